@@ -144,6 +144,7 @@ def make_data(world: World, seed: int, draws: int) -> tuple[Any, str]:
     names = [f"item {k:02d}" for k in range(ITEMS)]
     frames = Frames(
         prompts={prompt.slug: prompt for prompt in asked}, askings={},
+        drawn={},
         people=people, field=field, runs=runs, calls=calls, families={},
         vocabularies={prompt.slug: names for prompt in asked if prompt.kind != "choice"},
         names={}, unread=0, reworded=0,

@@ -28,7 +28,7 @@ from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.views import standing
 from analysis.models import AliasDecision
 from surveys.console.pages import show, study_page
-from surveys.models import Prompt, Study
+from surveys.models import Prompt, Study, asked_of_all
 from surveys.studies.access import Role
 
 HERE = "spellings"
@@ -72,7 +72,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
 
 def asked_prompts(request: HttpRequest) -> dict[str, str]:
     """Slug and title of the prompts that ask for items."""
-    asked = Prompt.objects.filter(version__study=request.study, kind=Prompt.Kind.RECOMMENDATION, asks="")
+    asked = Prompt.objects.filter(asked_of_all(), version__study=request.study, kind=Prompt.Kind.RECOMMENDATION)
     return dict(asked.order_by("version", "position").values_list("slug", "title"))
 
 

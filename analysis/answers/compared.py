@@ -8,7 +8,7 @@ from django.db.models.functions import MD5, Cast
 
 from analysis.models import Run, SimulatedUser
 from analysis.models.runs import ASIDE
-from surveys.models import Prompt, Study
+from surveys.models import Prompt, Study, asked_of_all
 from surveys.studies.files.definitions import Definition
 
 Spellings = Mapping[str, Mapping[str, str]]  # prompt or family → spelling → the item that it stands for
@@ -39,7 +39,7 @@ def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Pr
 
     Of prompts that somebody is asked again this is the first time, in the usual state: else one person counts twice.
     """
-    asked = Prompt.objects.filter(named(only, "slug"), version__study=study, asks="")
+    asked = Prompt.objects.filter(named(only, "slug"), asked_of_all(), version__study=study)
     rows = list(asked.order_by("-version__number", "position"))
     newest: dict[str, Prompt] = {}
     for row in rows:
@@ -55,6 +55,19 @@ def load_askings(study: Study, prompts: Mapping[str, Prompt]) -> tuple[dict[str,
     for row in rows:
         newest.setdefault(row.slug, row)
     return newest, {row.pk: row.slug for row in rows if asks_the_same(row, prompts[row.asks])}
+
+
+def load_drawn(study: Study) -> tuple[dict[str, Prompt], dict[int, str]]:
+    """The questions of the newest version's set by slug, and the slug of every question that asks the same."""
+    rows = list(Prompt.objects.filter(version__study=study, is_drawn=True))
+    newest = {row.slug: row for row in rows if row.version_id == study.current_id}
+    by_item = {row.benchmark_item: row for row in newest.values()}
+    same = {
+        row.pk: by_item[row.benchmark_item].slug
+        for row in rows
+        if row.benchmark_item in by_item and row.text == by_item[row.benchmark_item].text
+    }
+    return newest, same
 
 
 def named(only: Collection[str], field: str) -> Q:

@@ -17,7 +17,7 @@ from analysis.answers.samples import reading_errors
 from analysis.models import AliasDecision, Answer
 from analysis.stats.intervals import share_interval
 from analysis.stats.item_measures import measure
-from surveys.models import Participant, Prompt, ReadBack, Response, Study
+from surveys.models import Participant, Prompt, ReadBack, Response, Study, asked_of_all
 from surveys.reading.answers import normalise_item
 from surveys.studies.lifecycle import definition_of
 
@@ -76,7 +76,8 @@ def reader_accuracy(study: Study) -> list[dict[str, Any]]:
 
 def _newest(study: Study) -> QuerySet[Any]:
     """Each with its key, and slug and kind of its prompt."""
-    ours = Response.objects.filter(participant__study=study, participant__pilot=False, accepted=True, prompt__asks="")
+    first = asked_of_all("prompt__")
+    ours = Response.objects.filter(first, participant__study=study, participant__pilot=False, accepted=True)
     shown = ours.exclude(participant__origin=Participant.Origin.PREVIEW).filter(~superseded())
     return shown.order_by("prompt__position", "pk").values_list("pk", "prompt__slug", "prompt__kind", named=True)
 

@@ -32,7 +32,7 @@ from analysis.models.conditions import LABELS
 from surveys.console.notes_views import notes_on
 from surveys.console.pages import address_without_page, page_of, show, study_page
 from surveys.console.wording import decimal, percent, plural
-from surveys.models import Prompt, ReadBack, Study
+from surveys.models import Prompt, ReadBack, Study, asked_of_all
 from surveys.reading.answers import DOUBTS, RULES_VERSION
 from surveys.studies import audit
 from surveys.studies.access import Role
@@ -86,7 +86,8 @@ def answers(request: HttpRequest) -> HttpResponse:
     now = standing(request.study)
     filtered = any(wanted.values())
     rows = page_of(request, found, PAGE_SIZE, None if filtered else now["counts"]["count"])
-    prompts = request.study.current.prompts.filter(asks="").order_by("position") if request.study.current else None
+    current = request.study.current
+    prompts = current.prompts.filter(asked_of_all()).order_by("position") if current else None
     asked = dict(prompts.values_list("slug", "title")) if prompts is not None else {}
     for row in rows:
         row.asked, row.source_name = asked.get(row.prompt_slug, row.prompt_slug), LABELS.get(row.source, row.source)

@@ -23,7 +23,8 @@ def rows_of(report: Report, part: str) -> list[Row]:
     return [row | {"simulated": with_field or is_made_up(report, row)} for row in rows]
 
 
-BESIDE_FIELD = ("distances", "calibration", "scores", "mixes")  # parts whose rows are of a source and of the field
+# Parts whose rows are of a source and of the field.
+BESIDE_FIELD = ("distances", "calibration", "scores", "mixes", "blend")
 
 
 def is_made_up(report: Report, row: Row) -> bool:

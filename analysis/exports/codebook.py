@@ -256,6 +256,7 @@ def describe_askings(definition: Definition) -> dict[str, Any]:
         "repeats": repeats and asdict(repeats),
         "arms": [asdict(arm) for arm in definition.arms],
         "rating": rating and asdict(rating),
+        "matrix": definition.matrix and {"set": definition.matrix.set, "each": definition.matrix.each},
     }
     return {name: said for name, said in found.items() if said}
 
@@ -327,6 +328,8 @@ def prompt_lines(version: Version) -> Iterator[str]:
             yield f"\nThe right answer is {prompt.answer}."
     for arm in version.definition.arms:
         yield f"\n### {plain(arm.name)} (arm `{arm.slug}` of {', '.join(arm.prompts)})\n\n{plain(arm.instruction)}"
+    if matrix := version.definition.matrix:
+        yield f"\n### Questions\n\nEach person is asked {matrix.each} of the {len(matrix.questions):,} of {matrix.set}."
     if version.definition.rating:
         yield f"\n### Rating\n\n{plain(version.definition.rating.text)}"
 

@@ -29,7 +29,7 @@ ANSWER_TABLES = (
     *("readings", "mentions", "read_backs", "read_back_names"),
     *("aliases", "alias_decisions", "answer_decisions"),
 )
-MODEL_TABLES = ("prompts", "runs", "completions")
+MODEL_TABLES = ("prompts", "questions", "runs", "completions")
 TABLES = (*PEOPLE_TABLES, *ANSWER_TABLES, *MODEL_TABLES)
 # Of studies of annotators only, behind the others.
 ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")

@@ -23,7 +23,7 @@ from analysis.exports.people_tables import ORIGIN, Selection
 from analysis.models import Completion, Run
 from analysis.models.runs import ASIDE
 from analysis.models.settings import BY_NAME, DRAWN, IN_ROWS, RunSetting
-from surveys.models import Study
+from surveys.models import Prompt, Study
 from surveys.studies.lifecycle import definition_of
 
 Status = Completion.Status
@@ -34,6 +34,14 @@ PROMPTS = (
     text("correct", "the right option; empty where there is none"),
     text("variant_of", "the prompt of which it is a noisy variant"),
     text("variant", "the name of the variant"),
+)
+QUESTIONS = (
+    text("prompt", "its name, as the tables of people's answers have it"),
+    text("benchmark", "the set"),
+    text("item", "the question's own id"),
+    text("subject", "its subject"),
+    integer("options", "number of options"),
+    text("correct", "the right option"),
 )
 WORDING = (
     text("title", "its title on pages"),
@@ -106,6 +114,8 @@ COMPLETION = (
 def model_tables() -> Iterator[ExportTable]:
     study = named(ORIGIN, "study")
     yield ExportTable("prompts", "one prompt of the study", (*study, *PROMPTS, *WORDING), Prompts)
+    asked = (*study, *QUESTIONS, *named(WORDING, "text"))
+    yield ExportTable("questions", "one question of the set of which each person is asked some", asked, SetQuestions)
     yield ExportTable("runs", "one run of a model, or one import", (*study, *RUNS, *ORDER), RunRows)
     yield ExportTable(
         "completions", "one call of a model that was answered or failed", (*study, *COMPLETION), calls, 200
@@ -138,6 +148,30 @@ class Prompts:
 
     def count(self) -> int:
         return len(load_prompts(self.study)[0])
+
+
+class SetQuestions:
+    """The questions of the newest version's set, in its order; none in a study without a set."""
+
+    def __init__(self, study: Study, selection: Selection | None = None) -> None:
+        self.prompts = Prompt.objects.filter(version=study.current_id, is_drawn=True).order_by("position")
+        matrix = definition_of(study.current_id).matrix if study.current_id else None
+        self.subjects = {asked.item: asked.subject for asked in matrix.questions} if matrix else {}
+
+    def iterator(self, chunk_size: int) -> Iterator[Row]:
+        for prompt in self.prompts.iterator(chunk_size=chunk_size):
+            yield {
+                "prompt": prompt.slug,
+                "benchmark": prompt.benchmark,
+                "item": prompt.benchmark_item,
+                "subject": self.subjects[prompt.benchmark_item],
+                "options": len(prompt.choices),
+                "correct": prompt.answer,
+                "text": prompt.text,
+            }
+
+    def count(self) -> int:
+        return self.prompts.count()
 
 
 def all_runs(study: Study, selection: Selection) -> QuerySet[Run]:

@@ -139,7 +139,9 @@ def chatbot_of(person: str) -> Coalesce:
 
 def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
     prompts = [prompt for version in versions for prompt in version.definition.prompts]
-    return {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
+    found = {prompt.slug: prompt.title + variant_note(prompt) for prompt in prompts}
+    drawn = (version.definition.set_questions for version in versions)
+    return found | {slug: asked.item for questions in drawn for slug, asked in questions.items()}
 
 
 def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[ExportColumn, ...]:
@@ -154,6 +156,7 @@ def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[Export
 
 def previous_prompt(versions: tuple[Version, ...]) -> ExportColumn:
     prompts = {asking.slug: asking.prompt for version in versions for asking in version.definition.askings}
+    prompts |= {slug: slug for version in versions for slug in version.definition.set_questions}
     return text(
         "previous_prompt",
         "the prompt that the person was asked just before; empty for the first, and for imported people without places",

@@ -32,8 +32,8 @@ from analysis.runs.judging.plans import plan_judging
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.imports.benchmarks import import_benchmark
-from surveys.models import BenchmarkItem, Prompt, Study
-from surveys.simulation.demo import ACTOR, LARGE, PROFILES, demo_user
+from surveys.models import BenchmarkItem, Prompt, Study, asked_of_all
+from surveys.simulation.demo import ACTOR, LARGE, PROFILES, SMALL, demo_user
 
 # Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
 MODELS = {
@@ -91,6 +91,16 @@ def steps_of(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "reading the answers", partial(read_new, study)
 
 
+def analyse_repeats(progress: ShowProgress) -> None:
+    """Stateless answers to the prompts of `demo`, beside people who were asked one of them twice."""
+    study = Study.objects.select_related("current").get(slug=SMALL)
+    for number, name in enumerate(MODELS):
+        progress(number, len(MODELS), f"{name}: {RUNS[0].condition}, {study.slug}")
+        ask(study, name, RUNS[0])
+    read_new(study)
+    progress(len(MODELS), len(MODELS), "")
+
+
 def make_sources(study: Study) -> None:
     corpus = make_corpus()
     make_personas()
@@ -111,7 +121,7 @@ def make_sources(study: Study) -> None:
 
 def known_answers(study: Study) -> dict[str, str]:
     """The right letter to each question, as the scripted models may know it."""
-    choices = study.current.prompts.filter(kind=Prompt.Kind.CHOICE, asks="").values_list("text", "answer")
+    choices = study.current.prompts.filter(asked_of_all(), kind=Prompt.Kind.CHOICE).values_list("text", "answer")
     items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
     return dict(choices) | dict(items)
 
@@ -299,7 +309,7 @@ def messages(about: str, random: Random, turns: int) -> Iterator[dict[str, str]]
 
 def give_to_demo() -> None:
     """What was made up belongs to the demo's account, and its studies may use it."""
-    account, studies = demo_user(), Study.objects.filter(slug__in=["demo", LARGE, PROFILES])
+    account, studies = demo_user(), Study.objects.filter(slug__in=[SMALL, LARGE, PROFILES])
     rows: list[Any] = [row for model in (Corpus, PersonaSet) for row in model.objects.filter(source=SOURCE, owner=None)]
     rows += Run.objects.filter(study=None, owner=None, created_by=ACTOR)
     for row in rows:

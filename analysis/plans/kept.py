@@ -1,33 +1,74 @@
-"""Simulated plans that are kept, and how far one under way is."""
+"""Simulated plans that are kept, their parts while they are under way, and how far that is."""
 
 import hashlib
 import json
 import time
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Max
 
 from analysis.models import MetricValue
-from analysis.plans.simulating import Setting, plan_study
+from analysis.plans.scenarios import Scenario
+from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Study
 from surveys.studies import under_way
 
-NAME = "plan"
+NAME, CELL = "plan", "plan cell"
 
 
-def fingerprint_of(study: Study) -> str:
+@cache
+def plan_version() -> str:
+    digest = hashlib.sha256(code_version().encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def fingerprint_of(study: Study, *more: object) -> str:
+    """Of the study file, of the code, and of what else a result rests on."""
     assert study.current is not None
-    piloted = study.participants.filter(pilot=True).aggregate(Count("pk"), Max("finished_at"))
-    text = json.dumps([study.current.sha256, code_version(), repr(Setting()), piloted], default=str)
+    text = json.dumps([study.current.sha256, plan_version(), *more], default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprint_of_plan(study: Study) -> str:
+    piloted = study.participants.filter(pilot=True).aggregate(count=Count("pk"), last=Max("finished_at"))
+    return fingerprint_of(study, Setting(), piloted)
 
 
 def find_plan(study: Study) -> dict[str, Any] | None:
     """The plan of today's version with the usual setting, where it was simulated."""
-    row = MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of(study)).first()
+    row = MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of_plan(study)).first()
     return row.value if row else None
+
+
+class KeptCells:
+    """Each scenario and number of people as soon as it is simulated, so that a plan that is killed goes on from there.
+    What is seen of a pilot or of another study stands in the scenario.
+    """
+
+    def __init__(self, study: Study, setting: Setting) -> None:
+        self.study, self.setting = study, replace(setting, sizes=(), wish=0)
+
+    def _key(self, scenario: Scenario, people: int) -> dict[str, Any]:
+        fingerprint = fingerprint_of(self.study, self.setting, scenario, people)
+        return {"study": self.study, "name": CELL, "fingerprint": fingerprint}
+
+    def find(self, scenario: Scenario, people: int) -> Cell | None:
+        row = MetricValue.objects.filter(**self._key(scenario, people)).first()
+        return row.value if row else None
+
+    def keep(self, scenario: Scenario, people: int, cell: Cell, seconds: float) -> None:
+        given = {"value": tidy(cell), "seconds": seconds}
+        MetricValue.objects.update_or_create(**self._key(scenario, people), defaults=given)
+
+    def forget(self) -> None:
+        MetricValue.objects.filter(study=self.study, name=CELL).delete()
 
 
 def progress_of(study: Study) -> tuple[int, int] | None:
@@ -45,17 +86,18 @@ def forget_progress(study: Study) -> None:
 
 def keep_plan(study: Study) -> None:
     """Simulate it and keep it in place of an earlier one; raises PlanError."""
-    began = time.monotonic()
+    began, cells = time.monotonic(), KeptCells(study, Setting())
     try:
-        value = tidy(plan_study(study, Setting(), lambda done, total: set_progress(study, done, total)))
+        value = tidy(plan_study(study, Setting(), lambda done, total: set_progress(study, done, total), cells=cells))
     finally:
         forget_progress(study)
     with transaction.atomic():
+        cells.forget()
         MetricValue.objects.filter(study=study, name=NAME).delete()
         MetricValue.objects.create(
             study=study,
             name=NAME,
-            fingerprint=fingerprint_of(study),
+            fingerprint=fingerprint_of_plan(study),
             value=value,
             seconds=time.monotonic() - began,
         )

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.report.planned.verdicts import say_wanted
-from surveys.console.wording import join_words, plural
+from analysis.report.planned.cards import LABELS
+from analysis.report.planned.verdicts import say_wanted, unit_of
+from surveys.console.wording import join_words, percent, plural
 from surveys.models import Study
 from surveys.studies.exclusions import rules_of
 from surveys.studies.files.definitions import Definition
@@ -14,7 +15,8 @@ from surveys.studies.lifecycle import definition_of
 TESTS = (
     "Each hypothesis is tested once, two-sided, as docs/methods.md of Field Study defines: shares by all splits of the "
     "answers into both sides, with Newcombe’s interval; means over prompts by leaving out each person; distances by "
-    "splitting people anew. Intervals hold 95 %."
+    "splitting people anew; the person’s share by giving second answers to other people; unlikeness to everybody else "
+    "by a regression that leaves out each person. Intervals hold 95 %."
 )
 VERDICTS = (
     "Supported: the corrected p is at most alpha, the difference is on the planned side and its interval reaches the "
@@ -35,6 +37,32 @@ def say_hypothesis(definition: Definition, hypothesis: Hypothesis) -> str:
     )
 
 
+def say_manipulated(definition: Definition) -> str:
+    arms = [f"{arm.name} ({join_words(list(arm.prompts))})" for arm in definition.arms]
+    variants = [
+        f"{prompt.slug} as a variant of {prompt.variant_of}" for prompt in definition.prompts if prompt.variant_of
+    ]
+    repeats = definition.repeats
+    twice = (
+        [f"{percent(repeats.people)} of people are asked {join_words(list(repeats.prompts))} twice"] if repeats else []
+    )
+    found = join_words([*(f"state of the account: {arm}" for arm in arms), *variants, *twice])
+    return f"{found}." if found else "None: people use the chatbot that they have, as they have it."
+
+
+def say_measure(hypothesis: Hypothesis) -> str:
+    words = LABELS[hypothesis.measure].format(of=hypothesis.item or hypothesis.letter)
+    return f"{hypothesis.measure}: {words} ({'bits' if unit_of(hypothesis.measure) == 'bits' else 'shares in points'})."
+
+
+def say_index(definition: Definition, hypothesis: Hypothesis) -> str:
+    asked = definition.asked_by(hypothesis)
+    if len(asked) == 1:
+        return f"{hypothesis.slug}: one prompt, no index."
+    how = "the mean over" if hypothesis.pooled else "each by itself of"
+    return f"{hypothesis.slug}: {how} {plural(len(asked), 'prompt')}."
+
+
 def answers_of(study: Study) -> dict[str, str]:
     """By OSF's question what the study file says. A study without a definition has none."""
     assert study.current is not None
@@ -42,6 +70,7 @@ def answers_of(study: Study) -> dict[str, str]:
     plan = definition.plan or PlanKeys()
     cells = [f"{name}, {cell.name}: {cell.places}" for _, name in definition.branches for cell in definition.cells]
     exclusions = [f"{rule.text} ({rule.words})" for rule in rules_of(study)]
+    pilot = study.participants.filter(pilot=True).count()
     looks = f"Looks at {join_words([str(at) for at in plan.looks])} people" if plan.looks else "No look before the end"
     return {
         "Title": definition.title,
@@ -58,14 +87,22 @@ def answers_of(study: Study) -> dict[str, str]:
         "Existing data": "Registration before the collection of data."
         if not study.is_launched
         else "The study is launched; the plan was frozen at its launch.",
+        "Explanation of existing data": f"{plural(pilot, 'person', 'people')} took part in a pilot, which is no part "
+        "of the analysis."
+        if pilot
+        else "There is no pilot.",
         "Data collection procedures": f"People are recruited on Prolific and paid {definition.pay.currency} "
         f"{definition.pay.amount} for about {definition.minutes} minutes.",
         "Sample size": plural(definition.planned_people, "person", "people"),
         "Sample size rationale": "See the simulated plan: widths of intervals and chances by number of people.",
         "Stopping rule": f"Each cell closes when its places are filled. {looks}; looks spend alpha by the function of "
         "O’Brien and Fleming’s kind.",
-        "Measured variables": join_words(list(dict.fromkeys(each.measure for each in definition.hypotheses))),
+        "Manipulated variables": say_manipulated(definition),
+        "Measured variables": "\n".join(dict.fromkeys(say_measure(each) for each in definition.hypotheses)),
+        "Indices": "\n".join(say_index(definition, each) for each in definition.hypotheses),
         "Statistical models": TESTS,
+        "Transformations": "Lists are read from the texts by rules, and people decide where these are in doubt; "
+        "spellings of one item are joined. Entropy and distance are in bits. No other number is transformed.",
         "Inference criteria": f"Alpha {plan.alpha:g} a family, corrected by Holm. {VERDICTS}",
         "Data exclusion": "\n".join(exclusions) or "Nobody who completed is left out.",
         "Missing data": "Answers in which nothing is found count in n. A person without an answer to a prompt counts "

@@ -54,6 +54,7 @@ SCENARIOS = (
     Scenario("cautious", 0.7, 0.3, Assumed(0.5, 0.7, 0.15)),
 )
 HOPEFUL, MIDDLE, CAUTIOUS = SCENARIOS
+NOTHING = Scenario("nothing differs", 0.0, 1.0, MIDDLE.usual)  # and what is to be equal lies at the bounds
 # The difference that is looked for where a hypothesis names no smallest one.
 USUAL: Mapping[str, float] = {
     "item_share": 0.1,
@@ -61,6 +62,8 @@ USUAL: Mapping[str, float] = {
     "correct_share": 0.1,
     "entropy_bits": 0.3,
     "jsd_excess": 0.03,
+    "person_share": 0.1,
+    "unlikeness": 0.05,
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from analysis.plans.scenarios import MIDDLE, Assumed, Scenario
-from analysis.plans.worlds import VARIED, draw_lists
+from analysis.plans.worlds.sided import draw_lists
 from analysis.report.filters import Filters
 from analysis.report.planned.answers import ask, find_sides
 from analysis.report.reports import Reporting
@@ -16,8 +16,9 @@ from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 from surveys.console.wording import plural
 from surveys.models import Study
 from surveys.studies.files.definitions import Definition
-from surveys.studies.files.hypotheses import Hypothesis
+from surveys.studies.files.hypotheses import ALONE, OF_CROWD, OF_ONE_PROMPT, Hypothesis
 
+OF_PERSONS = (ALONE, OF_CROWD)
 FEWEST = 20  # people, and answers to a prompt
 MOST_ITEMS = 400
 SAMPLES, STEPS = 10, 12  # of each slope that is tried; halvings
@@ -51,15 +52,19 @@ def assumed_of(data: Data, hypothesis: Hypothesis, prompts: Sequence[str]) -> It
     for side in filter(None, (sides.b, sides.a)):
         if all(prompt in data.prompts and len(side.rows(prompt)) >= FEWEST for prompt in prompts):
             asked = [ask(side, side, hypothesis, prompt) for prompt in prompts]
-            lists = lists_of(asked) if hypothesis.measure in VARIED else None
-            yield from ((prompt, lists or share_of(one)) for prompt, one in zip(prompts, asked, strict=True))
+            lists = lists_of(asked) if hypothesis.measure not in OF_ONE_PROMPT else None
+            for prompt, one in zip(prompts, asked, strict=True):
+                is_list = isinstance(one.b, ItemSample)
+                yield prompt, lists if lists and is_list else share_of(one, hypothesis.measure in OF_PERSONS)
             return
 
 
-def share_of(asked: PromptSides) -> Assumed:
+def share_of(asked: PromptSides, commonest: bool = False) -> Assumed:
+    """Of the item or letter that is asked for, or of the commonest letter."""
     sample = asked.b
     if isinstance(sample, ChoiceSample):
-        hits, unknown = np.mean(sample.codes == asked.code), float(np.mean(sample.codes == UNKNOWN))
+        letter = int(sample.counts().argmax()) if commonest else asked.code
+        hits, unknown = np.mean(sample.codes == letter), float(np.mean(sample.codes == UNKNOWN))
     else:
         hits, unknown = np.mean(np.bincount(sample.rows[sample.codes == asked.code], minlength=sample.n) > 0), 0.0
     return Assumed(float(hits) / max(1 - unknown, 1e-9), 0.0, unknown)

@@ -1,33 +1,43 @@
 """A plan simulated: its hypotheses drawn and tested many times, by scenario and number of people."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from analysis.plans.costs import cost_of
-from analysis.plans.scenarios import MIDDLE, SCENARIOS, Scenario, truth_of
+from analysis.plans.looks import chance_of, judge_looks, looks_row, times_of
+from analysis.plans.scenarios import MIDDLE, NOTHING, SCENARIOS, Scenario, truth_of
 from analysis.plans.seen import seen_in
-from analysis.plans.worlds import Prompted, reached, world_of
+from analysis.plans.worlds.persons import crowd_world, reached_in_crowd, share_world
+from analysis.plans.worlds.sided import Prompted, World, reached, sided_world
 from analysis.report.planned.verdicts import GOOD, decide, p_of
-from analysis.stats.hypotheses.families import passed
-from analysis.stats.hypotheses.measures import test_of
 from analysis.stats.hypotheses.tested import Tested
-from analysis.stats.intervals import wilson_interval
 from analysis.stats.resampling import SharedDraws, generator
 from analysis.stats.speed import each
 from surveys.models import Study
 from surveys.studies.files.definitions import Definition
-from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, Hypothesis, PlanKeys
+from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, OF_CROWD, Hypothesis, PlanKeys
 from surveys.studies.lifecycle import definition_of
 
 REPLICATES, CALLS, WISH = 200, 100, 0.8
 DRAWS = 200  # of each simulated study, where the report has 2,000
+BLOCK = 50  # replicates
 HALF = 0.5  # of a field that is narrowed by something nobody has a quota for
 SIZES = (0.25, 0.5, 0.75, 1.0, 1.5)  # of the places
 Progress = Callable[[int, int], None]
+Cell = dict[str, Any]  # what comes of one scenario and number of people
+
+
+class Cells(Protocol):
+    """What is kept of a plan while it is simulated."""
+
+    def find(self, scenario: Scenario, people: int) -> Cell | None: ...
+
+    def keep(self, scenario: Scenario, people: int, cell: Cell, seconds: float) -> None: ...
 
 
 class PlanError(Exception):
@@ -52,6 +62,7 @@ def plan_study(
     setting: Setting,
     progress: Progress = lambda done, total: None,
     like: Study | None = None,
+    cells: Cells | None = None,
 ) -> dict[str, Any]:
     """The plan of the study's newest version, with a scenario of the answers of its pilot, or of another study; raises
     PlanError.
@@ -61,22 +72,22 @@ def plan_study(
     definition = definition_of(study.current.pk)
     seen = seen_in(definition, check(definition), study, like or study)
     sized = replace(setting, sizes=setting.sizes or usual_sizes(definition))
-    found = simulate(definition, sized, progress, seen)
+    found = simulate(definition, sized, progress, seen, cells)
     return found | {"version": study.current.number, "version_sha256": study.current.sha256}
 
 
-def check(definition: Definition) -> list[Hypothesis]:
-    """The hypotheses that can be simulated; raises PlanError where none can."""
+def check(definition: Definition) -> tuple[Hypothesis, ...]:
+    """The hypotheses; raises PlanError where there are none."""
     if not definition.hypotheses:
-        raise PlanError(f"{definition.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it.")
-    able = [each for each in definition.hypotheses if each.measure != ALONE]
-    if not able:
-        raise PlanError(f"Nobody is asked twice in a simulated study, so that `{ALONE}` alone cannot be planned.")
-    return able
+        none = f"{definition.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it."
+        raise PlanError(" ".join(filter(None, (none, definition.benchmark_width))))
+    return definition.hypotheses
 
 
 def share_of(definition: Definition, side: str) -> float | None:
-    """The part of all people that a side of the field has; None for a model."""
+    """The part of all people that a side of the field has, nobody where there is no side; None for a model."""
+    if not side:
+        return 0.0
     source, *rest = side.split("/")
     if source != FIELD:
         return None
@@ -94,7 +105,7 @@ def share_of(definition: Definition, side: str) -> float | None:
 
 def size_of(definition: Definition, side: str, people: int, calls: int) -> int:
     share = share_of(definition, side)
-    return calls if share is None else max(1, round(people * share))
+    return calls if share is None else max(1, round(people * share)) if share else 0
 
 
 def simulate(
@@ -102,19 +113,32 @@ def simulate(
     setting: Setting,
     progress: Progress = lambda done, total: None,
     seen: Scenario | None = None,
+    cells: Cells | None = None,
 ) -> dict[str, Any]:
-    """Widths and chances of each hypothesis in each scenario, for each number of people."""
+    """Widths and chances of each hypothesis in each scenario, for each number of people; those that `cells` has already
+    are not simulated again.
+    """
     hypotheses = check(definition)
     scenarios = (*SCENARIOS, seen) if seen else SCENARIOS
-    places, found = list(product(scenarios, setting.sizes)), []
+    places = list(product(scenarios, setting.sizes))
+    if has_looks := len(times_of(definition)) > 1:
+        places.append((NOTHING, definition.planned_people))
+    found: list[tuple[Scenario, Cell]] = []
     for number, (scenario, people) in enumerate(places):
         progress(number, len(places))
-        found += simulate_size(definition, hypotheses, scenario, people, setting)
+        cell, began = cells.find(scenario, people) if cells else None, time.monotonic()
+        if cell is None:
+            cell = simulate_size(definition, hypotheses, scenario, people, setting)
+            if cells:
+                cells.keep(scenario, people, cell, time.monotonic() - began)
+        found.append((scenario, cell))
     progress(len(places), len(places))
+    nothing = found.pop()[1]["claims"] if has_looks else None
+    rows = [row for _, cell in found for row in cell["rows"]]
     asked = {
         (side, prompt)
         for hypothesis in hypotheses
-        for side in (hypothesis.a, hypothesis.b)
+        for side in filter(None, (hypothesis.a, hypothesis.b))
         for prompt in definition.asked_by(hypothesis)
         if side.split("/")[0] != FIELD
     }
@@ -132,41 +156,41 @@ def simulate(
         "main": (seen or MIDDLE).name,
         "sizes": [{"people": people, **cost_of(definition, people, calls)} for people in setting.sizes],
         "hypotheses": [{"hypothesis": each.slug, "text": each.text, "measure": each.measure} for each in hypotheses],
-        "left_out": [each.slug for each in definition.hypotheses if each not in hypotheses],
-        "rows": found,
-        "smallest": [smallest_design(found, scenario, setting) for scenario in scenarios],
+        "rows": rows,
+        "looks": [{"scenario": scenario.name, **cell["looks"]} for scenario, cell in found] if has_looks else [],
+        "nothing": nothing,
+        "smallest": [smallest_design(rows, scenario, setting) for scenario in scenarios],
     }
 
 
 def simulate_size(
     definition: Definition, hypotheses: Sequence[Hypothesis], scenario: Scenario, people: int, setting: Setting
-) -> list[dict[str, Any]]:
-    """The replicates of one scenario and size; Holm's steps are taken within each of them."""
-    columns = each(lambda hypothesis: replicate(definition, hypothesis, scenario, people, setting), list(hypotheses))
+) -> Cell:
+    """The replicates of one scenario and size: a row for each hypothesis, how often they stop at each look, and how
+    often anything is claimed.
+    """
+    columns = columns_of(definition, hypotheses, scenario, people, setting)
     plan = definition.plan or PlanKeys()
-    verdicts = np.full((len(hypotheses), setting.replicates), "", dtype=object)
-    for study in range(setting.replicates):
-        for family in dict.fromkeys(hypothesis.family for hypothesis in hypotheses):
-            places = [at for at, hypothesis in enumerate(hypotheses) if hypothesis.family == family]
-            p_values = [p_of(hypotheses[at].expected, hypotheses[at].smallest, columns[at][study]) for at in places]
-            passes = passed(p_values, float, hypotheses[places[0]].alpha or plan.alpha)
-            for at, is_passed in zip(places, passes, strict=True):
-                one, tested = hypotheses[at], columns[at][study]
-                verdicts[at, study] = decide(one.expected, one.smallest, tested.value, tested.ci, is_passed)
-    return [
-        {
-            "scenario": scenario.name,
-            "people": people,
-            "hypothesis": hypothesis.slug,
-            "n_a": size_of(definition, hypothesis.a, people, setting.calls),
-            "n_b": size_of(definition, hypothesis.b, people, setting.calls),
-            **truths(definition, hypothesis, scenario),
-            **width_of(column),
-            **chance_of([is_told(hypothesis, one, hypothesis.alpha or plan.alpha) for one in column], "told_apart"),
-            **chance_of([verdict in GOOD for verdict in row], "supported"),
-        }
-        for hypothesis, column, row in zip(hypotheses, columns, verdicts, strict=True)
-    ]
+    judged = judge_looks(hypotheses, columns, definition)
+    rows = []
+    for hypothesis, column, verdicts in zip(hypotheses, columns, judged.verdicts, strict=True):
+        last = [tested[-1] for tested in column]
+        told = sum(is_told(hypothesis, one, hypothesis.alpha or plan.alpha) for one in last)
+        rows.append(
+            {
+                "scenario": scenario.name,
+                "people": people,
+                "hypothesis": hypothesis.slug,
+                "n_a": size_of(definition, hypothesis.a, people, setting.calls),
+                "n_b": size_of(definition, hypothesis.b, people, setting.calls),
+                **truths(definition, hypothesis, scenario),
+                **width_of(last),
+                **chance_of(told, len(column), "told_apart"),
+                **chance_of(sum(verdict in GOOD for verdict in verdicts), len(column), "supported"),
+            }
+        )
+    claims = {"people": people, **chance_of(int(judged.claims.sum()), setting.replicates, "claimed")}
+    return {"rows": rows, "looks": looks_row(judged, definition, people), "claims": claims}
 
 
 def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> list[Prompted]:
@@ -177,22 +201,46 @@ def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenari
     return prompts if hypothesis.pooled else prompts[:1]
 
 
-def replicate(
+def columns_of(
+    definition: Definition, hypotheses: Sequence[Hypothesis], scenario: Scenario, people: int, setting: Setting
+) -> list[list[list[Tested]]]:
+    """Of each hypothesis, of each simulated study what is tested at each look. Drawn in blocks, which share cores."""
+    worlds = [world_for(definition, hypothesis, scenario, people, setting) for hypothesis in hypotheses]
+    times, blocks = times_of(definition), range(0, setting.replicates, BLOCK)
+
+    def draw(block: tuple[int, int]) -> list[list[Tested]]:
+        start, at = block
+        rng = generator(setting.seed, "plan", hypotheses[at].slug, scenario.name, people, start)
+        studies = (worlds[at](rng) for _ in range(start, min(start + BLOCK, setting.replicates)))
+        return [[study(share) for share in times] for study in studies]
+
+    places = list(product(blocks, range(len(hypotheses))))
+    found = dict(zip(places, each(draw, places), strict=True))
+    return [[one for start in blocks for one in found[start, at]] for at in range(len(hypotheses))]
+
+
+def world_for(
     definition: Definition, hypothesis: Hypothesis, scenario: Scenario, people: int, setting: Setting
-) -> list[Tested]:
-    prompts = prompts_of(definition, hypothesis, scenario)
-    draw = world_of(hypothesis, prompts, truth_of(hypothesis, scenario))
-    a, b = (size_of(definition, side, people, setting.calls) for side in (hypothesis.a, hypothesis.b))
-    shared = SharedDraws(setting.seed, DRAWS)
-    rng = generator(setting.seed, "plan", hypothesis.slug, scenario.name, people)
-    names = (hypothesis.a, hypothesis.b)
-    return [test_of(hypothesis.measure, list(draw(rng, a, b)), shared, names) for _ in range(setting.replicates)]
+) -> World:
+    prompts, truth = prompts_of(definition, hypothesis, scenario), truth_of(hypothesis, scenario)
+    sides = hypothesis.a, hypothesis.b
+    a, b = (size_of(definition, side, people, setting.calls) for side in sides)
+    if hypothesis.measure == ALONE:
+        twice = definition.repeats.people if definition.repeats else 0.0
+        return share_world(prompts, truth, a, twice, DRAWS)
+    if hypothesis.measure == OF_CROWD:
+        return crowd_world(prompts, truth, (a, b))
+    of_people = share_of(definition, sides[0]) is not None, share_of(definition, sides[1]) is not None
+    return sided_world(hypothesis, prompts, truth, (a, b), of_people, SharedDraws(setting.seed, DRAWS))
 
 
 def truths(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> dict[str, float]:
     """The difference that the scenario wants, and the one its population has."""
-    wanted = truth_of(hypothesis, scenario)
-    return {"wanted": wanted, "true": reached(hypothesis, prompts_of(definition, hypothesis, scenario), wanted)}
+    wanted, prompts = truth_of(hypothesis, scenario), prompts_of(definition, hypothesis, scenario)
+    if hypothesis.measure == OF_CROWD:
+        a, b = (share_of(definition, side) or 0.0 for side in (hypothesis.a, hypothesis.b))
+        return {"wanted": wanted, "true": reached_in_crowd(prompts, wanted, a / (a + b))}
+    return {"wanted": wanted, "true": reached(hypothesis, prompts, wanted)}
 
 
 def is_told(hypothesis: Hypothesis, tested: Tested, alpha: float) -> bool:
@@ -209,12 +257,6 @@ def width_of(column: Sequence[Tested]) -> dict[str, Any]:
         return {"width": None, "width_error": None}
     error = float(halves.std(ddof=1) / len(halves) ** 0.5) if len(halves) > 1 else None
     return {"width": float(halves.mean()), "width_error": error}
-
-
-def chance_of(hits: Sequence[bool], name: str) -> dict[str, Any]:
-    """A share of the replicates, with the 95 % interval of so many."""
-    low, high = wilson_interval(sum(hits), len(hits))
-    return {name: sum(hits) / len(hits), f"{name}_ci": [float(low), float(high)]}
 
 
 def smallest_design(rows: Sequence[dict[str, Any]], scenario: Scenario, setting: Setting) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from analysis.plans.curves import curves_of
 from analysis.report.planned.verdicts import unit_word, written
-from surveys.console.wording import percent, plural
+from surveys.console.wording import join_words, percent, plural
 
 
 def lines_of(report: dict[str, Any]) -> list[str]:
@@ -20,20 +20,49 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         found += [
             line_of(row, hypothesis, wide) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]
         ]
-    found.append("")
-    for size in report["sizes"]:
-        found.append(
-            f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "
-            f"{size['fee']:,.0f} fee, {size['minutes'] / 60:,.0f} hours of people, {plural(size['calls'], 'call')}"
-        )
+    benchmark = [report["benchmark"]] if "benchmark" in report else []
+    return [*found, "", *benchmark, *costs_lines(report), *smallest_lines(report), *looks_lines(report)]
+
+
+def costs_lines(report: dict[str, Any]) -> list[str]:
+    return [
+        f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "
+        f"{size['fee']:,.0f} fee, {size['minutes'] / 60:,.0f} hours of people, {plural(size['calls'], 'call')}"
+        for size in report["sizes"]
+    ]
+
+
+def smallest_lines(report: dict[str, Any]) -> list[str]:
+    found = []
     for entry in report["smallest"]:
         people = plural(entry["people"], "person", "people") if entry["people"] else "none of these sizes"
         found.append(
             f"Every hypothesis supported {percent(report['wish'])} of the time, {entry['scenario']}: {people}."
         )
-    if report["left_out"]:
-        found.append(f"Not simulated: {', '.join(report['left_out'])} (needs people asked twice).")
     return found
+
+
+def looks_lines(report: dict[str, Any]) -> list[str]:
+    """How often a study with the places of the file stops at each look; nothing where there is none."""
+    found = [
+        f"{row['scenario']}: of {plural(report['replicates'], 'study', 'studies')} "
+        + join_words([f"{say_chance(stop, 'chance')} stop at {stop['people']:,} people" for stop in row["stops"]])
+        + f"; {row['expected']:,.0f} people on average."
+        for row in report["looks"]
+        if row["people"] == report["planned"]
+    ]
+    if nothing := report["nothing"]:
+        found.append(
+            f"Where nothing differs, {say_chance(nothing, 'claimed')} of studies with "
+            f"{plural(nothing['people'], 'person', 'people')} claim anything at any look; alpha is "
+            f"{percent(report['alpha'])}."
+        )
+    return found
+
+
+def say_chance(row: dict[str, Any], name: str) -> str:
+    low, high = (percent(end) for end in row[f"{name}_ci"])
+    return f"{percent(row[name])} ({low}–{high})"
 
 
 def notes_of(rows: list[dict[str, Any]], measure: str) -> list[str]:
@@ -48,8 +77,7 @@ def notes_of(rows: list[dict[str, Any]], measure: str) -> list[str]:
 
 def line_of(row: dict[str, Any], hypothesis: dict[str, Any], wide: int) -> str:
     width = "–" if row["width"] is None else written(hypothesis["measure"], row["width"])
-    low, high = (percent(end) for end in row["supported_ci"])
-    chance = f"{percent(row['supported'])} ({low}–{high})"
+    chance = say_chance(row, "supported")
     unit = unit_word(hypothesis["measure"])
     return f"{row['scenario']:10} {row['people']:7,} {width:>7} {percent(row['told_apart']):>11} {chance:>17} {unit}"
 
@@ -99,7 +127,7 @@ def cells_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:
     return {
         "scenario": row["scenario"],
         "people": f"{row['people']:,}",
-        "n": f"{row['n_a']:,} and {row['n_b']:,}",
+        "n": join_words([f"{n:,}" for n in (row["n_a"], row["n_b"]) if n]),
         "width": width,
         "told_apart": percent(row["told_apart"]),
         "supported": percent(row["supported"]),

@@ -12,4 +12,5 @@ urlpatterns = [
     path(f"{HERE}progress/", views.progress, name="progress"),
     path(f"{HERE}osf.json", views.osf, name="osf"),
     path(f"{HERE}aspredicted.txt", views.aspredicted, name="aspredicted"),
+    path(f"{HERE}registration.pdf", views.registration, name="registration"),
 ]

@@ -9,11 +9,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
+from analysis.plans.came import came_on_page
 from analysis.plans.kept import find_plan, forget_progress, progress_of, set_progress
+from analysis.plans.outputs.registration import write_registration
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis
 from analysis.plans.simulating import PlanError, check
 from analysis.plans.tasks import simulate_plan
-from analysis.plans.texts import opening_of, tables_of
+from analysis.plans.texts import looks_lines, opening_of, tables_of
 from surveys.console.pages import show, study_page
 from surveys.console.wording import percent
 from surveys.models import Study
@@ -36,10 +38,13 @@ def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpR
     hypotheses = [say_hypothesis(definition, each) for each in definition.hypotheses] if definition else []
     page: dict[str, Any] = {
         "hypotheses": hypotheses,
+        "benchmark": definition.benchmark_width if definition else "",
         "found": found,
         "answer": opening_of(found) if found else "",
         "tables": tables_of(found) if found else [],
+        "looks": looks_lines(found) if found else [],
         "wish": percent(found["wish"]) if found else "",
+        "came": came_on_page(study, found) if hypotheses else None,
         "fault": fault,
         **standing(study),
     }
@@ -99,7 +104,16 @@ def aspredicted(request: HttpRequest) -> HttpResponse:
     return file(as_predicted(planned(request)), "text/plain; charset=utf-8", f"{request.study.slug}-aspredicted.txt")
 
 
-def file(content: str, kind: str, name: str) -> HttpResponse:
+@require_safe
+@study_page()
+def registration(request: HttpRequest) -> HttpResponse:
+    """With what is simulated, where it is."""
+    study = planned(request)
+    content = write_registration(study, find_plan(study))
+    return file(content, "application/pdf", f"{study.slug}-registration.pdf")
+
+
+def file(content: str | bytes, kind: str, name: str) -> HttpResponse:
     response = HttpResponse(content, content_type=kind)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

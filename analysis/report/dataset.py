@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, compress
 from typing import Any
@@ -21,6 +21,7 @@ from analysis.answers.compared import (
     Spellings,
     families_of,
     load_askings,
+    load_drawn,
     load_prompts,
     named,
     runs_of,
@@ -31,7 +32,7 @@ from analysis.models import Completion, Run
 from analysis.models.settings import DRAWN
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import Participant, Prompt, ReadBack, Response, Study
-from surveys.studies.exclusions import excluded_people, excluded_responses, kept_flags
+from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, kept_flags
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
 
@@ -65,6 +66,7 @@ WRITTEN = """
 
 BY_LIST = "SELECT {} FROM ({}) AS found ({})"
 TEXTS = ("letter", "items")  # the columns of answers that are no numbers
+AS_KEPT: Mapping[int, tuple[Sequence[str], str]] = {}
 OWN = -1  # the simulated user of an answer that has none
 
 
@@ -97,6 +99,14 @@ class Said:
         given |= {name: column[wanted] for name, column in given.items() if name not in TEXTS}
         given |= {name: list(compress(given[name], wanted)) for name in TEXTS}
         return Said(**given)
+
+    def read_as(self, anew: Mapping[int, tuple[Sequence[str], str]]) -> "Said":
+        """With other items and another letter, by the answer's id."""
+        if not anew:
+            return self
+        read = zip(self.answer.tolist(), self.items, self.letter, strict=True)
+        found = [anew.get(answer, (items, letter)) for answer, items, letter in read]
+        return replace(self, items=[items for items, _ in found], letter=[letter for _, letter in found])
 
     def __len__(self) -> int:
         return len(self.id)
@@ -147,6 +157,12 @@ class Frame:
         """How many mentions the rows before each row have, and all of them; mentions stand in the order of rows."""
         return np.searchsorted(self.rows, np.arange(len(self.table) + 1))
 
+    def where(self, wanted: NDArray[np.bool_]) -> "Frame":
+        """Only these answers."""
+        named = wanted[self.rows]
+        places = np.cumsum(wanted) - 1
+        return Frame(self.table[wanted].reset_index(drop=True), places[self.rows[named]], self.codes[named])
+
 
 @dataclass(frozen=True, eq=False)
 class Frames:
@@ -154,6 +170,7 @@ class Frames:
 
     prompts: dict[str, Prompt]  # the newest wording of each, in the order of the study
     askings: dict[str, Prompt]  # what asks one of them once more, in another state or on another occasion
+    drawn: dict[str, Prompt]  # the questions of the set, of which each person is asked some
     people: pd.DataFrame  # by participant
     field: Frame
     runs: dict[int, Run]
@@ -184,8 +201,8 @@ class Frames:
 
     @cached_property
     def first_time(self) -> NDArray[np.bool_]:
-        """Whether each row of `field` is from when its person was first asked, in the usual state."""
-        return ~self.field.table["prompt"].isin(list(self.askings)).to_numpy(bool)
+        """Whether each row of `field` is from when its person was first asked, in the usual state, and of no set."""
+        return ~self.field.table["prompt"].isin([*self.askings, *self.drawn]).to_numpy(bool)
 
     def calls_of(self, run: int) -> int:
         """How many answers a run has."""
@@ -196,21 +213,27 @@ class Frames:
         return self.calls.table["unit"].value_counts().to_dict()
 
 
-def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
-    """Everything, or the answers to `only` these prompts."""
+def load_frames(
+    study: Study,
+    only: Collection[str] = (),
+    aliases: Callable[[Study], Spellings] = alias_map,
+    anew: Mapping[int, tuple[Sequence[str], str]] = AS_KEPT,
+) -> Frames:
+    """Everything, or the answers to `only` these prompts; `anew`: of answers read otherwise items and letter."""
     definition = definition_of(study.current_id)
     families = families_of(definition)
     prompts, first = load_prompts(study, only)
     askings, later = ({}, {}) if only else load_askings(study, prompts)
-    slugs = first | later
+    drawn, of_set = load_drawn(study) if definition.matrix and not only else ({}, {})
+    slugs = first | later | of_set
     families |= {slug: families.get(asking.asks, asking.asks) for slug, asking in askings.items()}
     runs = {run.pk: run for run in runs_of(study).select_related("endpoint", *DRAWN).order_by("pk")}
-    spellings = spellings_of(alias_map(study), families)
+    spellings = spellings_of(aliases(study), families)
     asked = responses_said(study, only), completions_said(runs, only)
     connection.ensure_connection()
     with connection.connection.pipeline():  # PostgreSQL counts names while this process is at the answers
         written = None if only else names_written(study)
-        there = [Said.of(columns()) for columns in asked]
+        there = [Said.of(columns()).read_as(anew) for columns in asked]
         read = [said.where(said.answer > 0) for said in there]
         kept = [said.where(np.isin(said.prompt, list(slugs))) for said in read]
         vocabularies, (field, calls) = encode(kept, slugs, families, spellings)
@@ -225,6 +248,7 @@ def load_frames(study: Study, only: Collection[str] = ()) -> Frames:
     return Frames(
         prompts=prompts,
         askings=askings,
+        drawn=drawn,
         people=load_people(study, background_of(definition)),
         field=field,
         runs=runs,
@@ -341,10 +365,10 @@ def is_unreached(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
     return np.isin(table["id"], list(said.values_list("response_id", flat=True)))
 
 
-def is_excluded(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
-    """Whether a rule of the study leaves the answer or the person out; see surveys.exclusions."""
-    left_out = np.isin(table["unit"], list(excluded_people(study)))
-    return left_out | np.isin(table["id"], list(excluded_responses(study)))
+def is_excluded(study: Study, table: pd.DataFrame, rules: Sequence[ExclusionRule] | None = None) -> NDArray[np.bool_]:
+    """Whether a rule, of the study or of these, leaves the answer or the person out; see surveys.exclusions."""
+    left_out = np.isin(table["unit"], list(excluded_people(study, rules)))
+    return left_out | np.isin(table["id"], list(excluded_responses(study, rules)))
 
 
 def encode(

@@ -25,11 +25,13 @@ from analysis.report.dataset import ALL, FIELD, Frames, load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.pairs.sides import others_in
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
+from analysis.report.planned.looks import looks_taken
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
 from analysis.stats.speed import uncollected
 from surveys.models import (
     Study,
+    asked_of_all,
     locks,
 )
 from surveys.reading.answers import RULES_VERSION
@@ -43,6 +45,7 @@ CODE = (
         "pairs",
         "persons",
         "planned",
+        "multiverse",
         "questions",
         "claims/enough.py",
         "benchmark_letters.py",
@@ -73,7 +76,7 @@ def stamp_of(study: Study) -> dict[str, Any]:
         "people": people_stamp(study),
         "answers": answer_stamp(study),
         "runs": sorted(runs),
-        "plan": [study.launched_at, study.closed_at],
+        "plan": [study.launched_at, study.closed_at, len(looks_taken(study))],
     }
 
 
@@ -178,7 +181,7 @@ def discard_old(kept: MetricValue) -> None:
 # --- filters that only choose among rows
 
 # Of parts whose rows are made of several prompts or sources: the filters that still choose among them.
-MIXED = {"calibration": ("source", "model"), "scores": (), "pair": ("source", "model")}
+MIXED = {"calibration": ("source", "model"), "scores": (), "blend": (), "pair": ("source", "model")}
 
 
 def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filters:
@@ -402,7 +405,7 @@ def compute_parts(
 
 def prompt_rows(study: Study) -> list[dict[str, Any]]:
     fields = ("slug", "title", "kind", "text", "items", "choices", "answer")
-    return list(study.current.prompts.filter(asks="").order_by("position").values(*fields))
+    return list(study.current.prompts.filter(asked_of_all()).order_by("position").values(*fields))
 
 
 # --- in sentences

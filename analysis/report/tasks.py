@@ -8,11 +8,14 @@ from django.conf import settings
 from django.http import QueryDict
 
 from analysis.report.filters import Filters
-from analysis.report.reports import Reporting, compute_parts
+from analysis.report.multiverse.kept import MultiverseError, is_whole, keep_multiverse, unmark
+from analysis.report.reports import ReportError, Reporting, compute_parts
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 
 REPORT_SECONDS = 180  # after that a part that was asked for and never came is asked for again
+
+MULTIVERSE_SECONDS = 1200  # after which a task ends and another one goes on, long before the broker delivers it twice
 
 
 def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str, *draws: int) -> list[str]:
@@ -34,3 +37,15 @@ def compute_report(study_id: int, query: str, parts: list[str], seed: int = 0, d
     study = Study.objects.select_related("current").get(pk=study_id)
     reporting = Reporting(study, Filters.from_query(QueryDict(query)), seed, draws)
     return len(dict(compute_parts(dict.fromkeys(parts, reporting))))
+
+
+@shared_task
+def compute_multiverse(study_id: int) -> None:
+    study = Study.objects.select_related("current").get(pk=study_id)
+    try:
+        if is_whole(keep_multiverse(study, MULTIVERSE_SECONDS)):
+            unmark(study)
+        else:
+            compute_multiverse.delay(study_id)
+    except (MultiverseError, ReportError):  # the page says why
+        unmark(study)

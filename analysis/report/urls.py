@@ -7,7 +7,7 @@ from django.urls.converters import StringConverter
 
 from analysis.exports.formats import FIGURE_FILES
 from analysis.report import bundle_views
-from analysis.report.pages import text_views, views
+from analysis.report.pages import planned_views, text_views, views
 from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, PAGES
 
 
@@ -29,6 +29,12 @@ urlpatterns = [
     path("console/<slug:slug>/export/bundle/progress/", bundle_views.progress, name="bundle-progress"),
     path(HERE, views.overview, name="overview"),
     path(f"{HERE}questions.toml", views.questions, name="questions"),
+    path(f"{HERE}look/", planned_views.take, name="take-look"),
+    path(f"{HERE}multiverse/", planned_views.multiverse, name="multiverse"),
+    path(f"{HERE}multiverse/compute/", planned_views.compute, name="multiverse-compute"),
+    path(f"{HERE}multiverse/progress/", planned_views.progress, name="multiverse-progress"),
+    path(f"{HERE}multiverse.json", planned_views.document, name="multiverse-document"),
+    path(f"{HERE}multiverse/<int:number>.<file:kind>", planned_views.figure, name="multiverse-figure"),
     path(f"{HERE}texts/", text_views.texts, name="texts"),
     path(f"{HERE}<compare-page:name>/", views.page, name="page"),
     path(f"{HERE}computing/<any-compare-page:name>/", views.computing, name="computing"),

@@ -236,8 +236,8 @@ class Distance:
     random into two such samples, and a distance that is not above it is none. Where units have several responses,
     splits take one of each; `even_*` is the mean distance of such samples, to be held against `chance_*`, and else the
     distance itself. `ci_*` are bootstrap intervals over the units of both, moved by the draws' bias, since redrawn
-    distances are larger still; `ci_why` says why there is none. `drawn_jsd` are the draws, for `mean_excess`, and
-    `units` the number of units of the smaller side.
+    distances are larger still; `ci_why` says why there is none. `drawn_jsd` are the draws, for `mean_excess`,
+    `split_jsd` the distances of the splits, and `units` the number of units of the smaller side.
     """
 
     jsd_bits: float | None
@@ -254,6 +254,7 @@ class Distance:
     ci_why: str | None
     units: int
     drawn_jsd: NDArray[np.float64] = field(repr=False, compare=False)
+    split_jsd: NDArray[np.float64] = field(repr=False, compare=False)
 
 
 def measure_distance(
@@ -339,6 +340,7 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
         ci_why=why_no_interval(ci_jsd, units, drawn_jsd),
         units=units,
         drawn_jsd=drawn_jsd,
+        split_jsd=chance_jsd,
     )
 
 
@@ -490,4 +492,4 @@ def compare_sources(
 
 def _undefined(draws: int) -> Distance:
     undrawn = np.full(draws, np.nan)
-    return Distance(*(None,) * 10, NONE_TO_COMPARE, None, 0, undrawn)
+    return Distance(*(None,) * 10, NONE_TO_COMPARE, None, 0, undrawn, undrawn)

@@ -1,6 +1,6 @@
 """Measures of items: distinct ones, share of the top five, entropy; raw, rarefied, and with their standard errors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -251,10 +251,10 @@ def errors(counts: NDArray[Any], by_unit: sparse.csr_array) -> dict[str, float |
     return {name: standard_error(values) for name, values in found.items()} | {DISTINCT: distinct_error(once)}
 
 
-def left_out(counts: NDArray[Any], by_unit: sparse.csr_array) -> Measured:
-    """The same measures without each unit, shape (m,); the number of items may be missing."""
+def left_out(counts: NDArray[Any], by_unit: sparse.csr_array, names: Sequence[str] = MEASURES) -> Measured:
+    """The measures of these names without each unit, shape (m,); the number of items, and others, may be missing."""
     whole, each = counts.astype(np.int32), _each_once(by_unit)
-    return _left_out(each, lambda: (measure(whole - units) for units in _rows_of(by_unit, np.int32)))
+    return _left_out(each, lambda: (measure(whole - units) for units in _rows_of(by_unit, np.int32)), names)
 
 
 def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None]:
@@ -271,7 +271,7 @@ def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None
     return found | {DISTINCT: distinct_error(chances, n)}
 
 
-def rarefied_left_out(chances: sparse.csr_array, n: int) -> Measured:
+def rarefied_left_out(chances: sparse.csr_array, n: int, names: Sequence[str] = MEASURES) -> Measured:
     """The same measures of n of at least two units without each unit, shape (m,)."""
     m = chances.shape[1]
     total, each = np.asarray(chances.sum(axis=1), dtype=float).ravel(), _each_once(chances)
@@ -286,7 +286,7 @@ def rarefied_left_out(chances: sparse.csr_array, n: int) -> Measured:
         known = np.where(mentions > 0, mentions, np.nan)
         return np.asarray(np.log2(known) - sums / known)
 
-    found = _left_out(each, dense)
+    found = _left_out(each, dense, names)
     if each:
         by_count = np.interp(np.minimum(np.arange(m + 1) / (m - 1), 1.0), nodes, terms)
         found[ENTROPY] = bits(n * each.mentions_left / (m - 1), each.sum_left(by_count))
@@ -323,10 +323,10 @@ def _each_once(by_unit: sparse.csr_array) -> EachOnce | None:
     return EachOnce(by_unit) if np.all(by_unit.data == 1) else None
 
 
-def _left_out(each: EachOnce | None, dense: Callable[[], Iterator[Measured]]) -> Measured:
+def _left_out(each: EachOnce | None, dense: Callable[[], Iterator[Measured]], names: Sequence[str]) -> Measured:
     """The measures without each unit, the shorter way where all but the number of items, which needs none, have one."""
-    short = {name: one.left for name, one in ITEM_MEASURES.items() if one.left}
-    if each and {DISTINCT, *short} == {*ITEM_MEASURES}:
+    short = {name: one.left for name, one in ITEM_MEASURES.items() if one.left and name in names}
+    if each and {DISTINCT, *short} >= {*names}:
         return {name: left(each) for name, left in short.items()}
     return _joined(dense())
 

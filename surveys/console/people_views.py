@@ -162,13 +162,14 @@ def answered_prompts(
     person: Participant, definition: Definition, revisions: list[Response], flags: list[Flag]
 ) -> list[PromptAnswer]:
     """The prompts in the order in which this person met them."""
-    asked, prompts = prompts_of(person.version_id), {prompt.slug: prompt for prompt in definition.prompts}
+    asked = prompts_of(person.version_id)
+    texts = {prompt.slug: prompt.text or prompt.question for prompt in definition.prompts}
+    texts |= {slug: each.question for slug, each in definition.set_questions.items()}
     rows = []
     for number, slug in enumerate(person.order, 1):
         if not slug:  # of an imported person, to whose prompt at this place there is no answer
             continue
-        prompt = prompts[asked[slug].base]
-        row = PromptAnswer(number, asked[slug].label, prompt.text or prompt.question)
+        row = PromptAnswer(number, asked[slug].label, texts[asked[slug].base])
         mine = [describe_revision(response) for response in revisions if response.prompt.slug == slug]
         accepted = [revision for revision in mine if revision.response.accepted]
         row.answer = accepted[-1] if accepted else None

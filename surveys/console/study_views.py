@@ -18,7 +18,13 @@ from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 from surveys.studies.files.differences import Difference, differences
-from surveys.studies.lifecycle import StudyError, definition_of, load_definition, with_benchmark_items
+from surveys.studies.lifecycle import (
+    StudyError,
+    benchmark_sizes,
+    definition_of,
+    load_definition,
+    with_benchmark_items,
+)
 from surveys.studies.members import create_study, refuse_foreign_people
 
 LONGEST_REASON = 2000
@@ -98,7 +104,7 @@ def read_upload(request: HttpRequest) -> Upload:
         upload.problem = "The file is empty. Choose a study file, or paste its text."
         return upload
     try:
-        upload.definition = parse_study(content)
+        upload.definition = parse_study(content, sets=benchmark_sizes())
     except StudyFileError as error:
         upload.faults = error.faults
     return upload

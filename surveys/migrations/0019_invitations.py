@@ -64,7 +64,12 @@ class Migration(migrations.Migration):
                     "role",
                     models.CharField(
                         blank=True,
-                        choices=[("owner", "Owner"), ("researcher", "Researcher"), ("viewer", "Viewer")],
+                        choices=[
+                            ("owner", "Owner"),
+                            ("researcher", "Researcher"),
+                            ("viewer", "Viewer"),
+                            ("blinded", "Blinded"),
+                        ],
                         help_text="In the study.",
                         max_length=12,
                     ),
@@ -101,7 +106,9 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("role", ""), ("study", None)),
-                            models.Q(("role__in", ["owner", "researcher", "viewer"]), ("study__isnull", False)),
+                            models.Q(
+                                ("role__in", ["owner", "researcher", "viewer", "blinded"]), ("study__isnull", False)
+                            ),
                             _connector="OR",
                         ),
                         name="invitation_to_a_role_or_to_make_studies",

@@ -12,6 +12,7 @@ from surveys.models.invitations import Invitation
 from surveys.models.participants import (
     AnonymousExit,
     ChatbotContext,
+    Draw,
     Participant,
     Place,
     QuotaCell,
@@ -26,7 +27,16 @@ from surveys.models.prolific import (
     Submission,
 )
 from surveys.models.responses import Draft, Flag, ReadBack, Response
-from surveys.models.studies import AuditEvent, BenchmarkItem, Membership, Prompt, Study, StudyVersion, base_slug
+from surveys.models.studies import (
+    AuditEvent,
+    BenchmarkItem,
+    Membership,
+    Prompt,
+    Study,
+    StudyVersion,
+    asked_of_all,
+    base_slug,
+)
 from surveys.models.team import Note, TeamRequest
 
 __all__ = [
@@ -37,6 +47,7 @@ __all__ = [
     "BenchmarkItem",
     "ChatbotContext",
     "Draft",
+    "Draw",
     "Flag",
     "GateDecision",
     "GateVerdict",
@@ -61,5 +72,6 @@ __all__ = [
     "StudyVersion",
     "Submission",
     "TeamRequest",
+    "asked_of_all",
     "base_slug",
 ]

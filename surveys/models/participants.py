@@ -140,6 +140,21 @@ class Place(models.Model):
         return f"{self.cell} {self.number}"
 
 
+class Draw(models.Model):
+    """Which questions of the study's set a place has: given once, and kept for everybody who holds it."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draws")
+    place = models.OneToOneField(Place, on_delete=models.CASCADE, related_name="draw")
+    number = models.PositiveIntegerField(help_text="From 0; the questions follow from it.")
+
+    class Meta:
+        ordering = ["study", "number"]
+        constraints = [models.UniqueConstraint(fields=["study", "number"], name="draw_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} {self.number}"
+
+
 class Session(models.Model):
     """One visit that Prolific knows: its SESSION_ID is the id of a submission there."""
 

@@ -102,6 +102,9 @@ class Prompt(models.Model):
     asks = models.CharField(max_length=50, blank=True, default="", help_text="The prompt that this asks once more.")
     arm = models.CharField(max_length=50, blank=True, default="", help_text="State of the account; empty: the usual.")
     occasion = models.PositiveSmallIntegerField(default=1, help_text="Which time in this state, from 1.")
+    is_drawn = models.BooleanField(
+        default=False, db_default=False, help_text="A question of a set, of which each person is asked some."
+    )
 
     class Meta:
         ordering = ["version", "position"]
@@ -116,6 +119,13 @@ class Prompt(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["version", "asks", "arm", "occasion"], name="asking_once", condition=~Q(asks="")
+            ),
+            models.CheckConstraint(
+                name="drawn_question_has_its_key",
+                condition=Q(is_drawn=False) | Q(kind="choice", asks="") & ~Q(benchmark_item="") & ~Q(answer=""),
+            ),
+            models.UniqueConstraint(
+                fields=["version", "benchmark_item"], name="drawn_question_once", condition=Q(is_drawn=True)
             ),
         ]
 
@@ -141,6 +151,11 @@ class Prompt(models.Model):
         for name, words in self.languages[language].items():
             setattr(shown, name, words)
         return shown
+
+
+def asked_of_all(way: str = "") -> Q:
+    """The study's prompts as everybody is asked them first: not again, and no question of a set."""
+    return Q(**{f"{way}asks": "", f"{way}is_drawn": False})
 
 
 def base_slug(way: str = "") -> Coalesce:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from surveys.models import AnonymousExit, Participant, Response, Study
+from surveys.models import AnonymousExit, Participant, Response, Study, asked_of_all
 from surveys.monitoring.people import WHO, people_of
 from surveys.participation.recruitment import TROUBLES
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
@@ -82,7 +82,7 @@ def left_out(study: Study, who: str, rules: list[ExclusionRule]) -> tuple[LeftOu
     here = set(completed.values_list("pk", flat=True)) if rules else set()
     people = {person: slugs for person, slugs in excluded_people(study, rules).items() if person in here}
     responses = excluded_responses(study, rules)
-    stay = Response.objects.filter(pk__in=responses, participant__in=here - people.keys(), prompt__asks="")
+    stay = Response.objects.filter(asked_of_all("prompt__"), pk__in=responses, participant__in=here - people.keys())
     return people, {response: responses[response] for response in stay.values_list("pk", flat=True)}
 
 

@@ -14,7 +14,8 @@ from surveys.models import Annotation, AnonymousExit, Flag, Participant, QuotaCe
 from surveys.monitoring.hourly_pay import HourlyPay, promise_of, work_of
 from surveys.monitoring.people import WHO, kinds_of_people, people_of
 from surveys.reading.checks import CHECKS
-from surveys.studies.lifecycle import prompts_of
+from surveys.studies.files.definitions import Definition
+from surveys.studies.lifecycle import definition_of, prompts_of
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 OPEN = (State.SCREENING, State.ACTIVE)
@@ -191,7 +192,18 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
         (here if state in OPEN else stopped)[at] += 1
     titles = {slug: prompt.label for slug, prompt in prompts_of(study.current_id).items()}
     slugs = [*titles, *sorted({*answered, *here, *stopped} - {*titles, ""})]
-    return [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
+    rows = [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
+    return together(rows, slugs, definition_of(study.current_id))
+
+
+def together(rows: list[AtPrompt], slugs: list[str], definition: Definition) -> list[AtPrompt]:
+    """With one row for all questions of the study's set."""
+    if not definition.matrix:
+        return rows
+    drawn = [row for row, slug in zip(rows, slugs, strict=True) if slug in definition.set_questions]
+    counts = (sum(getattr(row, name) for row in drawn) for name in ("answered", "here", "stopped"))
+    others = [row for row, slug in zip(rows, slugs, strict=True) if slug not in definition.set_questions]
+    return [*others, AtPrompt(f"Questions of {definition.matrix.set}", *counts)]
 
 
 def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:

@@ -6,12 +6,13 @@ a place while waiting for a person or a cell.
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import count
 
 from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
 
-from surveys.models import Participant, Place, QuotaCell, Slot, Study
+from surveys.models import Draw, Participant, Place, QuotaCell, Slot, Study, locks
 from surveys.participation.sending import row_of
 from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of
@@ -69,8 +70,8 @@ def lock_cells(cells: Iterable[QuotaCell]) -> list[QuotaCell]:
 def emptiest_first(cells: Iterable[QuotaCell], now: datetime) -> list[QuotaCell]:
     ids = [cell.pk for cell in cells]
     free = Place.objects.filter(free_places(now), cell__in=ids).values("cell").annotate(n=Count("id"))
-    count = {row["cell"]: row["n"] for row in free}
-    return sorted((cell for cell in cells if count.get(cell.pk)), key=lambda cell: (-count[cell.pk], cell.position))
+    left = {row["cell"]: row["n"] for row in free}
+    return sorted((cell for cell in cells if left.get(cell.pk)), key=lambda cell: (-left[cell.pk], cell.position))
 
 
 def lock_free_place(cell: QuotaCell, now: datetime) -> Place | None:
@@ -82,6 +83,21 @@ def lock_free_place(cell: QuotaCell, now: datetime) -> Place | None:
     while place is None and places.exists():
         place = locked.first()
     return place
+
+
+def draw_of(place: Place) -> int:
+    """The number of the place's questions: the lowest that no place of the study has, given once. In a transaction.
+
+    Newcomers of all cells come one after the other here, so that the least-asked questions are asked next.
+    """
+    study = place.cell.study_id
+    locks.hold("draws", study)
+    if there := Draw.objects.filter(place=place).first():
+        return there.number
+    taken = set(Draw.objects.filter(study=study).values_list("number", flat=True))
+    number = next(number for number in count() if number not in taken)
+    Draw.objects.create(study_id=study, place=place, number=number)
+    return number
 
 
 def renew(participant: Participant, minutes: int) -> bool:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion, Submission
 from surveys.participation.places import (
     confirm_place,
+    draw_of,
     hold_place_again,
     lease_place,
     release,
@@ -222,17 +223,18 @@ def take_part(participant: Participant, definition: Definition, cells: list[tupl
     rows = list(QuotaCell.objects.filter(wanted, study=participant.study_id))
     if not participant.is_counted:
         # Not counted, so no place: a cell by chance, a row of the order scheme likewise.
-        number = int(hashlib.sha256(participant.pseudonym.encode()).hexdigest()[:7], 16)
+        number = draw = int(hashlib.sha256(participant.pseudonym.encode()).hexdigest()[:7], 16)
         participant.cell = rows[number % len(rows)]
     else:
         place = lease_place(participant, rows, definition.lease_minutes)
         if place is None:
             return False
         number, participant.cell = place.number, place.cell
+        draw = draw_of(place) if definition.matrix else 0
     participant.order_number = number
     if definition.prompts:  # annotators have none
         cell = f"{participant.cell.chatbot}\n{participant.cell.slug}"
-        participant.order = definition.order_of(number, cell, participant.pseudonym)
+        participant.order = definition.order_of(number, cell, participant.pseudonym, draw)
     return True
 
 

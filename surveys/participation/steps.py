@@ -114,7 +114,7 @@ def walked(step: str, definition: Definition, answered: int = 0, asked: int = 0)
     `asked` is how many prompts the person has; before their order is drawn (0) it is the most that anybody has. A
     prompt counts as much as two other steps, and the figure in moving dots as one.
     """
-    asked = asked or len(definition.askings)
+    asked = asked or definition.most_asked
     way, prompts, figure_after = way_of(definition), 2 * asked, perception_after(definition, asked)
     has_seen = figure_after and (step == Step.DEBRIEF or (step.startswith("prompt") and answered >= figure_after))
     step = way_step(step, definition)

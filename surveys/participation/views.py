@@ -299,7 +299,9 @@ def instructions(request: HttpRequest, template: str = "participation/instructio
     if request.method == "POST":
         following = Step.COMPREHENSION if request.definition.comprehension else first_work(request.definition)
         return go_on(request, following)
-    return render(request, template, page_context(request, Step.INSTRUCTIONS))
+    definition = request.definition
+    again = len(set(request.participant.order) - definition.set_questions.keys()) > len(definition.prompts)
+    return render(request, template, page_context(request, Step.INSTRUCTIONS) | {"comes_again": again})
 
 
 @participant_page(Step.COMPREHENSION)

@@ -257,8 +257,11 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, state: PersonS
 
 @lru_cache(maxsize=1024)
 def other_prompts(version_id: int, language: str, base: str) -> dict[int, OtherPrompt]:
-    """By number all prompts of a version but one, however often it is asked, in this language; kept in memory."""
-    prompts = prompts_in(version_id, language).values()
+    """By number all prompts of a version but one, however often it is asked, in this language; kept in memory.
+
+    Of a set's questions none: each person knows a few of many.
+    """
+    prompts = (prompt for prompt in prompts_in(version_id, language).values() if not prompt.is_drawn)
     return {other.pk: OtherPrompt(other.slug, other.text, other.kind) for other in prompts if other.base != base}
 
 

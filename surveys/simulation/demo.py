@@ -36,12 +36,14 @@ USERNAME = "demo"
 PASSWORD = "field-study-demo"
 FILES = Path(__file__).resolve().parents[1] / "studies"
 ACTOR = "demo"
-LARGE = "field-13"
+SMALL, LARGE = "demo", "field-13"
 # Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to be
 # compared with models, which is what the stage `analysed` adds. `people` adds a corpus and what is concluded of it.
 STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0, "annotated": 0.45, "analysed": 0.5, "people": 0.5}
 # From these on, made-up annotators have judged the items of `profiles`.
 JUDGED = ("annotated", "analysed", "people")
+# From these on, models have answered, and people of `demo` too.
+COMPARED = ("analysed", "people")
 # How far a person's own chatbot is from everybody's, by whether it remembers earlier chats.
 SPREAD = {"on": 0.95, "off": 0.6, "unknown": 0.75}
 SKEW = 0.95
@@ -59,24 +61,26 @@ def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int
     """The three shipped studies and the demo account; `demo` and `profiles` are live and wait for you.
 
     From the stage `recruiting` on, `field-13` is launched and has simulated people, marked as simulated: some still
-    working, or all finished: at every place when `collected`, at half of them from `analysed` on. Running it again
-    adds nobody.
+    working, or all finished: at every place when `collected`, at half of them from `analysed` on, where half of the
+    places of `demo` are taken too, by people who are asked one prompt twice. Running it again adds nobody.
     """
     if not settings.DEBUG:
         raise NotADemo("The demo has a published password. It runs with DEBUG=true only; make an owner instead.")
     with transaction.atomic():
         user = demo_user()
-        for slug in ("demo", LARGE):
+        for slug in (SMALL, LARGE):
             study = shipped_study(slug)
             Membership.objects.get_or_create(study=study, user=user, defaults={"role": Membership.Role.OWNER})
-        study = open_study("demo")
+        study = open_study(SMALL)
         profiles = load_annotation_demo(ACTOR)
         Membership.objects.get_or_create(study=profiles, user=user, defaults={"role": Membership.Role.OWNER})
+    show = progress or (lambda done, total: None)
     if STAGES[stage]:
-        show = progress or (lambda done, total: None)
         fill(open_study(LARGE), STAGES[stage], seed, show, all_finish=stage in ("collected", "analysed", "people"))
+    if stage in COMPARED:
+        fill(study, STAGES[stage], seed, show, all_finish=True)
     if stage in JUDGED:
-        annotate_demo(profiles, seed, progress or (lambda done, total: None))
+        annotate_demo(profiles, seed, show)
     return study
 
 

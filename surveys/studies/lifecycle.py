@@ -2,12 +2,14 @@
 
 import hashlib
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import CharField, F, QuerySet, Value
+from django.db.models import CharField, Count, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
@@ -30,8 +32,16 @@ from surveys.models import (
 )
 from surveys.models.hashes import fingerprint
 from surveys.studies import audit, second_person
-from surveys.studies.files.definitions import Definition, fill_benchmark_items, in_language, prompt_text, read_study
+from surveys.studies.files.definitions import (
+    Definition,
+    choice_text,
+    fill_benchmark_items,
+    in_language,
+    prompt_text,
+    read_study,
+)
 from surveys.studies.files.languages import PAGE_LANGUAGES
+from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
 
 State = Study.State
 
@@ -115,11 +125,29 @@ def keep_second_person(study: Study, definition: Definition) -> None:
 
 def with_benchmark_items(definition: Definition) -> Definition:
     """Put imported benchmark items in the place of the defaults."""
+    if matrix := definition.matrix:
+        definition = replace(definition, matrix=replace(matrix, questions=questions_of(matrix)))
     wanted = {(prompt.benchmark, prompt.item) for prompt in definition.prompts if prompt.item}
     rows = BenchmarkItem.objects.filter(item__in=[item for _, item in wanted])
     rows = rows.values("benchmark", "item", "question", "choices", "answer")
     items = {row["item"]: row for row in rows if (row["benchmark"], row["item"]) in wanted}
     return fill_benchmark_items(definition, items)
+
+
+def questions_of(matrix: Matrix) -> tuple[SetQuestion, ...]:
+    """The set's questions as they are now; raises StudyError when there are too few or too many."""
+    fields = ("item", "subject", "question", "choices", "answer")
+    rows = BenchmarkItem.objects.filter(benchmark=matrix.set).order_by("id").values(*fields)
+    found = tuple(SetQuestion(**row | {"choices": tuple(row["choices"])}) for row in rows)
+    sizes = {matrix.set: len(found)} if found else {}
+    for place, fault in set_misfits({"matrix": {"set": matrix.set, "each": matrix.each}}, sizes):
+        raise StudyError(f"{place} {fault}")
+    return found
+
+
+def benchmark_sizes() -> dict[str, int]:
+    """The benchmarks that are imported, with their numbers of questions."""
+    return dict(BenchmarkItem.objects.order_by().values_list("benchmark").annotate(n=Count("id")))
 
 
 def write_version(study: Study, document: dict, actor: str, amendment: str = "") -> StudyVersion:
@@ -158,11 +186,40 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
         for position, asking in enumerate(definition.askings, 1)
         for place, prompt in [prompts[asking.prompt]]
     )
+    Prompt.objects.bulk_create(drawn_prompts(version, definition))
     if study.current is None or study.title == study.current.document["title"]:  # else it was renamed in the console
         study.title = definition.title
     study.current = version
     study.save(update_fields=["title", "current"])
     return version
+
+
+def drawn_prompts(version: StudyVersion, definition: Definition) -> Iterator[Prompt]:
+    """The questions of the study's set, after all other prompts."""
+    matrix = definition.matrix
+    if matrix is None:
+        return
+    worded = {code: in_language(definition, code).matrix for code in definition.languages}
+    for position, (slug, asked) in enumerate(matrix.by_slug.items(), len(definition.askings) + 1):
+        words = {
+            code: {"title": said.title, "text": choice_text(asked.question, asked.choices, said.request)}
+            for code, said in worded.items()
+            if said
+        }
+        yield Prompt(
+            version=version,
+            position=position,
+            slug=slug,
+            kind=Prompt.Kind.CHOICE,
+            title=matrix.title,
+            text=choice_text(asked.question, asked.choices, matrix.request),
+            choices=list(asked.choices),
+            answer=asked.answer,
+            benchmark=matrix.set,
+            benchmark_item=asked.item,
+            is_drawn=True,
+            languages=words,
+        )
 
 
 def words_in_each(definition: Definition, place: int) -> dict[str, dict[str, object]]:

@@ -8,7 +8,8 @@ import redis
 from surveys.models import Study
 from surveys.studies.access import connection
 
-UNDER_WAY = 900  # seconds after which work that says nothing more is asked for again
+UNDER_WAY = 900  # seconds after which work that never began is asked for again
+STOPPED = 180  # the same of work that had begun
 
 
 def mark_of(study: Study, work: str) -> str:
@@ -27,7 +28,7 @@ def progress_of(study: Study, work: str) -> tuple[int, int] | None:
 
 def set_progress(study: Study, work: str, done: int, total: int) -> None:
     with suppress(redis.RedisError):
-        connection().set(mark_of(study, work), json.dumps([done, total]), ex=UNDER_WAY)
+        connection().set(mark_of(study, work), json.dumps([done, total]), ex=STOPPED if done else UNDER_WAY)
 
 
 def forget_progress(study: Study, work: str) -> None:

@@ -1,5 +1,6 @@
 """What browser tests of the survey share: the demo study, people on their way, and a real clipboard."""
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -21,7 +22,8 @@ ANSWERS = {
 
 
 def make_demo(**changes: object) -> Study:
-    return make_study(definition=read_study(DEMO), **changes)
+    """Its four prompts, each asked once."""
+    return make_study(definition=replace(read_study(DEMO), repeats=None), **changes)
 
 
 def entry(study: Study) -> str:

@@ -2,14 +2,14 @@
 
 import time
 
-from analysis.management.demo import analyse, give_to_demo, make_sources
+from analysis.management.demo import analyse, analyse_repeats, give_to_demo, make_sources
 from analysis.management.people_demo import fill_people
 from analysis.models import Completion
 from analysis.people.steps import PeopleError
 from analysis.runs.progress import IN_LOG, ON_TERMINAL
 from surveys.imports.actions import Action, Options, Report, arg
 from surveys.models import Participant, Study
-from surveys.simulation.demo import LARGE, STAGES, NotADemo, build_demo
+from surveys.simulation.demo import COMPARED, LARGE, STAGES, NotADemo, build_demo
 
 
 class Command(Action):
@@ -27,8 +27,9 @@ class Command(Action):
         study = build_demo(stage, options["seed"], self.show_people)
         large = Study.objects.select_related("current").get(slug=LARGE)
         make_sources(large)
-        if stage in ("analysed", "people"):
+        if stage in COMPARED:
             analyse(large, self.show_step)
+            analyse_repeats(self.show_step)
         if stage == "people":
             fill_people(self.show_step)
         give_to_demo()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from analysis.people.steps import PeopleError
 from surveys.imports.files import Faults, ImportFault, open_lines
-from surveys.models import Study
+from surveys.models import Study, asked_of_all
 from surveys.reading.nesting import NestedTooDeeply, TooManyValues, read_json
 
 LONGEST_PROMPT, LONGEST_NAME = 20_000, 80  # characters
@@ -24,7 +24,7 @@ class ListedPrompt(NamedTuple):
 def prompts_of(study: Study) -> list[ListedPrompt]:
     if study.current is None:
         return []
-    rows = study.current.prompts.filter(asks="").order_by("position")
+    rows = study.current.prompts.filter(asked_of_all()).order_by("position")
     return [ListedPrompt(text) for text in rows.values_list("text", flat=True)]
 
 

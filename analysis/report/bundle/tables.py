@@ -13,12 +13,13 @@ from analysis.answers.compared import runs_of, simulated_users
 from analysis.exports.answer_tables import ALIAS_DECISIONS, ALIASES, ANSWER_DECISIONS, answer_tables
 from analysis.exports.codebook import ExportColumn, ExportTable, boolean, integer, number, text
 from analysis.exports.exports import stream_rows
-from analysis.exports.model_tables import PROMPTS, RUNS, Prompts, run_row
+from analysis.exports.model_tables import PROMPTS, QUESTIONS, RUNS, Prompts, SetQuestions, run_row
 from analysis.exports.people_tables import Selection
 from analysis.models import Completion
 from analysis.models.settings import DRAWN
 from analysis.report.dataset import load_frames
-from surveys.models import BenchmarkItem, Response, Study
+from surveys.models import BenchmarkItem, Response, Study, asked_of_all
+from surveys.studies.lifecycle import definition_of
 
 FEWEST = 5  # people who share what somebody typed about their chatbot; rarer words could name a person
 READ = (
@@ -43,12 +44,19 @@ Made = tuple[ExportTable, Callable[[], Rows]]
 def own_tables(study: Study, texts: bool) -> Iterator[Made]:
     """Each table of the bundle that the exports do not have, with what writes its rows."""
     extra = (TEXT,) if texts else ()
-    yield table("answers", "the answer of one person to one prompt", *ANSWERS, *READ, *extra), lambda: answers(study)
+    first = table("answers", "the answer of one person to one prompt", *ANSWERS, *READ, *extra)
+    yield first, lambda: answers(study, asked_of_all("prompt__"))
     yield (
         table("askings", "the answer of one person to a prompt that they were asked again", *ASKINGS, *READ, *extra),
-        lambda: answers(study, again=True),
+        lambda: answers(study, ~Q(prompt__asks="")),
     )
     yield table("completions", "one call of a model", *COMPLETIONS, *READ, *extra), lambda: completions(study)
+    if study.current_id and definition_of(study.current_id).matrix:
+        yield (
+            table("question_answers", "the answer of one person to a question of the set", *ANSWERS, *READ, *extra),
+            lambda: answers(study, Q(prompt__is_drawn=True)),
+        )
+        yield table("questions", "one question of the set", *QUESTIONS), lambda: SetQuestions(study).iterator(500)
     yield table("runs", "one run of a model, or one import", *RUNS), lambda: runs(study)
     yield table("prompts", "one prompt of the newest version", *PROMPTS), lambda: Prompts(study).iterator(1)
     yield table("benchmark_items", "the key to one question of a benchmark", *ITEMS), lambda: items(study)
@@ -89,15 +97,15 @@ ASKINGS = (
 )
 
 
-def answers(study: Study, again: bool = False) -> Rows:
-    """The newest accepted revision of each first answer, or of those `again`; without pilots and previews."""
+def answers(study: Study, asked: Q) -> Rows:
+    """The newest accepted revision of each answer to prompts of these; without pilots and previews."""
     frames = load_frames(study)
     marked = frames.field.table.set_index("id")[["flagged", "flags", "excluded", "unreached"]]
     marks = marked.assign(flags=marked["flags"].map(",".join)).to_dict("index")
     people = frames.people[~frames.people["pilot"].astype(bool)]
     rare = {name for name, count in Counter(people["model_shown"]).items() if count < FEWEST}
     known = people.to_dict("index")
-    for row in newest_responses(list(known), again).iterator(chunk_size=500):
+    for row in newest_responses(list(known), asked).iterator(chunk_size=500):
         person, mark = known[row["participant_id"]], marks.get(row["id"])
         yield {
             "participant": row["participant__pseudonym"],
@@ -115,8 +123,7 @@ def answers(study: Study, again: bool = False) -> Rows:
         }
 
 
-def newest_responses(people: list[int], again: bool) -> QuerySet:
-    asked = ~Q(prompt__asks="") if again else Q(prompt__asks="")
+def newest_responses(people: list[int], asked: Q) -> QuerySet:
     newest = Response.objects.filter(asked, participant__in=people, accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
     )

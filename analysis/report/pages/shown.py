@@ -87,6 +87,12 @@ PAGES: dict[str, Page] = {
             "benchmarks",
         ),
         Page(
+            "field-benchmark",
+            "In the field",
+            "How right is the chatbot for the people who use it, and do runs say so too?",
+            ("field_benchmark",),
+        ),
+        Page(
             "items",
             "Items",
             "What does each source recommend?",
@@ -102,6 +108,12 @@ PAGES: dict[str, Page] = {
             ("distances", "calibration", "scores", "mixes"),
             "calibration",
             shown=("calibration", "distances", "mixes", "scores"),
+        ),
+        Page(
+            "blend",
+            "Blend",
+            "Which blend of sources comes nearest to the field, and is it nearer than each of them alone?",
+            ("blend",),
         ),
         Page(
             "person-or-dice",
@@ -153,8 +165,11 @@ PAGES: dict[str, Page] = {
 GROUPS: dict[str, tuple[str, ...]] = {
     "Answer": ("overview", "pair"),
     "What people get": ("items", "choices"),
-    "How varied, and for whom": ("heterogeneity", "demographics", "distances", "person-or-dice", "explanations"),
-    "Scores": ("benchmarks",),
+    "How varied, and for whom": (
+        *("heterogeneity", "demographics", "distances", "blend"),
+        *("person-or-dice", "explanations"),
+    ),
+    "Scores": ("benchmarks", "field-benchmark"),
     "Checks": ("drift", "precision", "sensitivity", "costs"),
 }
 # The page that shows a figure: what has to be there before it can be drawn.

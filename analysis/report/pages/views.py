@@ -54,8 +54,10 @@ from analysis.report.reports import Reporting, findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
 from surveys.studies.access import studies_of
+from surveys.studies.lifecycle import definition_of
 
 NO_FILTERS = Filters()
+MULTIVERSE = "multiverse"  # a page of its own, beside the overview of a study with hypotheses
 TAKEN = 4  # of the most variable questions
 
 
@@ -223,10 +225,10 @@ def navigation(study: Study, name: str = "", filters: Filters = NO_FILTERS) -> d
         {"title": title, "address": addresses[pages[0]], "is_here": name in pages} for title, pages in GROUPS.items()
     ]
     together = next((pages for pages in GROUPS.values() if name in pages), ())
-    return {
-        "compare_tabs": tabs,
-        "compare_pages": [(page, PAGES[page].title, addresses[page]) for page in together],
-    }
+    pages = [(page, PAGES[page].title, addresses[page]) for page in together]
+    if OVERVIEW.name in together and definition_of(study.current_id).hypotheses:
+        pages.insert(1, (MULTIVERSE, "Multiverse", reverse("compare:multiverse", args=[study.slug])))
+    return {"compare_tabs": tabs, "compare_pages": pages}
 
 
 def address_of(study: Study, name: str, query: str = "") -> str:

@@ -334,7 +334,7 @@ def fields_of_others(offer: Offer, others: QuerySet[Study]) -> dict[str, str]:
     same = [
         Q(slug=prompt.slug, text=prompt.text)
         for prompt in prompts_of(offer.study.current_id).values()
-        if not prompt.asks
+        if not (prompt.asks or prompt.is_drawn)
     ]
     if not same:
         return {}

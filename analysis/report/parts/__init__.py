@@ -1,6 +1,7 @@
 """The parts of a report, one file each: numbers, tables, figure and sentences; and the registry of them all."""
 
 from analysis.report import mixes
+from analysis.report.blends import part as blend
 from analysis.report.columns import Part, intervals
 from analysis.report.pairs import part as pair
 from analysis.report.parts import (
@@ -22,7 +23,7 @@ from analysis.report.parts import (
 from analysis.report.persons import arms, explanations, positions, taken
 from analysis.report.persons import part as person_or_dice
 from analysis.report.planned import part as as_planned
-from analysis.report.questions import variability
+from analysis.report.questions import field_benchmark, variability
 
 # In the order of a document.
 ALL_PARTS = (
@@ -35,12 +36,14 @@ ALL_PARTS = (
     distances.PART,
     calibration.PART,
     mixes.PART,
+    blend.PART,
     person_or_dice.PART,
     arms.PART,
     explanations.PART,
     taken.PART,
     positions.PART,
     benchmarks.PART,
+    field_benchmark.PART,
     variability.PART,
     costs.COSTS,
     costs.LATENCY,

@@ -44,6 +44,7 @@ OF_CONTEXT = (
     Characteristic("device", "Device", words=tuple(DEVICE)),
 )
 POSITION, BEFORE, CARRIED = "position", "prompt_before", "repeats_item"
+OF_SET = "question"  # what stands for any question of the set
 DRAWN = (POSITION, BEFORE)  # by lot, so that what goes with them is their effect
 
 
@@ -87,6 +88,7 @@ def gather(data: Data) -> Crowd:
         )
         orders = data.frames.people["order"].to_dict()
         bases = {slug: asking.asks for slug, asking in data.frames.askings.items()}
+        bases |= dict.fromkeys(data.frames.drawn, OF_SET)
         places = [place_of(orders.get(who) or [], prompt, bases) for who, prompt in zip(persons, prompts, strict=True)]
         position = np.array([place for place, _ in places], dtype=float)
         before = np.array([prompt for _, prompt in places], dtype=object)
@@ -149,9 +151,8 @@ def explanations_of(data: Data, crowd: Crowd, repeats: Floats) -> list[tuple[Cha
     spoken = data.frames.field.columns["language"][crowd.rows]
     found.append((language, by_level(language.name, list(spoken), persons)))
     found.append((Characteristic(POSITION, "Position, per step"), by_step(POSITION, crowd.position)))
-    before = Characteristic(
-        BEFORE, "Prompt before", words=tuple((slug, prompt_name(slug)) for slug in data.frames.prompts)
-    )
+    words = {slug: prompt_name(slug) for slug in data.frames.prompts} | {OF_SET: "a question of the benchmark"}
+    before = Characteristic(BEFORE, "Prompt before", words=tuple(words.items()))
     found.append((before, by_level(BEFORE, list(crowd.before), persons)))
     found.append((Characteristic(CARRIED, "Repeats an earlier item"), by_step(CARRIED, np.nan_to_num(repeats))))
     return [(known, explanation) for known, explanation in found if explanation is not None]

@@ -3,17 +3,21 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.charts.figure import Row
 from analysis.report.dataset import LETTERS
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import Chosen, choose, read_side, why_not
 from analysis.report.pairs.vocabulary import name_items
-from analysis.report.persons.part import source_rows
-from analysis.report.samples import Data
+from analysis.report.persons.askings import measured
+from analysis.report.persons.crowd import gather
+from analysis.report.samples import Data, generator_for
 from analysis.stats.hypotheses.measures import PromptSides, test_of
+from analysis.stats.hypotheses.persons import further_from_crowd, person_share
 from analysis.stats.hypotheses.tested import Tested
-from surveys.studies.files.hypotheses import ALONE, Hypothesis
+from analysis.stats.persons.shares import Assignments
+from surveys.studies.files.hypotheses import ALONE, OF_CROWD, Hypothesis
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +56,15 @@ def examine(data: Data, sides: Sides, prompts: list[str]) -> Tested:
     if sides.hypothesis.measure == ALONE:
         return person_share_of(sides.a, prompts)
     assert sides.b is not None
+    if sides.hypothesis.measure == OF_CROWD:
+        return unlikeness_of(data, sides.a, sides.b, prompts)
     asked = [ask(sides.a, sides.b, sides.hypothesis, prompt) for prompt in prompts]
     names = (sides.a.side.text, sides.b.side.text)
     return test_of(sides.hypothesis.measure, asked, data.shared_draws, names)
 
 
 def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> PromptSides:
-    if hypothesis.measure in ("letter_share", "correct_share"):
+    if prompt in a.data.choices:
         letter = hypothesis.letter or a.data.frames.prompts[prompt].answer
         who = [side.data.frame(side.source.is_field).who[side.rows(prompt)] for side in (a, b)]
         return PromptSides(a.options(prompt), b.options(prompt), (who[0], who[1]), LETTERS.find(letter))
@@ -76,12 +82,23 @@ def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> PromptSide
 
 def person_share_of(side: Chosen, prompts: list[str]) -> Tested:
     """As *Person or dice* has it."""
-    rows = source_rows(side.data, side.source, None, prompts)
-    row = next((row for row in rows if not row["prompt"]), rows[0] if len(rows) == 1 else None)
-    if row is None or row["share"] is None:
-        return Tested(None, None, None, why="Nobody was asked these prompts twice yet.")
-    ci = row["ci_share"] and (row["ci_share"][0], row["ci_share"][1])
-    return Tested(row["share"], ci, row["p"], max(1, row["repeated"] - 1), row.get("why") or row.get("ci_share_why"))
+    assignments = Assignments(generator_for(side.data, "person or dice", side.source, ""), side.data.draws)
+    return person_share(measured(side.data, side.source, prompts), assignments)
+
+
+def unlikeness_of(data: Data, a: Chosen, b: Chosen, prompts: list[str]) -> Tested:
+    """Of the first answers of both sides; the crowd is everybody with the same chatbot, on either side or on none."""
+    crowd = gather(data)
+    of_a, of_b = (people_of(side, prompts) for side in (a, b))
+    kept = np.isin(crowd.prompts, prompts) & np.isin(crowd.persons, np.concatenate([of_a, of_b]))
+    whose = crowd.persons[kept]
+    return further_from_crowd(crowd.y[kept], crowd.fixed[kept], whose, np.isin(whose, of_a))
+
+
+def people_of(side: Chosen, prompts: list[str]) -> NDArray[np.int64]:
+    """Who answered any of the prompts."""
+    who = side.data.frame(side.source.is_field).who
+    return np.unique(np.concatenate([np.empty(0, np.int64), *(who[side.rows(prompt)] for prompt in prompts)]))
 
 
 def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:

@@ -16,6 +16,7 @@ LABELS = {
     "entropy_bits": "How varied the items are: entropy, bits",
     "jsd_excess": "How far the items are apart above chance, bits",
     "person_share": "How much of the unlikeness is due to the person",
+    "unlikeness": "How far answers are from everybody else’s, 0 to 100",
 }
 SIGNS = dict.fromkeys(GOOD, ("good", "✓")) | dict.fromkeys(BAD, ("bad", "✕"))
 OTHER = ("open", "≈")
@@ -29,9 +30,19 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
         return None
     return {
         "plan": found["plan"],
+        "look": look_to_take(found["plan"]),
         "cards": [card_of(row, number) for number, row in enumerate(rows, 1)],
         "deviations": found["deviations"],
     }
+
+
+def look_to_take(plan: Row) -> Row | None:
+    """The planned one that is due, or one outside the plan where somebody has come since the last; none at the end."""
+    if plan["frozen_at"] is None or plan["next"] is None:
+        return None
+    if plan["due"]:
+        return {"at": plan["due"]["at"], "words": plan["due"]["look"]}
+    return {"at": plan["people"], "words": ""} if plan["people"] > (plan["look"] or 0) else None
 
 
 def card_of(row: Row, number: int) -> dict[str, Any]:

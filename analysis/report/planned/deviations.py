@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from analysis.charts.figure import Row
 from analysis.report.planned.answers import Sides
+from analysis.report.planned.looks import Standing, say_look
 from analysis.report.samples import Data
 from surveys.console.wording import plural
 from surveys.models import Study, StudyVersion
@@ -37,11 +38,12 @@ def later_hypotheses(study: Study, frozen: Row) -> set[str]:
     return {entry["slug"] for entry in now if launched.get(entry["slug"]) != entry} if study.is_launched else set()
 
 
-def deviations(data: Data, sides: list[Sides], frozen: Row, people: int, is_over: bool) -> list[Row]:
+def deviations(data: Data, sides: list[Sides], frozen: Row, standing: Standing) -> list[Row]:
     return [
         *amendments(data.study, frozen),
         *later_rules(data.study),
-        *people_short(people, data.definition.planned_people, is_over),
+        *other_looks(standing),
+        *people_short(standing.people, standing.planned, standing.is_over),
         *missing_runs(sides),
     ]
 
@@ -69,6 +71,18 @@ def later_rules(study: Study) -> Iterator[Row]:
     for rule in rules_of(study):
         if rule.is_later:
             yield {"kind": "exclusion", "text": f"{rule.text} ({rule.words})", "when": f"declared {rule.declared}"}
+
+
+def other_looks(standing: Standing) -> Iterator[Row]:
+    """Looks that the plan does not have, and those of the plan that nobody took."""
+    for row in standing.taken:
+        if not row["look"]:
+            yield {"kind": "look", "text": f"{say_look(row)}, by {row['by']}.", "when": row["when"][:10]}
+    taken = {row["at"] for row in standing.taken}
+    for at in standing.looks:
+        if standing.is_launched and standing.is_over and at not in taken:
+            text = f"Look {standing.number(at)}, at {plural(at, 'person', 'people')}, was not taken; it spent no alpha."
+            yield {"kind": "look", "text": text, "when": "passed over"}
 
 
 def people_short(people: int, planned: int, is_over: bool) -> Iterator[Row]:

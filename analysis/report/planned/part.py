@@ -1,7 +1,7 @@
 """As planned: each hypothesis with its estimate, interval, corrected p and verdict, in the order of the study file."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
 
 from analysis.charts.figure import Options, Report, Row
 from analysis.charts.tables import Column, P
@@ -9,50 +9,67 @@ from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row
 from analysis.report.planned.deviations import deviations, later_hypotheses, plan_of
-from analysis.report.planned.verdicts import NOT_YET, decide, p_of, say_difference, say_verdicts, say_wanted, unit_of
+from analysis.report.planned.looks import Standing, say_look, stand
+from analysis.report.planned.verdicts import (
+    NOT_LOOKED,
+    NOT_YET,
+    decide,
+    p_of,
+    say_difference,
+    say_verdicts,
+    say_wanted,
+    unit_of,
+)
 from analysis.report.samples import Data, low_high, reasons
-from analysis.stats.hypotheses.families import level_at, passed
+from analysis.stats.hypotheses.families import passed
 from analysis.stats.intervals import holm
 from surveys.console.wording import sized
 from surveys.studies.files.hypotheses import PlanKeys
 
 Level = Callable[[float], float]
+UNSEEN = "Nobody has looked yet."
 
 
 def compute(data: Data) -> Row:
     """Nothing for a study without hypotheses."""
     if not data.definition.hypotheses:
         return {}
-    plan = data.definition.plan or PlanKeys()
-    planned, people = data.definition.planned_people, len(data.people)
-    is_closed = data.study.closed_at is not None
-    looks = [*plan.looks, planned]
-    reached = [at for at in looks if people >= at]
-    is_over = is_closed or people >= planned
-    if is_closed and people < planned:
-        reached = looks = [*(at for at in plan.looks if at < people), max(1, people)]
-    seen = data if is_over or not reached else first_people(data, reached[-1])
-    sides = [find_sides(seen, hypothesis) for hypothesis in data.definition.hypotheses]
-    frozen = plan_of(data.study)
+    standing = stand(data.study, len(data.people))
+    plan, frozen = data.definition.plan or PlanKeys(), plan_of(data.study)
+    rows, sides = decided(data, standing)
     later = later_hypotheses(data.study, frozen)
-    rows = [row | {"later": row["hypothesis"] in later} for each in sides for row in hypothesis_rows(seen, each, plan)]
-    share = tuple(at / looks[-1] for at in looks)
-    level = partial(level_at, len(reached) - 1, share) if reached and len(looks) > 1 else float
-    judge(rows, level, (people, looks[min(len(reached), len(looks) - 1)]) if not reached else None)
     return {
         "plan": {
             **{name: frozen[name] for name in ("version", "sha256", "frozen_at")},
             "alpha": plan.alpha,
-            "people": people,
-            "planned": planned,
+            "people": standing.people,
+            "planned": standing.planned,
             "looks": list(plan.looks),
-            "look": reached[-1] if reached else None,
-            "next": next((at for at in looks if at > people), None) if not is_over else None,
-            "closed": is_closed,
+            "look": standing.at,
+            "next": standing.next,
+            "due": {"at": standing.due, "look": standing.number(standing.due)} if standing.due else None,
+            "taken": list(standing.taken),
+            "closed": standing.is_closed,
         },
-        "hypotheses": rows,
-        "deviations": deviations(data, sides, frozen, people, is_over),
+        "hypotheses": [row | {"later": row["hypothesis"] in later} for row in rows],
+        "deviations": deviations(data, sides, frozen, standing),
     }
+
+
+def decided(data: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
+    """The hypotheses at the newest look; those of a launched study have no numbers before the first one."""
+    plan = data.definition.plan or PlanKeys()
+    seen = data if standing.is_over or standing.at is None else first_people(data, standing.at)
+    sides = [find_sides(seen, hypothesis) for hypothesis in data.definition.hypotheses]
+    is_hidden = standing.is_launched and standing.at is None
+    shown = [replace(each, why=each.why or UNSEEN) for each in sides] if is_hidden else sides
+    rows = [row for each in shown for row in hypothesis_rows(seen, each, plan)]
+    judge(rows, standing.level, (standing.people, standing.next or standing.planned) if standing.at is None else None)
+    if standing.at is None and plan.looks:
+        for row in rows:
+            row["look"] = standing.number(standing.due or standing.next or standing.planned)
+            row["verdict"] = NOT_LOOKED if standing.due else NOT_YET
+    return rows, sides
 
 
 def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
@@ -115,7 +132,12 @@ def rows_of(report: Report, options: Options) -> list[Row]:
 
 
 def say_verdict(row: Row) -> str:
-    return f"{NOT_YET}: {row['n']:,} of {row['of_n']:,}" if row["verdict"] == NOT_YET else str(row["verdict"])
+    look = f"look {row['look']}" if row.get("look") else ""
+    if row["verdict"] == NOT_LOOKED:
+        return f"not yet: {look} can be taken"
+    if row["verdict"] == NOT_YET:
+        return f"{f'not yet: {look} at' if look else f'{NOT_YET}:'} {row['n']:,} of {row['of_n']:,}"
+    return str(row["verdict"])
 
 
 def say_sides(row: Row) -> str:
@@ -143,6 +165,18 @@ TABLE = TableSpec(
     ("as_planned",),
     optional=True,
 )
+LOOKS = TableSpec(
+    "looks",
+    "Looks that were taken",
+    (
+        Column("look", "Look", value=say_look),
+        Column("people", "People who had completed"),
+        Column("by", "By"),
+        Column("when", "When"),
+    ),
+    lambda report, options: list(((report.get("as_planned") or {}).get("plan") or {}).get("taken") or ()),
+    optional=True,
+)
 DEVIATIONS = TableSpec(
     "deviations",
     "What differs from the plan",
@@ -167,7 +201,7 @@ PART = Part(
         "that matters; equal where the interval lies within the bounds.",
     },
     intervals=intervals("planned", "unit", "hypotheses.*.ci"),
-    tables=(TABLE, DEVIATIONS),
+    tables=(TABLE, LOOKS, DEVIATIONS),
     say=say,
     is_brief=True,
 )

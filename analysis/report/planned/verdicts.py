@@ -11,6 +11,7 @@ from surveys.studies.files.hypotheses import DIFFERENT, EQUAL, MORE
 
 SUPPORTED, WITHIN, CONTRADICTED = "supported", "equal within bounds", "contradicted"
 NOT_APART, TOO_SMALL, NOT_YET = "not told apart", "there, but too small to matter", "not enough yet"
+NOT_LOOKED = "not looked at yet"
 GOOD, BAD = (SUPPORTED, WITHIN), (CONTRADICTED, TOO_SMALL)
 UNITS = {"entropy_bits": "bits", "jsd_excess": "bits"}
 
@@ -78,7 +79,7 @@ def say_verdicts(rows: Sequence[Row]) -> str:
     counts = Counter(row["verdict"] for row in rows)
     if set(counts) == {NOT_YET}:
         return f"As planned: {plural(len(rows), 'hypothesis', 'hypotheses')}, not enough people yet to decide."
-    order = (SUPPORTED, WITHIN, TOO_SMALL, NOT_APART, CONTRADICTED, NOT_YET)
+    order = (SUPPORTED, WITHIN, TOO_SMALL, NOT_APART, CONTRADICTED, NOT_LOOKED, NOT_YET)
     parts: list[str] = []
     for verdict in order:
         if number := counts[verdict]:

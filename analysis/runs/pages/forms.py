@@ -12,7 +12,7 @@ from analysis.models.conditions import CHOICES, CONDITIONS
 from analysis.models.settings import BY_NAME, SETTINGS, RunSetting
 from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_notes
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
-from surveys.models import StudyVersion
+from surveys.models import StudyVersion, asked_of_all
 
 OF_BENCHMARKS = ("prompt_form", "worked_examples")
 OF_PROMPTS = ("prompts",)
@@ -125,7 +125,7 @@ class RunForm(forms.Form):
             self.fields[setting.name].optional = setting.kind is int and setting.is_stored and setting.default is None
         self.fields["benchmark"].choices = [("", THE_PROMPTS), *benchmark_choices()]
         self.fields["benchmark"].error_messages["invalid_choice"] = "There is none with this name."
-        own = version.prompts.filter(asks="").order_by("position").values_list("slug", "title")
+        own = version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", "title")
         self.fields["prompts"].choices = [(slug, title or slug) for slug, title in own]
         self.fields["prompts"].error_messages["invalid_choice"] = "%(value)s: no such prompt."
         self.fields["budget"].optional = True

@@ -35,7 +35,7 @@ from analysis.runs.pages.settings import say_drawn
 from analysis.runs.pages.words import bar_of, say_state
 from surveys.console.pages import STOPS_POLLING, address_without_page, may, page_of, show, study_page
 from surveys.console.wording import dollars, duration
-from surveys.models import BenchmarkItem
+from surveys.models import BenchmarkItem, asked_of_all
 from surveys.studies.access import Role
 
 State = Run.State
@@ -111,7 +111,7 @@ def prompts_of(shown: Run) -> QuerySet[Any] | tuple[()]:
     """Slugs and titles, in the file's order."""
     if shown.benchmark or shown.version is None:
         return ()
-    own = shown.version.prompts.filter(asks="").order_by("position").values_list("slug", "title")
+    own = shown.version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", "title")
     return own.filter(slug__in=shown.prompts) if shown.prompts else own
 
 

@@ -18,7 +18,7 @@ from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import Question, questions_of
 from analysis.runs.recipes.recipes import say_unsearched
 from surveys.console.wording import exact_dollars, plural
-from surveys.models import Prompt, StudyVersion, locks
+from surveys.models import Prompt, StudyVersion, asked_of_all, locks
 from surveys.studies.lifecycle import definition_of
 
 State = Run.State
@@ -123,7 +123,11 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
 
 def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tuple[str, ...]:
     """Some of the version's prompts, in its order; empty where these are all. Raises PlanError for one it has not."""
-    own = list(version.prompts.filter(asks="").order_by("position").values_list("slug", flat=True)) if version else []
+    own = (
+        list(version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", flat=True))
+        if version
+        else []
+    )
     if unknown := sorted(set(slugs) - set(own)):
         raise RunPlanError(
             f"{', '.join(unknown)[:100]}: no such prompt. The prompts are {', '.join(own) or 'none yet'}."

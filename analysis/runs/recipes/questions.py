@@ -9,7 +9,7 @@ from django.db.models import Count
 from analysis.models import Endpoint, Run, Task
 from analysis.models.conditions import ConditionError
 from analysis.runs.asking.registry import kind_of
-from surveys.models import BenchmarkItem, Prompt
+from surveys.models import BenchmarkItem, Prompt, asked_of_all
 
 Question = Prompt | BenchmarkItem
 Subject = Question | Task
@@ -20,7 +20,7 @@ def questions_of(run: Run) -> dict[str, Question]:
     if run.benchmark:
         items = BenchmarkItem.objects.filter(benchmark=run.benchmark).order_by("id")
         return {item.item: item for item in items}
-    prompts = run.version.prompts.filter(asks="").order_by("position")
+    prompts = run.version.prompts.filter(asked_of_all()).order_by("position")
     return {prompt.slug: prompt for prompt in (prompts.filter(slug__in=run.prompts) if run.prompts else prompts)}
 
 

@@ -19,11 +19,15 @@ def level_at(look: int, times: tuple[float, ...], alpha: float) -> float:
     return float(2 * ndtr(-boundaries(times, alpha)[look]))
 
 
+def spent_at(time: float, alpha: float) -> float:
+    """What looks up to this share of all people may spend of alpha, on both sides together."""
+    return float(4 * ndtr(ndtri(alpha / 4) / time**0.5))
+
+
 @lru_cache(maxsize=256)
 def boundaries(times: tuple[float, ...], alpha: float) -> tuple[float, ...]:
     """The strength at each look beyond which alpha is spent: by the density of what has stayed within all before."""
-    z = -ndtri(alpha / 4)
-    spent = [float(4 * ndtr(-z / time**0.5)) for time in times]
+    spent = [spent_at(time, alpha) for time in times]
     x = np.linspace(-REACH, REACH, GRID)
     step = x[1] - x[0]
     density, before, at, found = np.zeros(GRID), 0.0, 0.0, []

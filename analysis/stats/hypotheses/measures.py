@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.stats.choices import describe
-from analysis.stats.heterogeneity import compare_redrawn, mean_excess, measure_distance, share_intervals
+from analysis.stats.heterogeneity import compare_redrawn, mean_excess, share_intervals
 from analysis.stats.hypotheses.tested import Share, Tested, compare_shares, of_error
 from analysis.stats.intervals import FEW_UNITS, mean_of_known, p_value, splits_of, tail_p
 from analysis.stats.item_measures import ENTROPY, Counted, left_out, rarefied_left_out
@@ -116,10 +116,12 @@ def _entropy(asked: PromptSides, side: int, shared: SharedDraws, name: str, of: 
     n = min(asked.a.unit_count, asked.b.unit_count)
     if n == sample.unit_count and not sample.clusters:
         counts = sample.counts()
-        value, without = float(Counted(counts).bits), left_out(counts, sample.by_unit)[ENTROPY]
+        value, without = float(Counted(counts).bits), left_out(counts, sample.by_unit, [ENTROPY])[ENTROPY]
     else:
         value = mean_of_known(Counted(shared.subsets(sample, n, name)).bits)
-        without = rarefied_left_out(sample.chances, n)[ENTROPY] if sample.unit_count > 1 else np.full(1, np.nan)
+        without = np.full(1, np.nan)
+        if sample.unit_count > 1:
+            without = rarefied_left_out(sample.chances, n, [ENTROPY])[ENTROPY]
     unit = sample.clusters.of if sample.clusters else np.arange(sample.n)
     everybody = np.full(persons, value)
     everybody[of] = value + (without - without.mean())[unit]
@@ -155,9 +157,11 @@ def excess(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> T
         assert isinstance(each.a, ItemSample) and isinstance(each.b, ItemSample)
         splits = shared.split(each.a, each.b, *names)
         redrawn = [shared.redraw(sample, name) for sample, name in zip((each.a, each.b), names, strict=True)]
-        distances.append(compare_redrawn(redrawn[0], redrawn[1], splits))
-        seen += mean_of_known(measure_distance(*splits.seen)[0])
-        drawn = drawn + measure_distance(*splits.drawn)[0]
+        found = compare_redrawn(redrawn[0], redrawn[1], splits)
+        if found.even_jsd is not None:
+            distances.append(found)
+            seen += found.even_jsd
+            drawn = drawn + found.split_jsd
         ways = min(ways, splits_of(splits.n_first, splits.n_second))
     mean = mean_excess(distances)
     if mean.excess is None:

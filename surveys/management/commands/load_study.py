@@ -5,9 +5,9 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from surveys.imports.actions import ACTOR, UNNAMED, Action, Options, Report, arg
-from surveys.models import Membership
+from surveys.models import Membership, asked_of_all
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
-from surveys.studies.lifecycle import StudyError, load_definition
+from surveys.studies.lifecycle import StudyError, benchmark_sizes, definition_of, load_definition
 from surveys.studies.members import find_account, own_if_nobody_does
 
 NOBODY = "nobody owns it yet: `create_owner NAME` makes an account that does"
@@ -29,7 +29,8 @@ class Command(Action):
         if options["owner"] and account is None:
             raise CommandError(f"There is no account {options['owner']}. `create_owner` makes one.")
         try:
-            definition = parse_study(path.read_bytes()) if path.stem == UNNAMED else read_study(path)
+            sets = benchmark_sizes()
+            definition = parse_study(path.read_bytes(), sets=sets) if path.stem == UNNAMED else read_study(path, sets)
             study, outcome = load_definition(definition, ACTOR, options["amend"])
         except StudyFileError as error:
             raise CommandError("\n".join(f"{path}: {fault}" for fault in error.faults)) from None
@@ -42,10 +43,11 @@ class Command(Action):
             "state": study.state,
             "version": version.number,
             "sha256": version.sha256,
-            "prompts": version.prompts.filter(asks="").count(),
+            "prompts": version.prompts.filter(asked_of_all()).count(),
+            "benchmark": definition_of(version.pk).benchmark_width,
             "owners": list(owners.values_list("user__username", flat=True)),
         }
 
     def tell(self, report: Report, options: Options) -> str:
         owned = f"owned by {', '.join(report['owners'])}" if report["owners"] else NOBODY
-        return self.words.format(**report, owned=owned)
+        return "\n".join(filter(None, (self.words.format(**report, owned=owned), report["benchmark"])))

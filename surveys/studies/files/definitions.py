@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -19,6 +19,7 @@ from surveys.studies.files.hypotheses import Hypothesis, PlanKeys, prompts_asked
 from surveys.studies.files.kinds import QuestionWords
 from surveys.studies.files.languages import Texts, read_languages
 from surveys.studies.files.lines import find_lines, join_place, line_of
+from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
 from surveys.studies.files.orders import order_for
 from surveys.studies.files.rules import Misfit, find_misfits
 from surveys.studies.files.schema import (
@@ -65,6 +66,7 @@ NOT_FOR_ANNOTATORS = (
     "repeats",
     "arms",
     "rating",
+    "matrix",
     "hypotheses",
     "plan",
     "exclusions",
@@ -130,6 +132,7 @@ class Definition(StudyHead):
     repeats: Repeats | None = None  # what some people are asked twice
     arms: tuple[Arm, ...] = ()  # other states of the account
     rating: Rating | None = None  # what is asked of an answer
+    matrix: Matrix | None = None  # the benchmark of which each person is asked some questions
     hypotheses: tuple[Hypothesis, ...] = ()
     plan: PlanKeys | None = None  # how they are tested, where the file says so
     second_person: tuple[str, ...] = ()  # what one researcher asks for and another confirms
@@ -154,6 +157,21 @@ class Definition(StudyHead):
         return askings_of([prompt.slug for prompt in self.prompts], self.repeats, self.arms)
 
     @property
+    def set_questions(self) -> dict[str, SetQuestion]:
+        """Those of the study's set, by slug."""
+        return self.matrix.by_slug if self.matrix else {}
+
+    @property
+    def benchmark_width(self) -> str:
+        """How exact the accuracy on the study's set will be when all places are filled; empty without a set."""
+        return self.matrix.say_width(self.planned_people, len(self.branches)) if self.matrix else ""
+
+    @property
+    def most_asked(self) -> int:
+        """How many messages somebody sends who is asked everything."""
+        return len(self.askings) + (self.matrix.each if self.matrix else 0)
+
+    @property
     def planned_people(self) -> int:
         """How many people have a place."""
         return sum(cell.places for cell in self.cells) * len(self.branches)
@@ -162,10 +180,13 @@ class Definition(StudyHead):
         """The prompts that a hypothesis is about."""
         return prompts_asked(hypothesis, self.prompts, self.repeats.prompts if self.repeats else ())
 
-    def order_of(self, place: int, cell: str, person: str) -> list[str]:
-        """The order of the person in this place of a cell, by slug: the scheme's, with what they are asked again."""
+    def order_of(self, place: int, cell: str, person: str, draw: int = 0) -> list[str]:
+        """The order of the person in this place of a cell, by slug: the scheme's, with what they are asked again and
+        the questions of their draw.
+        """
         row = [self.prompts[at].slug for at in order_for(len(self.prompts), self.order_scheme, place, person)]
-        return put_in(row, self.repeats, self.arms, place, f"{self.slug}\n{cell}")
+        order = put_in(row, self.repeats, self.arms, place, f"{self.slug}\n{cell}")
+        return self.matrix.put_in(order, draw, self.slug) if self.matrix else order
 
     def to_document(self) -> dict[str, Any]:
         """All of it as plain JSON values: what a frozen version stores and what is hashed."""
@@ -189,12 +210,22 @@ class Definition(StudyHead):
             scales = tuple(LabelScale(**frozen(scale)) for scale in work.get("scales", ()))
             wordings = tuple(QuestionWords(**words) for words in work.get("wordings", ()))
             fields["annotation"] = AnnotationWork(**{**work, "scales": scales, "wordings": wordings})
-        for name, table in (("perception", Perception), ("repeats", Repeats), ("rating", Rating), ("plan", PlanKeys)):
+        for name, table in OPTIONAL.items():
             if fields.get(name):
                 fields[name] = table(**fields[name])
+        if matrix := fields.get("matrix"):
+            fields["matrix"] = replace(matrix, questions=tuple(SetQuestion(**each) for each in matrix.questions))
         return cls(**fields)
 
 
+# The tables that become one value of a definition, or None.
+OPTIONAL: dict[str, Any] = {
+    "perception": Perception,
+    "repeats": Repeats,
+    "rating": Rating,
+    "matrix": Matrix,
+    "plan": PlanKeys,
+}
 # Keys that the format gained later. Left out of the document where they say nothing, so that the document and the
 # hash of a study that was loaded before stay what they were.
 LATER_KEYS = frozenset(
@@ -205,8 +236,8 @@ LATER_KEYS = frozenset(
         *("model_offered", "settings", "memory_name", "instructions_name", "model_shown"),
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
         *("summary", "full", "settings_later", "perception"),
-        *("repeats", "arms", "rating"),
-        *("hypotheses", "plan", "second_person"),
+        *("repeats", "arms", "rating", "matrix"),
+        *("hypotheses", "plan", "multiverse", "second_person"),
     }
 )
 
@@ -229,7 +260,7 @@ def frozen(value: Any) -> Any:
 # Reading a file ------------------------------------------------------------------------------------------
 
 
-def read_study(path: Path | str) -> Definition:
+def read_study(path: Path | str, sets: Mapping[str, int] | None = None) -> Definition:
     """The study of a file `<slug>.toml`; raises `StudyFileError` with every fault at once."""
     path = Path(path)
     try:
@@ -237,11 +268,14 @@ def read_study(path: Path | str) -> Definition:
             content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise _file_error(f"cannot be read: {error.strerror}") from error
-    return parse_study(content, path.stem)
+    return parse_study(content, path.stem, sets)
 
 
-def parse_study(content: bytes, name: str | None = None) -> Definition:
-    """The study of a file's content; `name` is the file's name without `.toml`, where there is one."""
+def parse_study(content: bytes, name: str | None = None, sets: Mapping[str, int] | None = None) -> Definition:
+    """The study of a file's content; `name` is the file's name without `.toml`, where there is one.
+
+    `sets` are the benchmarks that are here with their numbers of questions; without it nothing is said of them.
+    """
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = _decoded(content)
@@ -249,6 +283,7 @@ def parse_study(content: bytes, name: str | None = None) -> Definition:
     if name is not None and study.get("slug", name) != name:
         misfits.append(("slug", f"is `{study['slug']}`, but the file is called {name}.toml; make them equal"))
     misfits += find_misfits(study)
+    misfits += set_misfits(study, sets) if sets is not None else []
     if misfits:
         raise StudyFileError(_located(misfits, find_lines(text)))
     return _defined(study)
@@ -405,6 +440,7 @@ def in_language(definition: Definition, language: str) -> Definition:
         debrief=said["debrief"]["text"],
         perception=definition.perception and replace(definition.perception, **_shown(said.get("perception", {}))),
         rating=definition.rating and replace(definition.rating, **said["rating"]),
+        matrix=definition.matrix and replace(definition.matrix, **said["matrix"]),
         **lists,
     )
 
@@ -443,8 +479,12 @@ def prompt_text(prompt: PromptDefinition) -> str:
     """What the participant copies, and what the models are asked, to the letter."""
     if prompt.kind == "recommendation":
         return prompt.text
-    options = [f"{letter}. {choice}" for letter, choice in zip(letters(prompt), prompt.choices, strict=True)]
-    return "\n\n".join([prompt.question, "\n".join(options), prompt.request])
+    return choice_text(prompt.question, prompt.choices, prompt.request)
+
+
+def choice_text(question: str, choices: Sequence[str], request: str) -> str:
+    options = [f"{letter}. {choice}" for letter, choice in zip("ABCDEFGH", choices, strict=False)]
+    return "\n\n".join([question, "\n".join(options), request])
 
 
 def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str, Any]]) -> Definition:

@@ -18,9 +18,12 @@ MEASURES = {
     "letter_share": "choice",
     "correct_share": "choice",
     "person_share": "",
+    "unlikeness": "",
 }
 OF_ONE_PROMPT = {"item_share": "item", "letter_share": "letter"}  # and the key that says what is counted
+IN_BITS = ("entropy_bits", "jsd_excess")
 ALONE = "person_share"  # has no second side
+OF_CROWD = "unlikeness"  # compares people of one chatbot
 MORE, LESS, DIFFERENT, EQUAL = EXPECTED = ("more", "less", "different", "equal")
 UNSIGNED = {"jsd_excess": (MORE, EQUAL), "person_share": (MORE, EQUAL)}
 # What cannot be true together of one difference.
@@ -29,6 +32,11 @@ TURNED = {MORE: LESS, LESS: MORE}
 FIELD = "field"
 NARROWED_BY = ("plan", "memory", "personalisation", "device")
 MAIN = "main"
+# What a multiverse can vary; analysis/report/multiverse/choices.py says how.
+VARIED = (
+    *("exclusions", "flagged", "doubtful", "spellings", "reader"),
+    *("language", "temperature", "pilot", "people"),
+)
 
 Side = Annotated[str, matching(r"[^\s]+.{0,198}", "a side as Compare has it, such as field/chatgpt")]
 Letter = Annotated[str, matching(r"[A-H]", "the letter of a choice")]
@@ -59,6 +67,7 @@ class PlanKeys:
 
     alpha: Annotated[float, number(0, 1, above=True)] = 0.05
     looks: Annotated[tuple[Annotated[StrictInt, within(1, 1_000_000)], ...], entries(0, 5)] = ()  # people at each
+    multiverse: Annotated[tuple[Annotated[str, one_of(*VARIED)], ...], entries(1)] = ()  # empty: all there is to vary
 
 
 def prompts_asked(hypothesis: Hypothesis, prompts: Sequence[Any], repeated: Sequence[str]) -> list[str]:
@@ -137,9 +146,33 @@ def hypotheses_have_two_sides(study: Study) -> Misfits:
             yield (f"{place}.b", "is missing: a hypothesis is about the difference between `a` and `b`")
         elif a == b:
             yield (f"{place}.b", "is the same side as `a`")
+        elif _holds(a, b) or _holds(b, a):
+            yield (f"{place}.b", "shares people with `a`: narrow both sides, such as by memory=on and memory=off")
+        elif measure == OF_CROWD and _crowd_of(a) != _crowd_of(b):
+            yield (f"{place}.b", f"is not of the people of `a`: {OF_CROWD_TAKES}")
+        elif measure == OF_CROWD and _crowd_of(a) is None:
+            yield (f"{place}.a", f"is a model: {OF_CROWD_TAKES}")
         for key, side in (("a", a), ("b", b)):
             if side and (fault := _side_fault(study, side)):
                 yield (f"{place}.{key}", fault)
+
+
+def _holds(side: str, other: str) -> bool:
+    """Whether all people of the other side are on this one too, which names less of them."""
+    (source, *parts), (of_other, *more) = side.split("/"), other.split("/")
+    return source == of_other == FIELD and set(parts) < set(more)
+
+
+OF_CROWD_TAKES = (
+    f"`{OF_CROWD}` compares people of one chatbot by how far they are from everybody else, such as "
+    "field/gemini/memory=on with field/gemini/memory=off"
+)
+
+
+def _crowd_of(side: str) -> str | None:
+    """The chatbot whose people these are, nothing for everybody's; None for a model."""
+    source, *rest = side.split("/")
+    return None if source != FIELD else rest[0] if rest and "=" not in rest[0] else ""
 
 
 def _side_fault(study: Study, side: str) -> str:
@@ -166,6 +199,10 @@ def _side_fault(study: Study, side: str) -> str:
 
 def hypotheses_can_be_decided(study: Study) -> Misfits:
     for place, entry in numbered(study):
+        measure, smallest = entry.get("measure", ""), entry.get("smallest", 0)
+        if smallest > 1 and measure in MEASURES and measure not in IN_BITS:
+            words = f"is {smallest:g}, but `{measure}` goes from 0 to 1; for {smallest:g} points write"
+            yield (f"{place}.smallest", f"{words} {smallest / 100:g}")
         expected, allowed = entry.get("expected"), UNSIGNED.get(entry.get("measure", ""), EXPECTED)
         if expected and expected not in allowed:
             yield (f"{place}.expected", f"is `{expected}`, but `{entry['measure']}` can be {listed(allowed)}")
@@ -206,7 +243,8 @@ def families_have_one_alpha(study: Study) -> Misfits:
         if known != alpha:
             yield (
                 f"{place}.alpha",
-                f"is {alpha:g}, but the family `{entry['family']}` has {known:g} ({first}); one family has one alpha",
+                f"is {alpha:g}, but the family `{entry['family']}` has {known:g} ({first}); one family has one alpha: "
+                "write the same, or name another `family`",
             )
 
 
@@ -218,10 +256,30 @@ def looks_are_before_the_end(study: Study) -> Misfits:
         yield ("plan.looks", "are of no use without [[hypotheses]]")
     for look in looks:
         if all(places) and look >= people:
-            yield ("plan.looks", f"names {look:,} people, but there are {people:,} places; the last look is at all")
+            beyond = f"names {look:,} people, but there are {people:,} places"
+            yield ("plan.looks", f"{beyond}; the last look is at all of them anyway: leave it out, or name fewer")
             return
-    if list(looks) != sorted(looks):
-        yield ("plan.looks", "must be in rising order")
+    if list(looks) != sorted(set(looks)):
+        yield ("plan.looks", "must be in rising order, each once")
+
+
+def multiverse_can_vary(study: Study) -> Misfits:
+    kinds = {MEASURES[entry["measure"]] for _, entry in numbered(study) if "measure" in entry}
+    sides = [entry[key] for _, entry in numbered(study) for key in ("a", "b") if entry.get(key)]
+    gives = {
+        "exclusions": (bool(study["exclusions"]), "the study has no [[exclusions]]"),
+        "language": (bool(study.get("languages")), "the study is asked in one language"),
+        "spellings": (bool(kinds - {"choice"}), "no hypothesis is about items"),
+        "temperature": (any(side.split("/")[0] != FIELD for side in sides), "no hypothesis is about a model"),
+    }
+    varied = study.get("plan", {}).get("multiverse", ())
+    if varied and not study["hypotheses"]:
+        yield ("plan.multiverse", "is of no use without [[hypotheses]]")
+        return
+    for name in varied:
+        is_there, why = gives.get(name, (True, ""))
+        if not is_there:
+            yield ("plan.multiverse", f"names `{name}`, which cannot be varied here: {why}")
 
 
 RULES = (
@@ -231,4 +289,5 @@ RULES = (
     hypotheses_do_not_contradict,
     families_have_one_alpha,
     looks_are_before_the_end,
+    multiverse_can_vary,
 )

@@ -25,6 +25,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "prompts": ("title", "text", "question", "choices", "request"),
     "arms": ("name", "instruction"),
     "rating": ("text",),
+    "matrix": ("title", "request"),
     "debrief": ("text",),
 }
 Texts = dict[str, Any]

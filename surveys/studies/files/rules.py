@@ -11,6 +11,7 @@ from surveys.studies.files.askings import EVERY, Arm, Repeats, askings_of, most_
 from surveys.studies.files.hypotheses import RULES as OF_HYPOTHESES
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.lines import join_place
+from surveys.studies.files.matrix import SLUG as QUESTION
 from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, NOT_ASKED, SEVERAL, TYPED
 from surveys.studies.files.values import listed, nearest
 
@@ -394,6 +395,12 @@ def askings_are_apart(study: Study) -> Misfits:
         )
 
 
+def questions_have_their_slugs(study: Study) -> Misfits:
+    for place, prompt in entries(study, "prompts") if "matrix" in study else ():
+        if re.fullmatch(rf"{QUESTION}\d+", prompt.get("slug", "")):
+            yield (f"{place}.slug", f"cannot be `{prompt['slug']}`: so are the questions of [matrix] called")
+
+
 def references_differ(study: Study) -> Misfits:
     seen: dict[tuple[str, str], str] = {}
     for place, reference in entries(study, "references"):
@@ -443,6 +450,7 @@ RULES: list[Callable[[Study], Misfits]] = [
     variants_ask_the_same,
     askings_name_prompts,
     askings_are_apart,
+    questions_have_their_slugs,
     references_differ,
     filters_choose,
     *OF_HYPOTHESES,

@@ -16,6 +16,7 @@ from surveys.studies.files.kinds import (
     WORDINGS,
     QuestionWords,
 )
+from surveys.studies.files.matrix import REQUEST, Matrix
 from surveys.studies.files.orders import SCHEMES
 from surveys.studies.files.values import (
     Line,
@@ -28,6 +29,7 @@ from surveys.studies.files.values import (
     matching,
     number,
     one_of,
+    stored,
     within,
 )
 
@@ -74,11 +76,6 @@ class LeftOut(NamedTuple):
     """What stands in for a key that a file leaves out, where code has to give it."""
 
     default: Any
-
-
-def stored(default: Any = "") -> Any:
-    """What a definition holds and no key of the file says by this name."""
-    return field(default=default, metadata={"stored": True})
 
 
 # The tables ----------------------------------------------------------------------------------------------
@@ -311,7 +308,7 @@ class ChoiceKeys:
     question: LongText
     choices: Annotated[Lines, entries(2, 8)]
     answer: Annotated[str, matching(r"[A-H]", "the letter of the right choice")]
-    request: Line = "Please answer with the letter of one option."
+    request: Line = REQUEST
     benchmark: Slug = ""
     item: ItemId = ""
 
@@ -429,9 +426,10 @@ TABLES: dict[str, type] = {
     "perception": Perception,
     "repeats": Repeats,
     "rating": Rating,
+    "matrix": Matrix,
     "plan": PlanKeys,
 }
-MAY_BE_ABSENT = ("annotation", "perception", "repeats", "rating", "plan")
+MAY_BE_ABSENT = ("annotation", "perception", "repeats", "rating", "matrix", "plan")
 LISTS: dict[str, type] = {
     "chatbots": Chatbot,
     "questions": Question,

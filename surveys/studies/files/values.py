@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -161,6 +161,11 @@ Lines = tuple[Line, ...]
 _ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 OneOrMore = Annotated[Lines, entries(1), Rule(WrapValidator(_read_one_or_more), _ONE_OR_MORE)]
 LinesByKey = dict[str, OneOrMore]
+
+
+def stored(default: Any = "") -> Any:
+    """What a definition holds and no key of the file says by this name."""
+    return field(default=default, metadata={"stored": True})
 
 
 def fault_in(error: ValidationError) -> str:

@@ -62,6 +62,7 @@ PUBLISHED = {
     "alias_decisions": "study number prompt action spellings item undoes decided_at",
     "answer_decisions": "study answer participant run asked letter items is_undo decided_at",
     "prompts": "study prompt kind options correct variant_of variant title wanted text",
+    "questions": "study prompt benchmark item subject options correct text",
     "runs": (
         "study run source model benchmark label imported simulated temperature history_size memory_size per_user "
         "corpus personas users repeats seed first_run began_at settings instruction state usd ended_at"

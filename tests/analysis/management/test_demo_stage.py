@@ -78,10 +78,10 @@ def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: p
     out = io.StringIO()
     call_command("demo", stage="analysed", json=True, stdout=out, stderr=io.StringIO())
     told = json.loads(out.getvalue())
-    # Eight who paste, and eight annotators of `profiles`.
-    assert (told["stage"], told["simulated"]) == ("analysed", 8 + 8)
+    # Eight who paste, one in `demo`, and eight annotators of `profiles`.
+    assert (told["stage"], told["simulated"]) == ("analysed", 8 + 1 + 8)
     assert told["completions"] == Completion.objects.filter(status="done").count() > 100
-    assert Answer.objects.filter(response__isnull=False).count() == 8 * 13
+    assert Answer.objects.filter(response__isnull=False).count() == 8 * 13 + 5
     work = AnnotationItem.objects.filter(study__slug="profiles", purpose=AnnotationItem.Purpose.WORK)
     judged = Annotation.objects.exclude(judge="").filter(item__in=work, state=Annotation.State.GIVEN)
     assert judged.count() == len(demo.MODELS) * work.count() > 0

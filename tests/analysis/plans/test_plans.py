@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.stats import norm
 
 from analysis.plans import seen, views
 from analysis.plans.kept import find_plan, forget_progress, keep_plan, progress_of
+from analysis.plans.outputs.registration import page_data
 from analysis.plans.scenarios import MIDDLE, Assumed, Scenario, truth_of
 from analysis.plans.seen import assumed_of, seen_in
 from analysis.plans.simulating import (
@@ -28,14 +30,14 @@ from analysis.plans.simulating import (
     width_of,
 )
 from analysis.plans.texts import notes_of
-from analysis.plans.worlds import Prompted, reached, world_of
+from analysis.plans.worlds.sided import Prompted, reached, world_of
 from analysis.report.planned.answers import examine, find_sides
 from analysis.stats.heterogeneity import compare
 from analysis.stats.hypotheses import measures
 from analysis.stats.resampling import SharedDraws
 from benchmarks.claims import World, make_data
 from surveys.models import Study
-from surveys.studies.files.hypotheses import Hypothesis
+from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from surveys.studies.lifecycle import definition_of
 from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_account, make_definition, make_study
@@ -56,7 +58,8 @@ def defined(*hypotheses: Hypothesis, **changes: Any) -> Any:
 
 
 def one_row(hypothesis: Hypothesis, people: int, replicates: int = 400, scenario: Scenario = MIDDLE) -> dict[str, Any]:
-    (row,) = simulate_size(defined(hypothesis), [hypothesis], scenario, people, Setting((people,), replicates))
+    cell = simulate_size(defined(hypothesis), [hypothesis], scenario, people, Setting((people,), replicates))
+    (row,) = cell["rows"]
     return row
 
 
@@ -148,18 +151,15 @@ def test_who_a_side_is_among_so_many_people(side: str, share: float | None) -> N
 def test_a_study_that_cannot_be_simulated_says_why() -> None:
     with pytest.raises(PlanError, match=r"has no hypotheses. Write \[\[hypotheses\]\]"):
         simulate(defined(), Setting((100,)))
-    person = Hypothesis("p", "x", "person_share", "field/gemini", "more")
-    with pytest.raises(PlanError, match="cannot be planned"):
-        simulate(defined(person), Setting((100,)))
 
 
 @pytest.fixture
 def study() -> Study:
-    return make_study("draft", defined(ASSAM, WATER))
+    return make_study("draft", defined(ASSAM, WATER, plan=PlanKeys(looks=(100,))))
 
 
 @pytest.mark.django_db
-def test_the_command_prints_the_plan(study: Study) -> None:
+def test_the_command_prints_the_plan(study: Study, tmp_path: Path) -> None:
     out = StringIO()
     call_command("plan", "teas", "--people", "100", "--replicates", "20", stdout=out)
     text = out.getvalue()
@@ -169,6 +169,9 @@ def test_the_command_prints_the_plan(study: Study) -> None:
     found = json.loads(out.getvalue())
     assert found["version_sha256"] == study.current.sha256 and len(found["rows"]) == 6
     assert found["sizes"][0]["calls"] == 100  # one model, one prompt
+    paper = tmp_path / "plan.pdf"
+    call_command("plan", "teas", "--people", "100", "--replicates", "20", "--pdf", str(paper))
+    assert paper.read_bytes().startswith(b"%PDF")
     with pytest.raises(CommandError, match="--people takes 10"):
         call_command("plan", "teas", "--people", "3")
 
@@ -211,6 +214,14 @@ def test_the_page_asks_a_worker_and_shows_what_is_kept(
     keep_plan(study)
     assert progress_of(study) is None and find_plan(study) is not None
     page = client.get(address).content.decode()
+    assert "Where nothing differs" in page
+    registration = client.get(reverse("plans:registration", args=["teas"]))
+    assert registration.content.startswith(b"%PDF") and registration["Content-Type"] == "application/pdf"
+    told = page_data(study, find_plan(study))
+    answers = dict(asked for _, section in told["sections"] for asked in section)
+    assert answers["Sample size rationale"].startswith("Simulated. With 200 people ")
+    assert "Simulated: hopeful: of 20 studies" in answers["Stopping rule"] and all(answers.values())
+    assert {len(each["curves"]) for each in told["simulated"]["hypotheses"]} == {2}
     assert "simulated, not real" in page and "Supported, with Holm" in page
     assert client.get(reverse("plans:progress", args=["teas"]))["HX-Refresh"] == "true"
 

@@ -54,6 +54,7 @@ def make_report(
         "variants": [row for m in models for s in sources for row in variant_rows(rng, m, s)],
         "precision": [row for m in models for p in (*lists, *questions) for row in width_rows(p, MODELS.get(m, m))],
         "costs": [row for m in models for row in cost_rows(rng, m)],
+        "blend": [row for m in models for row in blend_rows(m)],
         "person_or_dice": [row for m in models for row in person_rows(rng, MODELS.get(m, m), lists)],
         "arms": [row for m in models for row in arm_rows(rng, MODELS.get(m, m), lists[:3])],
         "explanations": explanation_rows(rng),
@@ -298,6 +299,27 @@ def width_rows(prompt: str, chatbot: str) -> list[Row]:
         for measure in measures
         for size in (50, 100, 200, 400, 800)
     ]  # fmt: skip
+
+
+def blend_rows(model: str) -> list[Row]:
+    """A blend, its sources, and one that is left out."""
+    chatbot = MODELS.get(model, model)
+    head = {"chatbot": chatbot, "source": None, "model": None, "prompts": 13, "sources": 3, "unit": "person"}
+    found: list[Row] = [
+        head
+        | {"units": 400, "distance": 0.02, "ci_distance": [0.0, 0.05], "fitted": 0.01, "gain": 0.1, "single": 0.12}
+        | {"ci_gain": [0.05, 0.15], "offline": 0.3, "p": 0.001, "p_holm": 0.002}
+    ]
+    for source, weight in (("offline", 0.1), ("sp-history", 0.6), ("sp-profile", 0.3)):
+        row = {"chatbot": chatbot, "source": source, "model": model, "unit": "simulated user", "units": 100}
+        distance = 0.3 - weight / 3
+        row |= {
+            "weight": weight,
+            "ci_weight": around(weight, 0.1, 0, 1),
+            "history_size": 100 if "h" in source else None,
+        }
+        found.append(row | {"distance": distance, "ci_distance": around(distance, 0.05)})
+    return [*found, {"chatbot": chatbot, "source": "sp-rag", "model": model, "units": None, "why": "Left out."}]
 
 
 def person_rows(rng: Random, chatbot: str, prompts: Sequence[str]) -> list[Row]:

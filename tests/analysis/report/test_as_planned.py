@@ -5,18 +5,23 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from scipy.stats import binom
 
 from analysis.answers.readings import read_new
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
 from analysis.report.planned.answers import find_sides
+from analysis.report.planned.looks import ACTION, stand
 from analysis.report.planned.part import hypothesis_rows, judge
+from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
 from analysis.report.reports import report
+from analysis.stats.hypotheses.families import level_at, spent_at
 from benchmarks.claims import World, make_data
-from surveys.models import Study
+from surveys.models import AuditEvent, Study
 from surveys.studies import lifecycle
+from surveys.studies.audit import find_breaks
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from tests.analysis.report.compare_samples import address, heading
 from tests.analysis.report.report_samples import make_teas, tell
@@ -70,8 +75,9 @@ def test_hypotheses_come_first_and_wait_for_people(client: Client) -> None:
     study = make_planned(WATER, ASSAM)
     found = report(study, draws=20)
     water, assam = found["as_planned"]["hypotheses"]
-    # Two of four people answer C, five of six calls.
-    assert water["value"] == pytest.approx(2 / 4 - 5 / 6) and (water["a"]["n"], water["b"]["n"]) == (4, 6)
+    # The study is launched, so there is no number before the end or a look.
+    assert (water["value"], water["ci"], water["p"]) == (None, None, None)
+    assert water["why"] == "Nobody has looked yet." and (water["a"]["n"], water["b"]["n"]) == (4, 6)
     assert (water["verdict"], water["n"], water["of_n"]) == ("not enough yet", 4, 80)
     assert assam["value"] is None and assam["b"]["n"] == 0
     for written in (write_text(found).upper(), write_html(found).upper()):
@@ -81,6 +87,66 @@ def test_hypotheses_come_first_and_wait_for_people(client: Client) -> None:
     page = client.get(address())
     assert "not enough people yet to decide" in heading(page)
     assert page.content.decode().index("People answer less often rightly.") < page.content.decode().index("Explored:")
+
+
+@pytest.mark.django_db
+def test_a_draft_shows_its_numbers_because_nothing_is_frozen() -> None:
+    study = make_planned(WATER)
+    Study.objects.filter(pk=study.pk).update(launched_at=None, state="draft")
+    study.refresh_from_db()
+    (water,) = report(study, draws=20)["as_planned"]["hypotheses"]
+    # Two of four people answer C, five of six calls.
+    assert water["value"] == pytest.approx(2 / 4 - 5 / 6) and water["verdict"] == "not enough yet"
+
+
+@pytest.mark.django_db
+def test_a_look_is_taken_once_and_stays_in_the_audit_trail(client: Client) -> None:
+    study = make_planned(WATER, plan=PlanKeys(looks=(4, 40)))
+    client.force_login(make_account(study=study, role="researcher"))
+    page = client.get(address()).content.decode()
+    assert "Take look 1 of 3" in page and "Not yet: look 1 of 3 can be taken" in page
+    assert not AuditEvent.objects.filter(action=ACTION).exists()
+    take = reverse("compare:take-look", args=[study.slug])
+    for _ in range(2):
+        assert client.post(take, {"at": 4}).status_code == 302
+    event = AuditEvent.objects.get(action=ACTION)
+    assert (event.subject, event.detail["people"]) == ("look 1 of 3", 4)
+    assert event.detail["alpha"]["main"]["spent"] == pytest.approx(spent_at(4 / 80, 0.05), rel=1e-5)
+    assert event.detail["verdicts"] == [{"hypothesis": "water", "prompts": ["water"], "verdict": "not enough yet"}]
+    assert not list(find_breaks(study))
+    tell(study, ["Assam"], "C")
+    read_new(study)
+    found = report(study, draws=20)["as_planned"]
+    # Those who completed first, whoever came since.
+    assert found["hypotheses"][0]["value"] == pytest.approx(2 / 4 - 5 / 6)
+    assert found["plan"]["look"] == 4 and found["plan"]["taken"][0]["at"] == 4 and not found["deviations"]
+    assert "Look now, outside the plan" in client.get(address()).content.decode()
+
+
+@pytest.mark.django_db
+def test_a_look_outside_the_plan_spends_alpha_and_is_a_deviation() -> None:
+    study = make_planned(WATER, plan=PlanKeys(looks=(40,)))
+    with pytest.raises(LookError, match="no look to take at 5 people"):
+        take_look(study, 5, "me")
+    assert take_look(study, 4, "me") and not take_look(study, 4, "you")
+    found = report(study, draws=20)["as_planned"]
+    assert [entry["text"] for entry in found["deviations"]] == [
+        "A look that was not planned, at 4 people, by me.",
+    ]
+    standing = replace(stand(study), people=80)
+    assert standing.times == (4 / 80, 1.0) and standing.level(0.05) == pytest.approx(level_at(1, (4 / 80, 1.0), 0.05))
+
+
+@pytest.mark.django_db
+def test_a_planned_look_that_nobody_took_spends_nothing() -> None:
+    study = make_planned(WATER, plan=PlanKeys(looks=(3,)))
+    lifecycle.close(study, "me")
+    study.refresh_from_db()
+    found = report(study, draws=20)["as_planned"]
+    assert found["hypotheses"][0]["level"] == 0.05
+    assert found["deviations"][0]["text"] == "Look 1 of 2, at 3 people, was not taken; it spent no alpha."
+    with pytest.raises(LookError, match="at its end"):
+        take_look(study, 3, "me")
 
 
 @pytest.mark.django_db

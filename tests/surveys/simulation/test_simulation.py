@@ -81,7 +81,7 @@ def test_without_faults_everybody_finishes(site: str) -> None:
     study = make_study(definition=read_study(STUDIES / "demo.toml"))
     report = run(study, site, 4, seed=1, faults=False)
     assert report["violations"] == [] and report["ends"] == {"DEMODONE1": 4}
-    assert report["submissions"] == report["confirmed"] == 16 and report["mishaps"] == {}
+    assert report["submissions"] == report["confirmed"] == 4 * 5 and report["mishaps"] == {}
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
     assert ReadBack.objects.filter(verdict="right").exists()
 

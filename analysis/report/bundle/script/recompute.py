@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bundle_beyond import check_mixes, distance_bounds, missing_from, population_checks, share_checks
+from bundle_blend import check_blend
 from bundle_checks import OF_WIDTH, Check, Checks, compare, interval_checks, known
 from bundle_data import (
     DRAWS,
@@ -44,6 +45,7 @@ from bundle_data import (
 )
 from bundle_pair import check_pair
 from bundle_persons import check_arms, check_persons
+from bundle_set import check_field_benchmark
 
 SPLITS = 100  # of offline runs into a reference and those held out
 
@@ -414,6 +416,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "distances": check_distances,
     "calibration": check_calibration,
     "mixes": check_mixes,
+    "blend": check_blend,
     "demographics": check_parts("cells", "cell", lambda row: "cell"),
     "contexts": check_parts("contexts", "value", lambda row: row["context"]),
     "sensitivity": check_sensitivity,
@@ -428,6 +431,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "pair": check_pair,
     "person_or_dice": check_persons,
     "arms": check_arms,
+    "field_benchmark": check_field_benchmark,
 }
 
 

@@ -77,6 +77,7 @@ def test_a_person_share_is_of_the_prompts_that_are_asked_twice() -> None:
         ('item = "green tea"', 'item = "green tea"\nletter = "A"', "hypotheses[1].letter", "for `letter_share` only"),
         ('b = "field/chatgpt"\n', "", "hypotheses[1].b", "is missing"),
         ('b = "field/chatgpt"', 'b = "field/gemini"', "hypotheses[1].b", "the same side as `a`"),
+        ('b = "field/chatgpt"', 'b = "field"', "hypotheses[1].b", "shares people with `a`"),
         ('b = "field/chatgpt"', 'b = "field/chatgp"', "hypotheses[1].b", "did you mean `chatgpt`?"),
         ('b = "field/chatgpt"', 'b = "field/cell=milk"', "hypotheses[1].b", "did you mean `milky`?"),
         ('b = "field/chatgpt"', 'b = "field/age=3"', "hypotheses[1].b", "is narrowed by `age`"),
@@ -86,6 +87,8 @@ def test_a_person_share_is_of_the_prompts_that_are_asked_twice() -> None:
         ('expected = "equal"\nsmallest = 0.15', 'expected = "equal"', "hypotheses[2].smallest", "needs the bounds"),
         ("looks = [6]", "looks = [12]", "plan.looks", "names 12 people, but there are 12 places"),
         ("looks = [6]", "looks = [6, 3]", "plan.looks", "in rising order"),
+        ("looks = [6]", "looks = [6, 6]", "plan.looks", "each once"),
+        ("smallest = 0.1\n", "smallest = 10\n", "hypotheses[1].smallest", "for 10 points write 0.1"),
         ("looks = [6]", "alpha = 0", "plan.alpha", "above 0 and at most 1"),
     ],
 )
@@ -127,10 +130,12 @@ def test_one_family_has_one_alpha() -> None:
     ("text", "says"),
     [
         (second(measure="person_share", b=""), "needs [repeats]"),
+        (second(measure="unlikeness"), "b is not of the people of `a`"),
+        (second(measure="unlikeness", a="offline/m", b="offline/n"), "a is a model"),
         (second(measure="jsd_excess", expected="different"), "can be `more`, `equal`"),
     ],
 )
 def test_what_a_study_without_repeats_or_a_distance_cannot_give(text: str, says: str) -> None:
     with pytest.raises(StudyFileError) as caught:
         parse_study((GOOD + text).encode(), "teas")
-    assert any(says in fault.message for fault in caught.value.faults)
+    assert any(says in str(fault) for fault in caught.value.faults)

@@ -162,6 +162,7 @@ NOT_SHOWN = {
     "prompts": {"slug", "kind", "items", "answer", "benchmark", "item", "variant", "variant_of"},
     "arms": {"slug", "prompts", "order"},
     "rating": {"prompts"},
+    "matrix": {"set", "each"},
 }
 NEVER_SHOWN = {
     "pay",

@@ -1,7 +1,7 @@
-"""Worlds of a plan: people and models who answer as a scenario says, drawn for what one hypothesis needs."""
+"""Answers of two sides to prompts, with the difference between them that a scenario says."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from analysis.plans.scenarios import Assumed
 from analysis.stats.heterogeneity import measure_distance
-from analysis.stats.hypotheses.measures import PromptSides
+from analysis.stats.hypotheses.measures import PromptSides, test_of
+from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.item_measures import Counted
-from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
+from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample, SharedDraws
 from surveys.studies.files.hypotheses import Hypothesis
 
 MANY = 20_000  # answers from which a world's truth is known
@@ -19,7 +20,11 @@ STEPS = 14  # halvings on the way to it
 FARTHEST = 4.0  # slopes
 VARIED = ("entropy_bits", "jsd_excess")  # measures of lists
 Floats = NDArray[np.float64]
+Sizes = tuple[int, int]
 Draw = Callable[[np.random.Generator, int, int], Iterator[PromptSides]]
+# One simulated study: what its test says of this share of its people, those who came first.
+Study = Callable[[float], Tested]
+World = Callable[[np.random.Generator], Study]
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,11 @@ def draw_lists(rng: np.random.Generator, count: int, popular: Floats, named: int
     """For each answer so many different items: the smallest of exponential times with rates of their popularity."""
     times = rng.standard_exponential((count, len(popular)), dtype=np.float32) * np.exp(-popular).astype(np.float32)
     return np.argpartition(times, named, axis=1)[:, :named].astype(np.int32)
+
+
+def by_rank(slope: float, vocabulary: int) -> tuple[float, ...]:
+    """The logarithm of Zipf's popularity of each item."""
+    return tuple(-slope * np.log(np.arange(1, vocabulary + 1)))
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +92,37 @@ def world_of(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> D
     return study
 
 
-Sizes = tuple[int, int]
+def sided_world(
+    hypothesis: Hypothesis,
+    prompts: list[Prompted],
+    truth: float,
+    sizes: Sizes,
+    of_people: tuple[bool, bool],
+    shared: SharedDraws,
+) -> World:
+    """Of both sides; all calls of a model are there from the first look on."""
+    draw, names = world_of(hypothesis, prompts, truth), (hypothesis.a, hypothesis.b)
+
+    def world(rng: np.random.Generator) -> Study:
+        asked = list(draw(rng, *sizes))
+
+        def tested(share: float) -> Tested:
+            first = [max(1, round(share * n)) if grows else n for n, grows in zip(sizes, of_people, strict=True)]
+            some = asked if share == 1 else [cut(each, first) for each in asked]
+            return test_of(hypothesis.measure, some, shared, names)
+
+        return tested
+
+    return world
+
+
+def cut(asked: PromptSides, first: Sequence[int]) -> PromptSides:
+    """The first so many answers of each side."""
+    a, b = (
+        sample.parts(n)[0] if isinstance(sample, ItemSample) else replace(sample, codes=sample.codes[:n])
+        for sample, n in zip(asked.sides, first, strict=True)
+    )
+    return PromptSides(a, b, (asked.who[0][: first[0]], asked.who[1][: first[1]]), asked.code)
 
 
 def draw_varied(
@@ -133,8 +173,7 @@ def reached(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> fl
 @lru_cache(maxsize=64)
 def popularity(measure: str, truth: float, slope: float, named: int, vocabulary: int) -> tuple[float, ...]:
     """Of the items on a side that is so far from side b: flatter or steeper, or with other items in front."""
-    ranks = np.log(np.arange(1, vocabulary + 1))
-    base = -slope * ranks
+    ranks, base = np.log(np.arange(1, vocabulary + 1)), np.array(by_rank(slope, vocabulary))
     turned = base[np.random.default_rng(1).permutation(vocabulary)]
 
     if not truth:

@@ -1,0 +1,189 @@
+"""Assumed beside came: what scenarios took for granted, and what the pilot, or at its end the study, says of it."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, Max
+
+from analysis.plans.scenarios import SCENARIOS, Assumed, truth_of
+from analysis.plans.seen import FEWEST, richness, slope_of
+from analysis.plans.simulating import share_of
+from analysis.report.filters import Filters
+from analysis.report.planned.answers import Sides, ask, examine, find_sides
+from analysis.report.planned.looks import stand
+from analysis.report.planned.verdicts import unit_word, written
+from analysis.report.reports import Reporting, code_version, keep_part, stamp_of, tidy
+from analysis.report.samples import Data
+from analysis.stats.heterogeneity import describe
+from analysis.stats.hypotheses.measures import PromptSides
+from analysis.stats.intervals import Interval, wilson_interval
+from analysis.stats.resampling import UNKNOWN, ItemSample
+from surveys.console.wording import decimal, percent, plural
+from surveys.models import Study
+from surveys.studies.files.hypotheses import OF_ONE_PROMPT, Hypothesis
+from surveys.studies.lifecycle import definition_of
+
+Row = dict[str, Any]
+SHARE, SLOPE = "share", "slope"
+OF_LISTS = ("entropy_bits", "jsd_excess")
+
+
+def find_came(study: Study) -> Row:
+    """Of the whole study at its end, before that of its pilot; no rows with fewer than 20 people."""
+    standing = stand(study)
+    is_pilot = not (standing.is_launched and standing.is_over)
+    piloted = study.participants.filter(pilot=True).aggregate(Count("pk"), Max("finished_at"))
+    rests_on = piloted if is_pilot else stamp_of(study)
+    text = json.dumps([study.current.sha256, code_version(), is_pilot, rests_on], default=str)
+    fingerprint = hashlib.sha256(text.encode()).hexdigest()
+    found: Row = keep_part(study, "came", fingerprint, lambda: tidy(compute(study, is_pilot))).value
+    return found
+
+
+def compute(study: Study, is_pilot: bool) -> Row:
+    data = Reporting(study, Filters(pilot="only") if is_pilot else Filters()).data
+    people, definition = len(data.people), definition_of(study.current_id)
+    rows = [row for each in definition.hypotheses for row in rows_of(data, each)] if people >= FEWEST else []
+    return {"people": people, "pilot": is_pilot, "rows": list({row["what"]: row for row in rows}.values())}
+
+
+def rows_of(data: Data, hypothesis: Hypothesis) -> Iterator[Row]:
+    sides, prompts = find_sides(data, hypothesis), data.definition.asked_by(hypothesis)
+    yield from shares_of_people(data, sides, prompts)
+    if sides.b:
+        name = sides.b.name
+        for prompt in prompts:
+            if prompt in data.prompts and len(sides.b.rows(prompt)) >= FEWEST:
+                yield from rows_of_prompt(hypothesis, ask(sides.b, sides.b, hypothesis, prompt), f"{name}, {prompt}")
+    found = examine(data, sides, prompts)
+    if found.value is not None and (hypothesis.pooled or len(prompts) == 1):
+        n = min(len(np.unique(np.concatenate([each.rows(one) for one in prompts]))) for each in sides.there)
+        assumed = {each.name: truth_of(hypothesis, each) for each in SCENARIOS}
+        row = came(f"a minus b: {hypothesis.text}", hypothesis.measure, assumed, found.value, found.ci, n, "answers")
+        yield row | {"hypothesis": hypothesis.slug}
+
+
+def shares_of_people(data: Data, sides: Sides, prompts: Sequence[str]) -> Iterator[Row]:
+    """How many of all people belong to each narrowed side of the field: a chatbot, a cell, memory off."""
+    for side in sides.there:
+        share = share_of(data.definition, side.side.text)
+        if share is not None and 0 < share < 1:
+            rows = np.concatenate([side.rows(prompt) for prompt in prompts])
+            here, people = len(np.unique(side.data.frames.field.who[rows])), len(data.people)
+            yield counted(f"People who count: {side.name}", dict.fromkeys(names(), share), here, people, "people")
+
+
+def rows_of_prompt(hypothesis: Hypothesis, asked: PromptSides, whose: str) -> Iterator[Row]:
+    sample = asked.b
+    unknown = sample.unknown if isinstance(sample, ItemSample) else int((sample.codes == UNKNOWN).sum())
+    if not sample.clusters:  # of simulated users with several answers each there is no such interval
+        assumed = of_each(lambda one: one.unusable)
+        yield counted(f"Answers in which nothing is found: {whose}", assumed, unknown, sample.n)
+        if hypothesis.measure in OF_ONE_PROMPT or hypothesis.measure == "correct_share":
+            codes = sample.codes == asked.code
+            hits = len(np.unique(sample.rows[codes])) if isinstance(sample, ItemSample) else int(codes.sum())
+            of = hypothesis.item or hypothesis.letter or "the right letter"
+            assumed = of_each(lambda one: one.share * (1 - one.unusable))
+            yield counted(f"Answers with {of}: {whose}", assumed, hits, sample.n)
+    if isinstance(sample, ItemSample) and hypothesis.measure in OF_LISTS and sample.n > unknown:
+        yield steepness(sample, whose)
+
+
+def steepness(sample: ItemSample, whose: str) -> Row:
+    """How fast the popularity of items falls: the slopes that give the entropy that came, and its interval's ends."""
+    usable = sample.n - sample.unknown
+    counts, found = sample.counts(), describe(sample)
+    named = max(1, round(len(sample.codes) / usable))
+    items = max(named + 1, round(richness(counts)))
+    bits, ci = found.values["entropy_bits"], found.ci["entropy_bits"]
+    value = slope_of(bits or 0.0, usable, named, items)
+    ends = (slope_of(ci[1], usable, named, items), slope_of(ci[0], usable, named, items)) if ci else None
+    return came(
+        f"Popularity falls with: {whose}", SLOPE, of_each(lambda one: one.slope), value, ends, usable, "answers"
+    )
+
+
+def names() -> list[str]:
+    return [scenario.name for scenario in SCENARIOS]
+
+
+def of_each(read: Callable[[Assumed], float]) -> dict[str, float]:
+    return {scenario.name: read(scenario.usual) for scenario in SCENARIOS}
+
+
+def counted(what: str, assumed: dict[str, float], hits: int, n: int, of: str = "answers") -> Row:
+    low, high = wilson_interval(hits, n)
+    return came(what, SHARE, assumed, hits / n, (float(low), float(high)), n, of)
+
+
+def came(what: str, measure: str, assumed: dict[str, float], value: float, ci: Interval | None, n: int, of: str) -> Row:
+    """`excluded`: the scenarios whose assumption lies outside the interval."""
+    excluded = [name for name, one in assumed.items() if ci and not ci[0] <= one <= ci[1]]
+    return {
+        "what": what,
+        "measure": measure,
+        "assumed": assumed,
+        "value": value,
+        "ci": ci,
+        "n": n,
+        "of": of,
+        "excluded": excluded,
+    }
+
+
+# --- for a page
+
+
+def came_on_page(study: Study, plan: Row | None) -> Row | None:
+    """Nothing before 20 people have answered; with the widths that a simulated plan predicted for so many people."""
+    found = find_came(study)
+    if not found["rows"]:
+        return None
+    rows = [row | (width_beside(row, plan, found["people"]) or {}) for row in found["rows"]]
+    excluded = sum(bool(row["excluded"]) for row in rows)
+    whose = "the pilot" if found["pilot"] else "the study"
+    return {
+        "pilot": found["pilot"],
+        "names": names(),
+        "answer": f"{plural(found['people'], 'person', 'people')} of {whose}: {excluded} of "
+        f"{plural(len(rows), 'assumption')} lie outside the interval of what came in some scenario.",
+        "rows": [shown(row) for row in rows],
+    }
+
+
+def width_beside(row: Row, plan: Row | None, people: int) -> Row | None:
+    """Predicted half widths by scenario, of the simulated number of people that is nearest, as if it fell by √n."""
+    if plan is None or "hypothesis" not in row or not row["ci"]:
+        return None
+    predicted: dict[str, float] = {}
+    for name in names():
+        same = [one for one in plan["rows"] if (one["scenario"], one["hypothesis"]) == (name, row["hypothesis"])]
+        near = min((one for one in same if one["width"]), key=lambda one: abs(one["people"] - people), default=None)
+        if near:
+            predicted[name] = near["width"] * (near["people"] / people) ** 0.5
+    return {"predicted": predicted, "half": (row["ci"][1] - row["ci"][0]) / 2} if predicted else None
+
+
+def say(measure: str, value: float) -> str:
+    if measure == SHARE:
+        return percent(value)
+    return decimal(value, 2) if measure == SLOPE else written(measure, value, sign=True)
+
+
+def shown(row: Row) -> Row:
+    measure = row["measure"]
+    ends = " to ".join(say(measure, end) for end in row["ci"]) if row["ci"] else "no interval"
+    unit = "" if measure in (SHARE, SLOPE) else f" {unit_word(measure)}"
+    told = {
+        "what": row["what"],
+        "assumed": [(say(measure, row["assumed"][name]), name in row["excluded"]) for name in names()],
+        "came": f"{say(measure, row['value'])}{unit} ({ends})",
+        "n": plural(row["n"], "person", "people") if row["of"] == "people" else plural(row["n"], "answer"),
+    }
+    if "half" in row:
+        predicted = [f"{name} ± {written(measure, width)}" for name, width in row["predicted"].items()]
+        told["width"] = f"± {written(measure, row['half'])} {unit_word(measure)}; predicted {', '.join(predicted)}"
+    return told

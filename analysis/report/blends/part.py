@@ -1,0 +1,215 @@
+"""Which blend of a chatbot's sources comes nearest to the field: weights, distances before and after, and luck."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from analysis.charts.figure import Options, Report, Row
+from analysis.charts.rows import label_variants
+from analysis.charts.tables import COUNT, FINE, SHARE, Column, NumberFormat, P
+from analysis.report import columns as col
+from analysis.report.blends.figure import draw_blend
+from analysis.report.blends.gathering import Blended, gather, sides_of
+from analysis.report.columns import Part, TableSpec, intervals
+from analysis.report.dataset import OFFLINE
+from analysis.report.persons.askings import estimate_cells
+from analysis.report.samples import Data, Group, Source, correct_over_prompts, generator_for, interval_cells, reasons
+from analysis.report.sentences import chatbot_name
+from analysis.stats.blends.blending import FEWEST_TESTED, FOLDS, Blend, blend
+from analysis.stats.intervals import FEWEST_UNITS, why_no_interval
+from surveys.console.wording import INTERVAL, decimal, join_words, p_value, percent, plural, span
+
+TOO_FEW = (
+    "A blend needs two sources with answers to the prompts that people answered: run offline and a sock puppet, or a "
+    "sock puppet with two settings, over the same prompts."
+)
+NOT_BLENDED = f"Left out of the blend: fewer than {FEWEST_UNITS} simulated users or repeats answered its prompts."
+TOLD = 0.05  # p below which a blend is told apart from luck
+SHOWN = 0.005  # weight below which a source is not named
+
+
+def compute(data: Data) -> list[Row]:
+    """For each chatbot a row of the blend, without a `source`, and one of each source."""
+    found = [row for group in data.groups for row in group_rows(data, group)]
+    correct_over_prompts([row for row in found if is_blend(row)], lambda row: row)
+    return found
+
+
+def is_blend(row: Row) -> bool:
+    return row["source"] is None
+
+
+def group_rows(data: Data, group: Group) -> list[Row]:
+    blended = gather(data, group)
+    head: Row = {"source": None, "model": None, "chatbot": group.chatbot, "prompts": len(blended.prompts)}
+    head |= {"prompt_slugs": list(blended.prompts), "sources": len(blended.sources)}
+    if not blended.sources:
+        return [head | data.unit_row(group.field, 0) | {"p": None, "p_holm": None, "why": TOO_FEW}]
+    sides, names = sides_of(data, blended), [source.name for source in blended.sources]
+    offline = names.index(OFFLINE) if OFFLINE in names else None
+    rng = generator_for(data, "blend", group.field, "")
+    found = blend(sides, rng, max(100, data.draws // 4), offline)
+    people, *units = sides.counts[0].tolist()
+    held_out = {
+        "distance": found.held_out.blend,
+        "single": found.held_out.single,
+        "gain": found.held_out.gain,
+        "offline": found.held_out.named,
+        "gain_on_offline": found.held_out.gain_on_named,
+    }
+    blended_row: Row = {
+        **head,
+        **data.unit_row(group.field, people),
+        "fitted": found.fitted,
+        **{name: cell for each, value in held_out.items() for name, cell in estimate_cells(each, value).items()},
+        "p": found.p,
+        "p_holm": None,
+        **reasons(why=found.why),
+    }
+    rows = [source_row(data, blended, place, units[place], found) for place in range(len(units))]
+    left_out = [head_of(data, source) | {"units": None, "why": NOT_BLENDED} for source in blended.left_out]
+    return [blended_row, *rows, *left_out]
+
+
+def head_of(data: Data, source: Source) -> Row:
+    return {**source.key, "chatbot": source.chatbot, **source.settings, "unit": data.unit_of(source)}
+
+
+def source_row(data: Data, blended: Blended, place: int, units: int, found: Blend) -> Row:
+    ci = found.weights_ci[place]
+    return {
+        **head_of(data, blended.sources[place]),
+        "units": units,
+        "weight": float(found.weights[place]),
+        **interval_cells("ci_weight", ci, found.why or why_no_interval(None, units)),
+        **estimate_cells("distance", found.distances[place]),
+    }
+
+
+# In tables --------------------------------------------------------------------------------------------------
+
+
+def blends_in(report: Report, options: Options) -> list[Row]:
+    """Each blend with the weights of its sources in words."""
+    rows = report.get("blend") or []
+    return [row | {"weights": weight_words(sources_of(rows, row))} for row in rows if is_blend(row)]
+
+
+def sources_in(report: Report, options: Options) -> list[Row]:
+    return [row for row in report.get("blend") or [] if not is_blend(row)]
+
+
+def sources_of(rows: Sequence[Row], blended: Row) -> list[Row]:
+    return [row for row in rows if not is_blend(row) and row["chatbot"] == blended["chatbot"]]
+
+
+def weight_words(rows: Sequence[Row], with_intervals: bool = False) -> str:
+    """55 % Offline (40–70) and 45 % Profile (30–60), the heaviest first."""
+    found: list[str] = []
+    for row, name in heavy_of(rows):
+        ends, kind = span(row["ci_weight"]) if with_intervals else None, "" if found else f"{INTERVAL} "
+        around = f" ({kind}{100 * ends[0]:.0f}–{100 * ends[1]:.0f})" if ends else ""
+        found.append(f"{percent(row['weight'])} {name}{around}")
+    return join_words(found)
+
+
+def heavy_of(rows: Sequence[Row]) -> list[tuple[Row, str]]:
+    """What the blend is made of, the heaviest first, each with its name among all."""
+    named = [(row, name) for row, name in zip(rows, label_variants(rows), strict=True) if row.get("weight")]
+    return sorted((pair for pair in named if pair[0]["weight"] >= SHOWN), key=lambda pair: -pair[0]["weight"])
+
+
+PEOPLE = Column("units", "People", COUNT)
+DISTANCE = Column("distance", "Distance", FINE, "ci_distance", why="why")
+SIGNED = replace(FINE, sign=True)
+OF_BLENDS = (
+    Column("chatbot", "Field of", NumberFormat("chatbot")),
+    Column("weights", "Blend"),
+    replace(DISTANCE, label="Distance, held out"),
+    Column("single", "Nearest alone, held out", FINE, "ci_single", why="why"),
+    Column("gain", "Nearer by", SIGNED, "ci_gain", why="why"),
+    Column("offline", "Offline, held out", FINE, "ci_offline"),
+    Column("gain_on_offline", "Nearer by", SIGNED, "ci_gain_on_offline", short="nearer than offline by"),
+    Column("p_holm", "p", P, short="p (Holm)", why="why"),
+    PEOPLE,
+    Column("prompts", "Prompts", COUNT),
+)
+WEIGHT = Column("weight", "Weight", SHARE, "ci_weight", why="why")
+UNITS = Column("units", "Units", COUNT, soft=lambda row: row["unit"] + "s")
+BLENDS = TableSpec(
+    "blend",
+    "The blend nearest to the field",
+    OF_BLENDS,
+    blends_in,
+    ("blend_distance", "blend_held_out", "blend_gain", "blend_p"),
+    f"Weights are fitted to people and simulated users in {FOLDS} parts, each held against the part that it was not "
+    "fitted to. p: some source alone is as near as any blend (Holm over chatbots).",
+    TOO_FEW,
+)
+SOURCES = TableSpec(
+    "blend-sources",
+    "Weights, and how far each source is alone",
+    (col.VARIANT, col.MODEL, WEIGHT, DISTANCE, UNITS),
+    sources_in,
+    ("blend_weight", "blend_distance"),
+    optional=True,
+)
+
+
+def say(report: Report) -> str:
+    """Of the blend that is told apart most surely, or else of the first."""
+    rows = report.get("blend") or []
+    known = [row for row in rows if is_blend(row) and sources_of(rows, row)]
+    if not known:
+        return TOO_FEW
+    row = min(known, key=lambda row: 2.0 if row["p_holm"] is None else row["p_holm"])
+    return say_blend(report, row, sources_of(rows, row))
+
+
+def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
+    name = chatbot_name(report, {"model": row["chatbot"]})
+    field = f"the field of {name}" if row["chatbot"] else "the field"
+    heavy = heavy_of(sources)
+    units = [plural(source["units"], source["unit"]) for source, _ in heavy]
+    basis = f"n = {plural(row['units'], 'person', 'people')}, {join_words(units)}"
+    opening = f"{weight_words(sources, True)} together come nearest to {field}"
+    if len(heavy) < 2:
+        opening = f"No blend comes nearer to {field} than {heavy[0][1]} alone"
+    if row["p"] is None:
+        return f"{opening}, {decimal(row['fitted'], 3)} away; {basis} are too few to tell that from luck."
+    held = ""
+    if row["distance"] is not None:
+        before = "" if row["offline"] is None else f", offline alone {decimal(row['offline'], 3)}"
+        ends = span(row["ci_gain"])
+        around = f" ({INTERVAL} {decimal(ends[0], 3)} to {decimal(ends[1], 3)})" if ends else ""
+        gain = f"the gain on the nearest source alone is {decimal(row['gain'], 3)}{around}"
+        held = f": in people held out {decimal(row['distance'], 3)} away{before}; {gain}"
+    told = "more than luck gives" if row["p_holm"] < TOLD else "not told apart from luck"
+    p = p_value(row["p_holm"])
+    return f"{opening}{held}, {told} (p {p if p[0] == '<' else f'= {p}'}; {basis})."
+
+
+PART = Part(
+    "blend",
+    "the blend nearest to the field",
+    compute,
+    {
+        "blend_distance": "Twice the mean unlikeness of an answer of the field and one of the source or blend, minus "
+        "those of two of the field and of two of the source: 0 where both give all answers equally often; unbiased at "
+        "any number of answers, so it may be a little below 0.",
+        "blend_weight": "Which part of the blend’s answers is the source’s; the weights, one for all prompts, with "
+        "which it is nearest to the field.",
+        "blend_held_out": "Distance to people, and of simulated users, that the weights were not fitted to; `single` "
+        "is that of the source that is nearest alone among those they were fitted to.",
+        "blend_gain": "`single`, or `offline`, minus the blend’s distance, all held out.",
+        "blend_p": "The chance that weight on others brings every single source as much nearer to the field where in "
+        f"truth one of them is as near as any blend; from {FEWEST_TESTED} people on.",
+    },
+    intervals=(
+        *intervals("bootstrap", "unit", "ci_weight"),
+        *intervals("jackknife", "unit", "ci_distance", "ci_single", "ci_gain", "ci_offline", "ci_gain_on_offline"),
+    ),
+    tables=(BLENDS, SOURCES),
+    pages=(BLENDS, SOURCES),
+    draw=draw_blend,
+    say=say,
+)

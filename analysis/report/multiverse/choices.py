@@ -1,0 +1,203 @@
+"""What a multiverse varies: each choice declared once, with the options that a study has and what each changes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from analysis.answers.aliases import alias_map
+from analysis.answers.readings import find_changes, outdated
+from analysis.answers.reviews import answers_of, waiting
+from analysis.report.dataset import Frame, Frames, is_excluded, load_frames
+from analysis.report.filters import Filters
+from analysis.report.pairs.sides import read_side
+from analysis.report.samples import Data
+from surveys.console.wording import language_name
+from surveys.models import Participant, Study
+from surveys.reading.answers import normalise_item
+from surveys.studies.exclusions import ExclusionRule, rules_of
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.hypotheses import FIELD, MEASURES, Hypothesis
+from surveys.studies.lifecycle import definition_of
+
+Universe = Mapping[str, str]  # choice → option
+IN, OUT = "in", "out"
+ALL_RULES, NO_RULE, ALL_BUT = "all rules", "no rule", "all but "
+
+
+class Answers:
+    """A study's answers as far as choices change them; each way of reading is loaded once."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.loaded: dict[tuple[str, ...], Frames] = {}
+
+    @cached_property
+    def definition(self) -> Definition:
+        return definition_of(self.study.current_id)
+
+    def frames(self, *ways: str) -> Frames:
+        """As planned, or read in these other ways."""
+        if ways not in self.loaded:
+            given: dict[str, Any] = {name: value for way in ways for name, value in WAYS[way](self.study).items()}
+            self.loaded[ways] = load_frames(self.study, **given)
+        return self.loaded[ways]
+
+    @cached_property
+    def planned(self) -> Data:
+        return Data(self.study, self.definition, self.frames(), Filters())
+
+    @cached_property
+    def rules(self) -> list[ExclusionRule]:
+        return [rule for rule in rules_of(self.study) if rule.scope]
+
+    @cached_property
+    def doubtful(self) -> tuple[list[int], list[int]]:
+        """Responses and completions whose reading the rules are not sure of and nobody has decided."""
+        found = waiting(answers_of(self.study)).values_list("response_id", "completion_id")
+        return [one for one, _ in found if one], [other for _, other in found if other]
+
+    def data(self, universe: Universe, seed: int, draws: int) -> Data:
+        chosen = [(CHOICES[name], option) for name, option in universe.items()]
+        frames = self.frames(*(option for _, option in chosen if option in WAYS))
+        changes: dict[str, Any] = {}
+        for choice, option in chosen:
+            frames = choice.frames(self, frames, option)
+            changes |= choice.filters(option)
+        return Data(self.study, self.definition, frames, Filters(**changes), seed, draws)
+
+
+# --- how answers are read
+
+AS_WRITTEN, ANEW = "as written", "by today’s rules"
+
+
+def read_anew(study: Study) -> dict[str, Any]:
+    changed = {one["answer"]: one["after"] for one in find_changes(study)}
+    return {"anew": {key: ([*map(normalise_item, one["names"])], one["letter"]) for key, one in changed.items()}}
+
+
+WAYS: dict[str, Callable[[Study], dict[str, Any]]] = {
+    AS_WRITTEN: lambda study: {"aliases": lambda study: {}},
+    ANEW: read_anew,
+}
+
+# --- what options do to answers
+
+
+def leave_doubtful(answers: Answers, frames: Frames, option: str) -> Frames:
+    if option == IN:
+        return frames
+    responses, completions = answers.doubtful
+    return replace(frames, field=without(frames.field, responses), calls=without(frames.calls, completions))
+
+
+def without(frame: Frame, ids: Sequence[int]) -> Frame:
+    return frame.where(~np.isin(frame.table["id"].to_numpy(), ids))
+
+
+def exclude_by(answers: Answers, frames: Frames, option: str) -> Frames:
+    if option == ALL_RULES:
+        return frames
+    kept = [] if option == NO_RULE else [rule for rule in answers.rules if option != ALL_BUT + rule.slug]
+    table = frames.field.table
+    return replace(
+        frames, field=replace(frames.field, table=table.assign(excluded=is_excluded(answers.study, table, kept)))
+    )
+
+
+# --- which options there are, as planned first
+
+
+def rule_options(answers: Answers, hypothesis: Hypothesis) -> list[str]:
+    if not answers.frames().field.table["excluded"].any():
+        return []
+    singly = [ALL_BUT + rule.slug for rule in answers.rules] if len(answers.rules) > 1 else []
+    return [ALL_RULES, *singly, NO_RULE]
+
+
+def languages(answers: Answers, hypothesis: Hypothesis) -> list[str]:
+    there = sorted(set(answers.frames().field.table["language"]))
+    return ["all", *there] if len(there) > 1 else []
+
+
+def temperatures(answers: Answers, hypothesis: Hypothesis) -> list[str]:
+    """Of the runs of a side, that of the report first; of two models those that both have."""
+    data, found = answers.planned, list[list[str]]()
+    for text in filter(None, (hypothesis.a, hypothesis.b)):
+        side = read_side(text)
+        if side.source != FIELD and "temperature" not in dict(side.narrowed):
+            runs = [one for one in data.sources if (one.name, one.model) == (side.source, side.of)]
+            known = [f"{one.temperature:g}" for one in sorted(runs, key=data.preference) if one.temperature is not None]
+            found.append(list(dict.fromkeys(known)))
+    return [each for each in found[0] if all(each in others for others in found)] if found else []
+
+
+def unfinished(answers: Answers, hypothesis: Hypothesis) -> list[str]:
+    people = answers.frames().people
+    answered = people.index.isin(answers.frames().field.table["unit"])
+    others = answered & (people["state"] != Participant.State.COMPLETED)
+    return ["completed", "all"] if others.any() else []
+
+
+def when(is_there: Callable[[Answers, Hypothesis], Any], *options: str) -> Callable[[Answers, Hypothesis], list[str]]:
+    """These options, where there is something to vary."""
+    return lambda answers, hypothesis: list(options) if is_there(answers, hypothesis) else []
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`options` of a hypothesis: as planned first; fewer than two leave nothing to choose."""
+
+    label: str
+    options: Callable[[Answers, Hypothesis], list[str]]
+    frames: Callable[[Answers, Frames, str], Frames] = lambda answers, frames, option: frames
+    filters: Callable[[str], dict[str, Any]] = lambda option: {}
+    words: Callable[[str], str] = str
+
+
+def is_of_items(hypothesis: Hypothesis) -> bool:
+    return MEASURES[hypothesis.measure] != "choice"
+
+
+CHOICES: dict[str, Choice] = {
+    "exclusions": Choice("Exclusions", rule_options, frames=exclude_by),
+    "flagged": Choice(
+        "Flagged answers",
+        when(lambda answers, hypothesis: answers.frames().field.table["flagged"].any(), IN, OUT),
+        filters=lambda option: {"flagged": "with" if option == IN else "without"},
+    ),
+    "doubtful": Choice(
+        "Doubtful readings", when(lambda answers, hypothesis: any(answers.doubtful), IN, OUT), frames=leave_doubtful
+    ),
+    "spellings": Choice(
+        "Spellings",
+        when(lambda answers, hypothesis: is_of_items(hypothesis) and alias_map(answers.study), "made one", AS_WRITTEN),
+    ),
+    "reader": Choice("Reader", when(lambda answers, hypothesis: outdated(answers.study), "as read then", ANEW)),
+    "language": Choice(
+        "Language",
+        languages,
+        filters=lambda option: {"language": () if option == "all" else (option,)},
+        words=lambda option: "all" if option == "all" else language_name(option),
+    ),
+    "temperature": Choice(
+        "Temperature of runs", temperatures, filters=lambda option: {"temperature": (float(option),)}
+    ),
+    "pilot": Choice(
+        "The pilot",
+        when(lambda answers, hypothesis: answers.frames().people["pilot"].any(), OUT, IN),
+        filters=lambda option: {"pilot": "without" if option == OUT else "with"},
+    ),
+    "people": Choice("People", unfinished, filters=lambda option: {"people": option}),
+}
+
+
+def choices_for(answers: Answers, hypothesis: Hypothesis) -> dict[str, list[str]]:
+    """What is varied for it: of the choices that the plan names, or of all, those with two options or more."""
+    plan = answers.definition.plan
+    named = (plan and plan.multiverse) or tuple(CHOICES)
+    found = {name: CHOICES[name].options(answers, hypothesis) for name in CHOICES if name in named}
+    return {name: options for name, options in found.items() if len(options) > 1}

@@ -1,0 +1,121 @@
+"""A multiverse that is kept while it is computed, so that one that was stopped goes on where it was."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import redis
+from django.db import transaction
+from django.utils import timezone
+
+from analysis.answers.withdrawals import withdrawals
+from analysis.models import MetricValue
+from analysis.report.filters import Filters
+from analysis.report.multiverse.choices import Answers
+from analysis.report.multiverse.universes import done_in, explore
+from analysis.report.planned.looks import stand
+from analysis.report.reports import check_definition, fingerprint, stamp_of, tidy
+from analysis.stats.resampling import DRAWS
+from surveys.console.wording import plural
+from surveys.models import Study
+from surveys.studies.access import connection
+from surveys.studies.lifecycle import definition_of, hold_withdrawals
+
+NAME, SEED = "multiverse", 0
+EVERY = 5.0  # seconds between two times that it is kept
+UNDER_WAY = 300  # seconds after which one that never came is asked for again
+Progress = Callable[[int, int], None]
+
+
+class MultiverseError(Exception):
+    """A multiverse that cannot be computed; the message says why and what to do."""
+
+
+def check(study: Study) -> None:
+    """Raises MultiverseError: before the end each universe would be a look."""
+    check_definition(study)
+    if not definition_of(study.current_id).hypotheses:
+        raise MultiverseError(f"{study.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it.")
+    standing = stand(study)
+    if standing.is_launched and not standing.is_over:
+        raise MultiverseError(
+            "Not before the end, since each universe would be a look: "
+            f"{standing.people:,} of {plural(standing.planned, 'person', 'people')}."
+        )
+
+
+def fingerprint_of(study: Study) -> str:
+    return fingerprint(Filters(), SEED, DRAWS, stamp_of(study))
+
+
+def find_multiverse(study: Study) -> tuple[dict[str, Any] | None, bool]:
+    """The one of today's answers, or else the last whole one; and whether it is of today's."""
+    rows = list(MetricValue.objects.filter(study=study, name=NAME).order_by("-computed_at"))
+    now = fingerprint_of(study) if rows else ""
+    today = next((row.value for row in rows if row.fingerprint == now), None)
+    older = next((row.value for row in rows if row.fingerprint != now and is_whole(row.value)), None)
+    if today and (is_whole(today) or not older):
+        return today, True
+    return older, False
+
+
+def is_whole(document: dict[str, Any]) -> bool:
+    return bool(document["done"] == document["all"])
+
+
+def progress_of(study: Study) -> tuple[int, int] | None:
+    """Universes of today's answers that are there, and all; None where nobody computes them."""
+    with suppress(redis.RedisError):
+        if connection().get(mark_of(study)):
+            row = MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of(study)).first()
+            return (row.value["done"], row.value["all"]) if row else (0, 0)
+    return None
+
+
+def mark_of(study: Study) -> str:
+    return f"multiverse:{study.pk}"
+
+
+def mark(study: Study, is_new: bool = False) -> bool:
+    """Somebody computes it; of a new one False where somebody does already. Raises RedisError."""
+    return bool(connection().set(mark_of(study), 1, ex=UNDER_WAY, nx=is_new))
+
+
+def unmark(study: Study) -> None:
+    with suppress(redis.RedisError):
+        connection().delete(mark_of(study))
+
+
+def keep_multiverse(
+    study: Study, seconds: float = float("inf"), progress: Progress = lambda done, total: None
+) -> dict[str, Any]:
+    """Go on with the one of today's answers, at most for so long. Raises MultiverseError."""
+    check(study)
+    stamp, before = fingerprint_of(study), withdrawals(study)
+    kept = MetricValue.objects.filter(study=study, name=NAME, fingerprint=stamp).first()
+    began = saved = time.monotonic()
+    document: dict[str, Any] = {}
+    for document in explore(Answers(study), done_in(kept.value if kept else None), SEED, DRAWS):
+        progress(document["done"], document["all"])
+        now = time.monotonic()
+        if is_whole(document) or now - saved > EVERY or now - began > seconds:
+            save(study, stamp, document, now - began, before)
+            saved = now
+        if now - began > seconds:
+            break
+    return tidy(document)
+
+
+def save(study: Study, stamp: str, document: dict[str, Any], seconds: float, before: int) -> None:
+    with suppress(redis.RedisError):
+        mark(study)
+    with transaction.atomic():
+        hold_withdrawals(study)
+        if withdrawals(study) != before:  # it may hold what somebody has taken back meanwhile
+            raise MultiverseError("Somebody withdrew while it was computed. Start it again.")
+        rows = MetricValue.objects.filter(study=study, name=NAME)
+        new = {"value": tidy(document), "seconds": seconds, "computed_at": timezone.now()}
+        rows.update_or_create(fingerprint=stamp, defaults=new, create_defaults=new | {"study": study, "name": NAME})
+        if is_whole(document):
+            rows.exclude(fingerprint=stamp).delete()

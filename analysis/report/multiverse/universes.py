@@ -1,0 +1,166 @@
+"""All universes of a study's hypotheses: which there are, each of them tested, and what they say together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from analysis.charts.figure import Row
+from analysis.report.multiverse.choices import CHOICES, Answers, Universe, choices_for
+from analysis.report.planned.answers import find_sides
+from analysis.report.planned.part import hypothesis_rows
+from analysis.stats.resampling import generator
+from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
+
+ABOUT = ("hypothesis", "text", "measure", "of", "expected", "smallest", "alpha", "choices")
+MOST = 256  # universes of a hypothesis; of more a part is drawn
+Done = dict[tuple[str, tuple[str, ...]], list[Row]]  # by hypothesis and options
+
+
+def universes_of(choices: Mapping[str, Sequence[str]], slug: str, seed: int) -> tuple[list[Universe], int]:
+    """As planned first, then those that differ in one choice, then the others; and how many there are in all."""
+    found = [dict(zip(choices, options, strict=True)) for options in product(*choices.values())]
+    planned = found[0]
+    found.sort(key=lambda one: min(2, sum(one[name] != planned[name] for name in choices)))
+    near = 1 + sum(len(options) - 1 for options in choices.values())
+    if len(found) <= MOST:
+        return list(found), len(found)
+    drawn = generator(seed, "multiverse", slug).choice(len(found) - near, max(0, MOST - near), replace=False)
+    return [*found[:near], *(found[near + at] for at in np.sort(drawn))], len(found)
+
+
+def list_universes(answers: Answers, seed: int, draws: int) -> dict[str, Any]:
+    """Nothing computed yet."""
+    study, plan = answers.study, answers.definition.plan or PlanKeys()
+    found = list[Row]()
+    for hypothesis in answers.definition.hypotheses:
+        choices = choices_for(answers, hypothesis)
+        universes, possible = universes_of(choices, hypothesis.slug, seed)
+        found.append(
+            {
+                "hypothesis": hypothesis.slug,
+                "text": hypothesis.text,
+                "measure": hypothesis.measure,
+                "of": hypothesis.item or hypothesis.letter,
+                "expected": hypothesis.expected,
+                "smallest": hypothesis.smallest,
+                "alpha": hypothesis.alpha or plan.alpha,
+                "choices": [
+                    {
+                        "choice": name,
+                        "label": CHOICES[name].label,
+                        "options": [{"option": option, "words": CHOICES[name].words(option)} for option in options],
+                    }
+                    for name, options in choices.items()
+                ],
+                "universes": [list(one.values()) for one in universes],
+                "possible": possible,
+                "rows": [],
+            }
+        )
+    return {
+        "study": study.slug,
+        "version": study.current.number,
+        "version_sha256": study.current.sha256,
+        "seed": seed,
+        "draws": draws,
+        "all": sum(len(entry["universes"]) for entry in found),
+        "done": 0,
+        "hypotheses": found,
+    }
+
+
+def done_in(document: Mapping[str, Any] | None) -> Done:
+    """What of a multiverse that was begun is there."""
+    found: Done = {}
+    for entry in document["hypotheses"] if document else ():
+        for row in entry["rows"]:
+            found.setdefault((entry["hypothesis"], tuple(row["options"])), []).append(row)
+    return found
+
+
+def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dict[str, Any]]:
+    """The multiverse after each universe; what is `done` is not computed again."""
+    document = list_universes(answers, seed, draws)
+    plan, waiting = answers.definition.plan or PlanKeys(), list[tuple[Universe, Hypothesis, Row]]()
+    for hypothesis, entry in zip(answers.definition.hypotheses, document["hypotheses"], strict=True):
+        for options in entry["universes"]:
+            if known := done.get((hypothesis.slug, tuple(options))):
+                add(document, entry, known)
+            else:
+                names = (choice["choice"] for choice in entry["choices"])
+                waiting.append((dict(zip(names, options, strict=True)), hypothesis, entry))
+    yield document
+    for universe, hypothesis, entry in waiting:
+        data = answers.data(universe, seed, draws)
+        rows = hypothesis_rows(data, find_sides(data, hypothesis), plan)
+        add(document, entry, [row_of(row, universe) for row in rows])
+        yield document
+
+
+def add(document: dict[str, Any], entry: Row, rows: Sequence[Row]) -> None:
+    entry["rows"] += rows
+    document["done"] += 1
+
+
+def row_of(row: Row, universe: Universe) -> Row:
+    return {
+        "options": list(universe.values()),  # in the order of the choices
+        **{name: row[name] for name in ("prompts", "value", "ci", "p")},
+        **{f"n_{side}": row[side]["n"] if row[side] else None for side in ("a", "b")},
+        "simulated": any(row[side].get("simulated") for side in ("a", "b") if row[side]),
+        **({"why": row["why"]} if row.get("why") else {}),
+    }
+
+
+# --- what they say together
+
+
+def curves_of(document: Mapping[str, Any]) -> list[Row]:
+    """A specification curve for each hypothesis, or for each of its prompts where they are not pooled."""
+    found = []
+    for entry in document["hypotheses"]:
+        for prompts in dict.fromkeys(tuple(row["prompts"]) for row in entry["rows"]):
+            rows = [row for row in entry["rows"] if tuple(row["prompts"]) == prompts]
+            found.append(curve_of(entry, list(prompts), rows))
+    return found
+
+
+def curve_of(entry: Row, prompts: list[str], rows: Sequence[Row]) -> Row:
+    """`rows` rising by their estimates. Shares are of the universes that have one; p is of each universe alone."""
+    planned = next((row for row in rows if not changed_in(entry, row)), None)
+    known = sorted((row for row in rows if row["value"] is not None), key=lambda row: row["value"])
+    values = [row["value"] for row in known]
+    tested = [row for row in known if row["p"] is not None]
+    names = [choice["choice"] for choice in entry["choices"]]
+    alone = [row | {"changed": changed} for row in rows if len(changed := changed_in(entry, row)) == 1]
+    way = np.sign(planned["value"]) if planned and planned["value"] is not None else None
+    return {
+        **{name: entry[name] for name in ABOUT},
+        "prompts": prompts,
+        "possible": entry["possible"],
+        "all": len(entry["universes"]),
+        "computed": len(rows),
+        "n": len(known),
+        "median": median(values) if values else None,
+        "least": min(values, default=None),
+        "most": max(values, default=None),
+        "same_sign": sum(np.sign(value) == way for value in values) / len(values) if values and way else None,
+        "significant": sum(row["p"] <= entry["alpha"] for row in tested) / len(tested) if tested else None,
+        "tested": len(tested),
+        "planned": planned,
+        "rows": known,
+        "alone": sorted(alone, key=lambda row: names.index(row["changed"][0][0])),
+    }
+
+
+def changed_in(entry: Row, row: Row) -> list[tuple[str, str]]:
+    """Choices that are otherwise than planned, with the words of the option taken."""
+    found = []
+    for choice, taken in zip(entry["choices"], row["options"], strict=True):
+        words = {each["option"]: each["words"] for each in choice["options"]}
+        if taken != next(iter(words)):
+            found.append((choice["choice"], words[taken]))
+    return found

@@ -1,0 +1,191 @@
+"""What goes beyond reading *As planned*: taking a look before the end, and the page of the multiverse."""
+
+import hashlib
+import json
+from typing import Any
+
+from celery.exceptions import OperationalError
+from django.contrib import messages
+from django.core.cache import cache
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_POST
+from redis import RedisError
+
+from analysis.charts.figure import Figure, Options, Row
+from analysis.charts.rendering import render as draw_file
+from analysis.exports.formats import FIGURE_FILES, figure_csv
+from analysis.models import MetricValue
+from analysis.report.multiverse import kept
+from analysis.report.multiverse.curve import draw_curve, opening_of, rows_alone, say_curve
+from analysis.report.multiverse.universes import curves_of
+from analysis.report.pages.sections import DRAWN, FILE_WORDS, KEPT_SECONDS
+from analysis.report.pages.shown import OVERVIEW
+from analysis.report.pages.views import MULTIVERSE, compare_page, here, navigation
+from analysis.report.planned.cards import measure_words
+from analysis.report.planned.taking import LookError, take_look
+from analysis.report.planned.verdicts import say_difference
+from analysis.report.reports import ReportError
+from analysis.report.tasks import compute_multiverse
+from surveys.console.pages import show, study_page
+from surveys.models import Study
+from surveys.studies.access import Role
+from surveys.studies.lifecycle import definition_of
+
+NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on the server."
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def take(request: HttpRequest) -> HttpResponse:
+    """Look at the hypotheses of so many people; who did stays in the audit trail."""
+    at = request.POST.get("at", "")
+    try:
+        if not (at.isascii() and at.isdecimal() and len(at) < 8):
+            raise LookError("A look is at a number of people.")
+        take_look(planned(request), int(at), request.user.get_username())
+    except LookError as error:
+        messages.error(request, str(error))
+    return redirect("compare:overview", request.study.slug)
+
+
+def planned(request: HttpRequest) -> Study:
+    """The study, where it has hypotheses."""
+    study: Study = request.study
+    if study.current_id is None or not definition_of(study.current_id).hypotheses:
+        raise Http404
+    return study
+
+
+# --- the multiverse
+
+
+@compare_page
+def multiverse(request: HttpRequest) -> HttpResponse:
+    return show_multiverse(request)
+
+
+def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) -> HttpResponse:
+    study = planned(request)
+    found, is_today = kept.find_multiverse(study)
+    curves = curves_of(found) if found else []
+    waits = fault or why_not(study)
+    page: dict[str, Any] = {
+        "page": {"name": MULTIVERSE, "title": "Multiverse"},
+        **navigation(study, OVERVIEW.name),
+        "found": found,
+        "answer": opening_of(curves, found["done"]) if found else "",
+        "is_today": is_today,
+        "is_whole": found is not None and kept.is_whole(found),
+        "computed_at": computed_at(study) if found else None,
+        "curves": [shown(study, curve, number) for number, curve in enumerate(curves, 1)],
+        "waits": waits,
+        "files": FILE_WORDS,
+        **standing(study),
+    }
+    return show(request, "report/multiverse.html", here(OVERVIEW), status, **page)
+
+
+def why_not(study: Study) -> str:
+    try:
+        kept.check(study)
+    except (kept.MultiverseError, ReportError) as fault:
+        return str(fault)
+    return ""
+
+
+def computed_at(study: Study) -> Any:
+    return MetricValue.objects.filter(study=study, name=kept.NAME).latest("computed_at").computed_at
+
+
+def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
+    rows = rows_alone(curve)
+    wide, narrow = (picture(study, curve, narrow) for narrow in (False, True))
+    planned = curve["planned"]
+    return {
+        "number": number,
+        "text": curve["text"],
+        "measure": measure_words(curve),
+        "sentence": say_curve(curve),
+        "planned": say_difference({**curve, **planned}) if planned else "",
+        "wide": mark_safe(wide),  # noqa: S308
+        "narrow": mark_safe(narrow),  # noqa: S308
+        "rows": rows,
+        "n": curve["n"],
+    }
+
+
+def picture(study: Study, curve: Row, narrow: bool) -> str:
+    """Drawn once: it takes a second."""
+    about = hashlib.sha256(json.dumps([study.pk, curve, narrow]).encode()).hexdigest()
+    return str(
+        cache.get_or_set(
+            f"multiverse:{about}", lambda: draw_file(figure_of(curve, narrow), "svg").decode(), KEPT_SECONDS
+        )
+    )
+
+
+def figure_of(curve: Row, narrow: bool = False) -> Figure:
+    return draw_curve(curve, Options(narrow=narrow))
+
+
+def standing(study: Study) -> dict[str, Any]:
+    done = kept.progress_of(study)
+    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
+
+
+@require_POST
+@study_page(Role.RESEARCHER)
+def compute(request: HttpRequest) -> HttpResponse:
+    """Have a worker go on with it, unless one does already."""
+    study = planned(request)
+    try:
+        kept.check(study)
+        if kept.mark(study, is_new=True):
+            compute_multiverse.delay(study.pk)
+    except kept.MultiverseError as fault:
+        return show_multiverse(request, str(fault), 409)
+    except (OperationalError, RedisError):
+        kept.unmark(study)
+        return show_multiverse(request, NO_WORKER, 503)
+    return redirect("compare:multiverse", study.slug)
+
+
+@compare_page
+def progress(request: HttpRequest) -> HttpResponse:
+    """How far it is; the page is loaded again when nobody is at it any more."""
+    done = standing(planned(request))
+    if done["under_way"] is None:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "report/_multiverse_progress.html", {"study": request.study, **done})
+
+
+@compare_page
+def document(request: HttpRequest) -> HttpResponse:
+    found, is_today = kept.find_multiverse(planned(request))
+    if found is None:
+        raise Http404
+    content = json.dumps(found | {"is_of_todays_answers": is_today}, indent=1, ensure_ascii=False)
+    return file(content, FIGURE_FILES["json"], f"{request.study.slug}-multiverse.json")
+
+
+@compare_page
+def figure(request: HttpRequest, number: int, kind: str) -> HttpResponse:
+    """A curve as a file."""
+    found, _ = kept.find_multiverse(planned(request))
+    curves = curves_of(found) if found else []
+    if not 1 <= number <= len(curves):
+        raise Http404
+    drawn = figure_of(curves[number - 1])
+    if kind in DRAWN:
+        content: Any = draw_file(drawn, kind, "print")
+    else:
+        content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec, ensure_ascii=False)
+    return file(content, FIGURE_FILES[kind], f"{request.study.slug}-multiverse-{number}.{kind}")
+
+
+def file(content: Any, kind: str, name: str) -> HttpResponse:
+    response = HttpResponse(content, content_type=kind)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

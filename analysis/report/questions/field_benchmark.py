@@ -1,0 +1,302 @@
+"""The benchmark in the field: how right the chatbot is for people, beside runs on the same questions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import altair as alt
+from scipy.special import stdtr
+
+from analysis.charts import figure
+from analysis.charts.figure import Figure, Options, Report, Row, Words
+from analysis.charts.marks import Strips, along, dots, make_legend, room_for
+from analysis.charts.rows import (
+    WHY,
+    by_group,
+    drawn_row,
+    ends_in,
+    in_order,
+    label_variants,
+    n_words,
+    rows_of,
+    shown_model,
+    write_caption,
+)
+from analysis.charts.tables import COUNT, FINE_SHARE, POINTS, SHARE, Column, P
+from analysis.charts.theme import series_of_groups
+from analysis.report import columns as col
+from analysis.report.columns import Part, TableSpec, intervals
+from analysis.report.dataset import FIELD
+from analysis.report.questions.set_sides import Side, side_of_field, sides_of_runs
+from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
+from analysis.stats.persons.accuracy import difference, flip_chance
+from analysis.stats.resampling import UNKNOWN
+from surveys.console.wording import INTERVAL, percent, plural
+from surveys.studies.files.matrix import Matrix
+
+NOT_ASKED = (
+    "Nobody is asked questions of a benchmark, so how right the chatbot is for people on a whole set is not known: "
+    "[matrix] in the study file asks each person some of them."
+)
+NO_ANSWERS = "Nobody has answered a question of the benchmark yet."
+
+
+def compute(data: Data) -> list[Row]:
+    """A row for the field of each chatbot, and one for the runs of each source on the same questions."""
+    matrix = data.definition.matrix
+    if matrix is None:
+        return []
+    runs = [side for side in sides_of_runs(data, matrix) if side.scored.asked.any()]
+    chatbots = [group.chatbot for group in data.groups]
+    chatbots += [None] * (None not in chatbots and any(side.source.chatbot is None for side in runs))
+    fields = {chatbot: side_of_field(data, matrix, data.group_of(chatbot).field) for chatbot in chatbots}
+    rows = [
+        row
+        for chatbot, field in fields.items()
+        for row in (
+            *([row_of(matrix, field, None)] * data.shows_field),
+            *(row_of(matrix, side, field) for side in runs if side.source.chatbot == chatbot),
+        )
+    ]
+    add_orders(rows, runs, fields)
+    correct_over_prompts(rows, lambda row: row.get("against_field"))
+    return rows
+
+
+def row_of(matrix: Matrix, side: Side, field: Side | None) -> Row:
+    found, source = side.estimate, side.source
+    return {
+        "benchmark": matrix.set,
+        **source.key,
+        "chatbot": source.chatbot,
+        **side.settings,
+        "n": len(side.letters),
+        "unit": side.unit,
+        "units": found.units,
+        "questions": int(side.scored.asked.sum()),
+        "size": side.scored.size,
+        "accuracy": found.value,
+        "ci": low_high(found.ci),
+        "unknown": float((side.letters == UNKNOWN).mean()) if len(side.letters) else None,
+        "against_field": against(field, side) if field else None,
+        "orders": [],
+        "simulated": side.simulated,
+        **reasons(why=None if found.value is not None else NO_ANSWERS, ci_why=found.why if found.value else None),
+    }
+
+
+def against(field: Side, side: Side) -> Row:
+    """Field minus runs, on the questions that both answered."""
+    found = difference(field.scored, side.scored)
+    p = None
+    if found.ci is not None and found.value is not None and found.error:
+        p = float(2 * stdtr(found.freedom, -abs(found.value) / found.error))
+    questions = int((field.scored.asked & side.scored.asked).sum())
+    return {"value": found.value, "questions": questions, "p": p, "p_holm": None} | {
+        "ci": low_high(found.ci),
+        **reasons(why=found.why),
+    }
+
+
+def add_orders(rows: Sequence[Row], runs: Sequence[Side], fields: dict[str | None, Side]) -> None:
+    """In the row of one model its order with each later one, by runs and by people, on the same questions."""
+    by_row = {id(side): row for side in runs for row in rows if is_of(row, side)}
+    for one, other in combinations(runs, 2):
+        mine, theirs = fields.get(one.source.chatbot), fields.get(other.source.chatbot)
+        if one.kind != other.kind or one.source.chatbot == other.source.chatbot or not (mine and theirs):
+            continue
+        same = mine.scored.asked & theirs.scored.asked & one.scored.asked & other.scored.asked
+        if not same.any():
+            continue
+        by_runs, by_people = (difference(a.scored, b.scored, same) for a, b in ((one, other), (mine, theirs)))
+        by_row[id(one)]["orders"].append(
+            {
+                "other_model": other.source.model,
+                "other_chatbot": other.source.chatbot,
+                "questions": int(same.sum()),
+                "runs": by_runs.value,
+                "ci_runs": low_high(by_runs.ci),
+                "field": by_people.value,
+                "ci_field": low_high(by_people.ci),
+                "units_field": by_people.units,
+                "flips": flip_chance(by_runs, by_people),
+                **reasons(why=by_people.why or by_runs.why),
+            }
+        )
+
+
+def is_of(row: Row, side: Side) -> bool:
+    keys = side.source.key | side.settings
+    return row["source"] != FIELD and all(row[name] == value for name, value in keys.items())
+
+
+# --- in a figure
+
+TITLE = "How right is the chatbot for the people who use it?"
+NOTHING = "Nobody has answered a question of a benchmark yet: there is nothing to compare."
+DRAWN_COLUMNS = [
+    Column("benchmark", "benchmark"),
+    Column("model", "model"),
+    Column("source", "source"),
+    Column("n", "answers"),
+    Column("units", "people, simulated users or repeats"),
+    Column("questions", "questions answered"),
+    Column("accuracy", "accuracy", unit="share"),
+    *ends_in("share"),
+    Column(
+        "difference", "field minus source", unit="share", value=lambda row: (row["against_field"] or {}).get("value")
+    ),
+    *ends_in("share", "against_field.ci", "difference_"),
+    WHY,
+]
+
+
+def shown_rows(report: Report, options: Options) -> list[Row]:
+    return by_group(report, rows_of(report, "field_benchmark"))
+
+
+def draw(report: Report, options: Options) -> Figure:
+    rows = shown_rows(report, options)
+    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    known = [row for row in rows if row["accuracy"] is not None]
+    if not known:
+        return figure.empty_figure("field_benchmark", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+    points = [point_of(name, row, options) for name, row in zip(label_variants(known), known, strict=True)]
+    names = tuple(in_order(point["row"] for point in points))
+    series = series_of_groups(in_order(point["series"] for point in points))
+    room = room_for(names, 130 if options.narrow else 220)
+    width = options.width - 24 - room
+    strips = Strips(names, width, room, step=max(24, 12 * len(series.names) + 8), padding=0.1, lined=True)
+    axis = alt.Axis(title=None, tickCount=5, format=".0%", ticks=False, grid=True)
+    x = along(alt.X, alt.Scale(domain=ends_of(points), nice=True, zero=False), axis)
+    layers = dots(strips.rows_of("row", series), x, series, make_legend(series, options, room), 70)
+    heading = {"title": figure.panel_title(f"Accuracy on {known[0]['benchmark']}")}
+    panel = figure.panel(figure.specs_of(layers), width, strips.height) | heading
+    words = Words(TITLE, caption(report, rows, known), describe(known, options))
+    return figure.make_figure("field_benchmark", words, panel, points, table, DRAWN_COLUMNS, options)
+
+
+def point_of(name: str, row: Row, options: Options) -> Row:
+    low, high = row["ci"] or (None, None)
+    model = shown_model(row["model"], options)
+    ends = "" if low is None or high is None else f", {INTERVAL} {percent(low, 1)} to {percent(high, 1)}"
+    told = f"{name}, {model}: {percent(row['accuracy'], 1)}{ends}, {plural(row['n'], 'answer')}"
+    return {"row": name, "series": model, "value": row["accuracy"], "low": low, "high": high, "text": told}
+
+
+def ends_of(points: Sequence[Row]) -> list[float]:
+    ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
+    return [max(0.0, min(ends) - 0.02), min(1.0, max(ends) + 0.02)]
+
+
+def caption(report: Report, rows: Sequence[Row], known: Sequence[Row]) -> str:
+    field = [row for row in known if row["source"] == FIELD]
+    people = f"{n_words(field, 'units')} people, {n_words(field)} answers a field." if field else ""
+    return write_caption(
+        report,
+        people,
+        "The axis does not begin at 0.",
+        "Lines are 95 % intervals over people, simulated users or repeats, whichever gave the answers.",
+        definitions=["field_accuracy"],
+        missing=len(rows) - len(known),
+        rows=known,
+    )
+
+
+def describe(rows: Sequence[Row], options: Options) -> str:
+    found = [
+        f"{name}, {shown_model(row['model'], options)} {percent(row['accuracy'], 1)}"
+        for name, row in zip(label_variants(rows), rows, strict=True)
+    ]
+    return f"{rows[0]['benchmark']}: {'; '.join(found)}."
+
+
+# --- in tables and sentences
+
+
+def orders_in(report: Report, options: Options) -> list[Row]:
+    return [row | order for row in shown_rows(report, options) for order in row["orders"]]
+
+
+ACCURACY = Column("accuracy", "Accuracy", FINE_SHARE, "ci", why="why")
+ANSWERS = Column("n", "Answers", COUNT)
+QUESTIONS = Column("questions", "Questions", COUNT, soft=lambda row: f"of {row['size']:,}")
+UNITS = Column("units", "Units", COUNT, soft=lambda row: plural(row["units"], row["unit"]).partition(" ")[2])
+AGAINST = (
+    Column("against_field.value", "Field minus source, points", POINTS, "against_field.ci", why="against_field.why"),
+    Column("against_field.p_holm", "p", P, short="p (Holm)"),
+)
+UNKNOWN_SHARE = Column("unknown", "Unknown", SHARE)
+TABLE = TableSpec(
+    "field_benchmark",
+    "The benchmark in the field",
+    (
+        *(Column("benchmark", "Benchmark"), col.SOURCE, col.MODEL, col.SETTINGS, QUESTIONS, ANSWERS, UNITS),
+        *(ACCURACY, UNKNOWN_SHARE, *AGAINST),
+    ),
+    lambda report, options: rows_of(report, "field_benchmark"),
+    ("field_accuracy", "against_field"),
+    empty=NOT_ASKED,
+)
+PAGE = replace(
+    TABLE,
+    name="field-benchmark",
+    title="The numbers in the figure",
+    columns=(col.VARIANT, col.COMPARED, QUESTIONS, ANSWERS, UNITS, ACCURACY, UNKNOWN_SHARE, *AGAINST),
+    rows=shown_rows,
+)
+ORDERS = TableSpec(
+    "orders",
+    "Which of two models is better, by runs and by people",
+    (
+        *(col.VARIANT, col.MODEL, Column("other_model", "Other model"), Column("questions", "Questions", COUNT)),
+        Column("runs", "Runs: model minus other, points", POINTS, "ci_runs", why="why"),
+        Column("field", "People: the same, points", POINTS, "ci_field", why="why"),
+        Column("units_field", "People", COUNT, soft=lambda row: "in the smaller field"),
+        Column("flips", "Order flips", SHARE, why="why"),
+    ),
+    orders_in,
+    ("order_flips",),
+    "On the questions that runs of both and people of both answered.",
+    optional=True,
+)
+
+
+def say(report: Report) -> str:
+    fields = [row for row in report["field_benchmark"] if row["source"] == FIELD]
+    known = [row for row in fields if row["accuracy"] is not None]
+    if not known:
+        return NO_ANSWERS if fields else NOT_ASKED
+    return " ".join(say_field(row, (report.get("chatbots") or {}).get(row["chatbot"])) for row in known)
+
+
+def say_field(row: Row, chatbot: str | None) -> str:
+    whose = f"For {plural(row['units'], 'person', 'people')}{f' with {chatbot}' if chatbot else ''}"
+    asked = f"{row['questions']:,} of the {row['size']:,} questions of {row['benchmark']}"
+    ends = f" ({INTERVAL} {percent(row['ci'][0])} to {percent(row['ci'][1])})" if row["ci"] else ""
+    few = "" if row["ci"] else f" {row['ci_why']}"
+    return f"{whose}, {plural(row['n'], 'answer')} to {asked}: {percent(row['accuracy'])} are right{ends}.{few}"
+
+
+PART = Part(
+    "field_benchmark",
+    "the benchmark in the field",
+    compute,
+    {
+        "field_accuracy": "`accuracy` of the field, and of runs on the same questions: mean over questions of the "
+        "share of right answers, unknown ones counted as wrong, so that every question counts the same. For people it "
+        "stands for the whole set, of which each was asked a few.",
+        "against_field": "Accuracy of the field minus that of the source, on the questions that both answered.",
+        "order_flips": "`flips`: chance that the order of two models is another for people than by runs, if the errors "
+        "of both differences are normal.",
+    },
+    intervals=(
+        *intervals("wilson", "unit", "ci"),
+        *intervals("t", "unit", "against_field.ci", "orders.ci_runs", "orders.ci_field"),
+    ),
+    tables=(TABLE, ORDERS),
+    pages=(PAGE, ORDERS),
+    draw=draw,
+    say=say,
+    is_brief=True,
+)

@@ -1,0 +1,135 @@
+"""Accuracy on a set of questions of which every person was asked a few, standardised to the whole set."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from analysis.stats.intervals import (
+    ALIKE,
+    FEW_UNITS,
+    FEWEST_UNITS,
+    NO_WIDTH,
+    Interval,
+    clustered_share_interval,
+    t_quantile,
+)
+from analysis.stats.persons.numbers import PersonEstimate
+
+Floats = NDArray[np.float64]
+NO_ANSWERS = "No answers to these questions."
+PAIR = 0.5  # s² of two answers that differ
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Answers to the `size` questions of a set: (n,) each one's question, its unit (a person, a simulated user or a
+    repeat) and whether it is right.
+    """
+
+    question: NDArray[np.int64]
+    unit: NDArray[np.int64]
+    right: NDArray[np.bool_]
+    size: int
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(size,) answers to each question."""
+        return np.bincount(self.question, minlength=self.size).astype(float)
+
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        return self.counts > 0
+
+    @cached_property
+    def shares(self) -> Floats:
+        """(size,) right answers to each question; NaN where there are none."""
+        hits = np.bincount(self.question, self.right, minlength=self.size)
+        return np.divide(hits, self.counts, out=np.full(self.size, np.nan), where=self.counts > 0)
+
+    def units_on(self, questions: NDArray[np.bool_]) -> int:
+        return len(np.unique(self.unit[questions[self.question]]))
+
+    def answers_on(self, questions: NDArray[np.bool_]) -> int:
+        return int(self.counts[questions].sum())
+
+    def by_chance(self, questions: NDArray[np.bool_]) -> tuple[float, float]:
+        """Variance of the mean over these questions' shares that answers to the same questions would have, NaN where no
+        question has two answers; and what a unit's answers to several questions add to it.
+
+        Of question j with n answers it is s² / n with s² = p (1 - p) n / (n - 1); the mean s² stands for questions with
+        one answer. Covariances come from a unit's products of residuals from the share of all *other* answers to the
+        same question (from the mean of all questions where there are none): from the share of all, which an answer is
+        part of, they would be far too small, since a question has few answers.
+        """
+        n, p, count = self.counts, self.shares, int(questions.sum())
+        several = questions & (n > 1)
+        spread = p * (1 - p) * n / np.maximum(n - 1, 1)
+        spread[questions & (n == 1)] = spread[several].mean() if several.any() else np.nan
+        least = PAIR / (n[several].sum() - several.sum() + 1)  # s² if, of all answers beside others, one more differed
+        alone = max(float((spread[questions] / n[questions]).sum()), least * float((1 / n[questions]).sum())) / count**2
+        here = questions[self.question]
+        of, at = self.question[here], self.unit[here]
+        middle = np.where(n[of] > 1, p[of], p[questions].mean())
+        wide = np.where(n[of] > 1, n[of] / np.maximum(n[of] - 1, 1), 1.0)
+        residual = wide * (self.right[here] - middle) / n[of] / count
+        of_unit = np.bincount(np.unique(at, return_inverse=True)[1], residual)
+        return alone, float((of_unit**2).sum() - (residual**2).sum())
+
+
+def accuracy(scored: Scored) -> PersonEstimate:
+    """Share of right answers to the whole set: the mean over questions of each one's share.
+
+    It is what logistic regression with an effect for every question predicts, averaged over the questions; no fit is
+    needed, and none fails where a question was answered rightly by everybody. The interval is Wilson's at as many
+    independent answers as would know it as well, over units.
+    """
+    return over(scored.asked, scored.size, [(scored, 1)])
+
+
+def difference(one: Scored, other: Scored, questions: NDArray[np.bool_] | None = None) -> PersonEstimate:
+    """Accuracy of one minus that of the other, on the questions that both were asked; both are other people."""
+    shared = one.asked & other.asked
+    return over(shared if questions is None else shared & questions, one.size, [(one, 1), (other, -1)])
+
+
+def over(questions: NDArray[np.bool_], size: int, sides: Sequence[tuple[Scored, int]]) -> PersonEstimate:
+    """Mean over questions of the signed shares of one or two sides.
+
+    Variance in two stages (Cochran 1977, Sampling Techniques, ch. 10): (1 - f) s² / k + f v + c, where f = k / size of
+    the questions were asked, s² is the variance of what the questions say, v that of answers to the same questions, c
+    what units share. With all questions asked only chance in their answers is left; where no question was answered
+    twice v is unknown and s² / k stands for all, which is no smaller.
+    """
+    units = min(scored.units_on(questions) for scored, _ in sides)
+    count = int(questions.sum())
+    if not count:
+        return PersonEstimate(None, None, units, why=NO_ANSWERS)
+    values = np.sum([sign * scored.shares[questions] for scored, sign in sides], axis=0)
+    value = float(values.mean())
+    if units < FEWEST_UNITS:
+        return PersonEstimate(value, None, units, why=FEW_UNITS)
+    alone, together = np.sum([scored.by_chance(questions) for scored, _ in sides], axis=0)
+    between, share = float(values.var(ddof=1)) / count if count > 1 else 0.0, count / size
+    variance = between if np.isnan(alone) else (1 - share) * between + share * alone
+    error = sqrt(max(variance + together, variance / 2))
+    ci: Interval | None
+    if len(sides) == 1:
+        low, high = clustered_share_interval(value, error, np.inf, units)
+        ci = float(low), float(high)
+    else:
+        half = float(t_quantile(units - 1)) * error
+        ci = (max(-1.0, value - half), min(1.0, value + half)) if error > NO_WIDTH else None
+    return PersonEstimate(value, ci, units, error, units - 1, None if ci else ALIKE)
+
+
+def flip_chance(one: PersonEstimate, other: PersonEstimate) -> float | None:
+    """Chance that two differences have different signs, each normal around its estimate; None without their errors."""
+    if one.value is None or other.value is None or not one.error or not other.error:
+        return None
+    first, second = float(ndtr(one.value / one.error)), float(ndtr(other.value / other.error))
+    return first * (1 - second) + second * (1 - first)

@@ -1,0 +1,63 @@
+"""Assumed beside came: what a pilot says of each assumption, and that the page marks what it leaves out."""
+
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from analysis.answers.readings import read_new
+from analysis.plans.came import came_on_page, find_came, width_beside
+from surveys.models import Participant, Study
+from surveys.studies.files.hypotheses import Hypothesis
+from tests.analysis.report.report_samples import make_teas, tell
+from tests.factories import make_account, make_definition
+
+ASSAM = Hypothesis(
+    "assam", "Assam more often.", "item_share", "field/chatgpt", "more", "field/gemini", 0.1, ("teas",), item="assam"
+)
+VARIED = Hypothesis("varied", "Less varied.", "entropy_bits", "field/chatgpt", "less", "field/gemini", 0.3, ("teas",))
+
+
+def make_pilot(people: int) -> Study:
+    """Of the people with Gemini all but one in ten name Assam; nobody with ChatGPT but the three that are there."""
+    study = make_teas(definition=replace(make_definition(60), hypotheses=(ASSAM, VARIED)))
+    for number in range(people):
+        tell(study, ["Assam", "Sencha"] if number % 10 else ["Oolong"], chatbot="gemini")
+    read_new(study)
+    Participant.objects.filter(study=study).update(pilot=True)
+    return study
+
+
+@pytest.mark.django_db
+def test_what_came_stands_beside_what_was_assumed(client: Client) -> None:
+    study = make_pilot(30)
+    found = find_came(study)
+    assert (found["people"], found["pilot"]) == (34, True)
+    rows = {row["what"]: row for row in found["rows"]}
+    people = rows["People who count: Gemini in the field"]
+    assert (people["value"], people["n"], people["assumed"]["middle"]) == (pytest.approx(30 / 34), 34, 0.5)
+    assert people["excluded"] == ["hopeful", "middle", "cautious"]
+    named = rows["Answers with assam: Gemini in the field, teas"]
+    assert named["value"] == pytest.approx(27 / 30) and named["assumed"]["middle"] == pytest.approx(0.38 * 0.94)
+    assert named["ci"][0] < 0.9 < named["ci"][1] and "middle" in named["excluded"]
+    unusable = rows["Answers in which nothing is found: Gemini in the field, teas"]
+    assert unusable["value"] == 0 and "hopeful" not in unusable["excluded"]
+    gap = rows["a minus b: Assam more often."]
+    assert gap["value"] == pytest.approx(3 / 4 - 27 / 30) and gap["n"] == 4
+    assert rows["Popularity falls with: Gemini in the field, teas"]["assumed"]["cautious"] == 0.7
+    client.force_login(make_account(study=study, role="researcher"))
+    page = client.get(reverse("plans:plan", args=[study.slug])).content.decode()
+    assert "Assumed beside came" in page and "Plan again from what came" in page and ", excluded" in page
+
+
+@pytest.mark.django_db
+def test_a_small_pilot_says_nothing() -> None:
+    study = make_pilot(5)
+    assert find_came(study)["rows"] == [] and came_on_page(study, None) is None
+
+
+def test_a_predicted_width_falls_by_the_root_of_the_people() -> None:
+    row = {"hypothesis": "assam", "ci": [-0.1, 0.3]}
+    plan = {"rows": [{"scenario": "middle", "hypothesis": "assam", "people": 400, "width": 0.1}]}
+    assert width_beside(row, plan, 100) == {"predicted": {"middle": pytest.approx(0.2)}, "half": pytest.approx(0.2)}

@@ -1,0 +1,58 @@
+"""A plan that is killed goes on from what it had, and says the same as one that was not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from io import StringIO
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from analysis.models import MetricValue
+from analysis.plans import simulating
+from analysis.plans.kept import CELL
+from analysis.report.reports import tidy
+from surveys.studies.lifecycle import definition_of
+from tests.analysis.plans.test_looks import LOOKED_AT
+from tests.factories import make_study
+
+SIZES, REPLICATES = (100, 200), 60
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_a_killed_plan_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_study("draft", LOOKED_AT)
+    given = ["plan", "teas", "--people", *map(str, SIZES), "--replicates", str(REPLICATES), "--json"]
+    database = connection.settings_dict
+    address = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
+    with subprocess.Popen(
+        [sys.executable, "manage.py", *given], env=os.environ | {"DATABASE_URL": address}, stdout=subprocess.DEVNULL
+    ) as worker:
+        deadline = time.monotonic() + 120
+        while MetricValue.objects.filter(name=CELL).count() < 2:
+            assert worker.poll() is None and time.monotonic() < deadline, "it simulates nothing"
+            time.sleep(0.02)
+        worker.send_signal(signal.SIGKILL)
+    kept, anew = MetricValue.objects.filter(name=CELL).count(), []
+    simulate_size = simulating.simulate_size
+
+    def counted(*place: Any) -> Any:
+        anew.append(place)
+        return simulate_size(*place)
+
+    monkeypatch.setattr(simulating, "simulate_size", counted)
+    out = StringIO()
+    call_command(*given, stdout=out)
+    found = json.loads(out.getvalue())
+    assert kept >= 2 and len(anew) == 3 * len(SIZES) + 1 - kept
+    assert not MetricValue.objects.filter(name=CELL).exists()
+    setting = simulating.Setting(SIZES, REPLICATES)
+    whole = simulating.simulate(definition_of(study.current_id), setting)
+    assert [tidy(found[name]) == tidy(whole[name]) for name in ("rows", "looks", "nothing")] == [True] * 3

@@ -1,0 +1,126 @@
+"""The benchmark in the field, in report, page, API and bundle: by hand, beside runs, and of nobody."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from analysis.answers.readings import read_new
+from analysis.report.outputs.text import write_text
+from analysis.report.questions.field_benchmark import NO_ANSWERS, NOT_ASKED
+from analysis.report.reports import report
+from surveys.models import Response, Study
+from surveys.studies.files.matrix import Matrix
+from tests.analysis.report.field_benchmark_world import make_sums_in_field, run_sums
+from tests.analysis.report.report_samples import make_teas
+from tests.analysis.report.test_bundle import recompute, unpack
+from tests.lasting import lasting_world
+from tests.surveys.console.console_pages import log_in
+
+pytestmark = pytest.mark.django_db
+PARTS = ("field_benchmark",)
+
+
+def make_world() -> Study:
+    study = make_sums_in_field(slug="lasting")
+    run_sums(study, "gpt-4o-mini", wrong=2)
+    run_sums(study, "gemini-2.0-flash", wrong=1)
+    read_new(study)
+    return study
+
+
+world = lasting_world(make_world)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
+
+
+def rows_of(study: Study) -> dict[tuple[str, str], dict]:
+    return {(row["source"], row["model"]): row for row in report(study, parts=PARTS)["field_benchmark"]}
+
+
+def test_every_question_counts_the_same_however_often_it_was_asked(study: Study) -> None:
+    rows = rows_of(study)
+    assert set(rows) == {
+        *(("field", "chatgpt"), ("field", "gemini")),
+        *(("offline", "gpt-4o-mini"), ("offline", "gemini-2.0-flash")),
+    }
+    for chatbot in ("chatgpt", "gemini"):
+        given = defaultdict(list)
+        found = Response.objects.filter(participant__cell__chatbot=chatbot, prompt__is_drawn=True)
+        for slug, text in found.values_list("prompt__slug", "text"):
+            given[slug].append(text == "B")
+        by_hand = sum(sum(right) / len(right) for right in given.values()) / len(given)
+        row = rows["field", chatbot]
+        assert (row["n"], row["unit"], row["units"]) == (24, "person", 6)
+        assert (row["questions"], row["size"]) == (len(given), 20)
+        assert row["accuracy"] == pytest.approx(by_hand)
+        assert row["ci"][0] < row["accuracy"] < row["ci"][1]
+
+
+def test_runs_stand_beside_the_field_on_the_same_questions(study: Study) -> None:
+    rows = rows_of(study)
+    run, field = rows["offline", "gpt-4o-mini"], rows["field", "chatgpt"]
+    assert (run["n"], run["unit"], run["units"], run["questions"]) == (120, "repeat", 6, 20)
+    assert run["accuracy"] == pytest.approx(0.9)
+    against = run["against_field"]
+    assert against["questions"] == field["questions"]
+    assert against["ci"][0] < against["value"] < against["ci"][1] and against["p"] <= against["p_holm"]
+    assert field["against_field"] is None
+
+
+def test_the_order_of_two_models_may_be_another_for_people(study: Study) -> None:
+    # By runs Gemini's model is better by 5 points; for people it is much worse.
+    (order,) = (
+        rows_of(study)["offline", "gemini-2.0-flash"]["orders"] or rows_of(study)["offline", "gpt-4o-mini"]["orders"]
+    )
+    assert order["runs"] * order["field"] < 0
+    assert order["flips"] > 0.9
+
+
+def test_other_parts_and_prompts_know_nothing_of_the_questions(study: Study) -> None:
+    found = report(study, parts=("choices", "heterogeneity", "positions", "explanations"))
+    assert [prompt["slug"] for prompt in found["prompts"]] == ["teas", "water"]
+    assert {row["prompt"] for row in found["choices"]} == {"water"}
+    assert found["answers"]["field"] == 24 and found["answers"]["people"] == 12
+
+
+def page_of(study: Study) -> str:
+    return log_in(study, "viewer").get(reverse("compare:page", args=[study.slug, "field-benchmark"])).content.decode()
+
+
+def test_the_page_and_the_terminal_say_it(study: Study) -> None:
+    page = page_of(study)
+    assert "For 6 people with ChatGPT, 24 answers to" in page and "Order flips" in page
+    text = write_text(report(study, parts=PARTS))
+    assert "THE BENCHMARK IN THE FIELD" in text and "of 20" in text
+
+
+def test_the_bundle_computes_it_again(study: Study, tmp_path: Path) -> None:
+    unpack(study, tmp_path)
+    assert (tmp_path / "data" / "questions.csv").read_text().count("\n") == 21
+    done = recompute(tmp_path)
+    assert done.returncode == 0, done.stdout
+    said = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+    assert said["field_benchmark"].endswith(" 0 differ") and int(said["field_benchmark"].split()[0]) > 30
+    answers = tmp_path / "data" / "question_answers.csv"
+    answers.write_text(answers.read_text().replace(",A,", ",B,", 1))
+    assert recompute(tmp_path).returncode == 1
+
+
+def test_without_a_set_it_says_how_to_ask() -> None:
+    study = make_teas()
+    assert report(study, parts=PARTS)["field_benchmark"] == []
+    assert NOT_ASKED in page_of(study)
+
+
+@pytest.mark.parametrize("people", [0, 3])
+def test_of_nobody_and_of_few_it_says_so(people: int) -> None:
+    study = make_sums_in_field(people, matrix=Matrix("sums", 2))
+    found = report(study, parts=PARTS)
+    assert (NO_ANSWERS if not people else "too few for an interval") in page_of(study)
+    for row in found["field_benchmark"]:
+        assert row["ci"] is None and (row["why"] if row["accuracy"] is None else row["ci_why"])

@@ -1,0 +1,161 @@
+"""The multiverse: which universes a study has, their numbers by hand, that a stopped one goes on, and its page."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from analysis.answers.aliases import accept
+from analysis.answers.readings import read_new
+from analysis.charts.figure import Options
+from analysis.charts.rendering import render
+from analysis.models import Answer, MetricValue
+from analysis.report.multiverse import kept, universes
+from analysis.report.multiverse.choices import CHOICES
+from analysis.report.multiverse.curve import draw_curve, rows_alone, say_curve
+from analysis.report.multiverse.kept import MultiverseError, find_multiverse, keep_multiverse
+from analysis.report.multiverse.universes import MOST, curves_of, universes_of
+from analysis.report.pages import planned_views
+from analysis.report.tasks import compute_multiverse
+from surveys.models import Study
+from surveys.studies import lifecycle
+from surveys.studies.files.hypotheses import VARIED, Hypothesis, PlanKeys
+from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.factories import make_account, make_definition
+
+ASSAM = Hypothesis(
+    "assam",
+    "Assam is named less.",
+    "item_share",
+    "field",
+    "less",
+    "offline/gpt-4o-mini",
+    prompts=("teas",),
+    item="assam",
+)
+WATER = Hypothesis("water", "Fewer are right.", "correct_share", "field", "less", "offline/gpt-4o-mini")
+
+
+ALL_BUT_FLAGGED = PlanKeys(multiverse=tuple(name for name in VARIED if name != "flagged"))
+
+
+def make_closed(*hypotheses: Hypothesis, plan: PlanKeys = ALL_BUT_FLAGGED) -> Study:
+    """Of five people three name Assam, one “Assam tea”, which is made one with it; the last reading is in doubt."""
+    study = make_teas(definition=replace(make_definition(20), hypotheses=hypotheses, plan=plan))
+    tell(study, ["Assam tea"], "C", chatbot="gemini")
+    warm = make_model_run(study, temperature=0.2)
+    for repeat in range(4):
+        reply(warm, "teas", listed(["Sencha"]), repeat)
+    read_new(study)
+    accept(study, "teas", ["assam tea"], "assam", "me")
+    Answer.objects.update(doubt="")  # two teas are fewer than were asked for
+    Answer.objects.filter(response__prompt__slug="teas", items=[]).update(doubt="no-items")
+    lifecycle.close(study, "me")
+    study.refresh_from_db()
+    return study
+
+
+def test_every_choice_that_a_file_may_name_is_declared() -> None:
+    assert tuple(CHOICES) == VARIED
+
+
+def test_of_many_universes_a_part_is_drawn_with_all_that_change_one_choice() -> None:
+    few, possible = universes_of({"flagged": ["in", "out"], "language": ["all", "de", "en"]}, "h", 0)
+    assert (len(few), possible) == (6, 6) and few[0] == {"flagged": "in", "language": "all"}
+    many = {f"choice-{number}": ["0", "1", "2"] for number in range(7)}
+    drawn, possible = universes_of(many, "h", 0)
+    assert (len(drawn), possible) == (MOST, 3**7) and drawn == universes_of(many, "h", 0)[0]
+    assert len({tuple(one.values()) for one in drawn}) == MOST
+    assert all(sum(option != "0" for option in one.values()) == 1 for one in drawn[1:15])
+
+
+@pytest.mark.django_db
+def test_each_choice_changes_what_it_says() -> None:
+    study = make_closed(ASSAM, WATER)
+    keep_multiverse(study)
+    document, _ = find_multiverse(study)
+    assert document
+    assam, water = curves_of(document)
+    varied = {each["choice"]: [one["option"] for one in each["options"]] for each in assam["choices"]}
+    assert varied == {"doubtful": ["in", "out"], "spellings": ["made one", "as written"], "temperature": ["1", "0.2"]}
+    assert [each["choice"] for each in water["choices"]] == ["doubtful", "temperature"]  # letters have no spellings
+    assert (assam["all"], water["all"]) == (8, 4)
+    value = {tuple(row["options"]): row["value"] for row in assam["rows"]}
+    # Four of five, all six calls; without the doubtful one of four; as written three; at 0.2 no call.
+    assert value["in", "made one", "1"] == pytest.approx(4 / 5 - 1) == pytest.approx(assam["planned"]["value"])
+    assert value["out", "made one", "1"] == pytest.approx(4 / 4 - 1)
+    assert value["in", "as written", "1"] == pytest.approx(3 / 5 - 1)
+    assert value["out", "as written", "0.2"] == pytest.approx(3 / 4)
+    assert assam["same_sign"] == sum(one < 0 for one in value.values()) / 8 == 3 / 8
+    assert [row["option"] for row in rows_alone(assam)] == ["", "out", "as written", "0.2"]
+    assert {row["options"][0]: row["n_a"] for row in assam["rows"]} == {"in": 5, "out": 4}
+    assert "8 universes, 38" in say_curve(assam) and "each taken alone" in say_curve(assam)
+    figure = draw_curve(assam, Options())
+    assert len(figure.table) == 8 and b"as written" in render(figure, "svg")
+
+
+@pytest.mark.django_db
+def test_the_plan_names_what_is_varied() -> None:
+    study = make_closed(ASSAM, plan=PlanKeys(multiverse=("doubtful", "spellings")))
+    (curve,) = curves_of(keep_multiverse(study))
+    assert [each["choice"] for each in curve["choices"]] == ["doubtful", "spellings"] and curve["n"] == 4
+
+
+@pytest.mark.django_db
+def test_before_the_end_there_is_none() -> None:
+    study = make_teas(definition=replace(make_definition(20), hypotheses=(ASSAM,)))
+    with pytest.raises(MultiverseError, match=r"Not before the end, .* 4 of 80 people"):
+        keep_multiverse(study)
+
+
+@pytest.mark.django_db
+def test_one_that_was_stopped_goes_on_and_one_of_other_answers_is_older(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_closed(ASSAM, WATER)
+    tested: list[str] = []
+    test = universes.hypothesis_rows
+
+    def counted(data: Any, sides: Any, plan: Any) -> list[dict[str, Any]]:
+        tested.append(sides.hypothesis.slug)
+        return test(data, sides, plan)
+
+    monkeypatch.setattr(universes, "hypothesis_rows", counted)
+    clock = iter(range(10_000))
+    monkeypatch.setattr(kept.time, "monotonic", lambda: next(clock))
+    keep_multiverse(study, seconds=5)
+    begun, is_today = find_multiverse(study)
+    assert begun and is_today and begun["done"] == len(tested) and 0 < len(tested) < 12
+    whole = keep_multiverse(study)
+    assert len(tested) == 12 == whole["done"] and find_multiverse(study) == (whole, True)
+    keep_multiverse(study)
+    assert len(tested) == 12
+    accept(study, "teas", ["oolong"], "assam", "me")
+    assert find_multiverse(study) == (whole, False)
+    assert (
+        keep_multiverse(study)["done"] == 12 and MetricValue.objects.filter(study=study, name="multiverse").count() == 1
+    )
+
+
+@pytest.mark.django_db
+def test_the_page_asks_a_worker_and_shows_a_curve(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_closed(ASSAM)
+    asked: list[int] = []
+    monkeypatch.setattr(planned_views.compute_multiverse, "delay", asked.append)
+    client.force_login(make_account(study=study, role="researcher"))
+    page, compute = (reverse(f"compare:{name}", args=[study.slug]) for name in ("multiverse", "multiverse-compute"))
+    assert "Compute the multiverse" in client.get(page).content.decode()
+    for _ in range(2):
+        assert client.post(compute).status_code == 302
+    assert asked == [study.pk] and "0 of 0 universes" in client.get(page).content.decode()
+    compute_multiverse(study.pk)
+    shown = client.get(page).content.decode()
+    assert "1 hypothesis in 8 universes; the planned sign in 38" in shown and "<svg" in shown and "as written" in shown
+    assert "38\u202f% have the sign of the planned one" in shown and "robust" not in shown
+    table = client.get(reverse("compare:multiverse-figure", args=[study.slug, 1, "csv"])).content.decode()
+    assert table.startswith("rank,value,low,high,p,n_a,n_b,doubtful,spellings,temperature") and table.count("\n") == 9
+    document = json.loads(client.get(reverse("compare:multiverse-document", args=[study.slug])).content)
+    assert document["done"] == 8 and document["is_of_todays_answers"]
+    accept(study, "teas", ["oolong"], "assam", "me")
+    assert "have changed since this was computed" in client.get(page).content.decode()
