@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from analysis.people.pages import items, source_views, uploads, views
+from analysis.people.pages import items, source_views, views
 
 app_name = "people"
 HERE = "console/<slug:slug>/people/"
@@ -12,9 +12,9 @@ ITEMS = "console/<slug:slug>/items/"
 urlpatterns = [
     path(ITEMS, items.items, name="items"),
     path(f"{ITEMS}<slug:name>/", items.push, name="push"),
-    path(HERE, uploads.corpora, name="corpora"),
-    path(f"{HERE}uploads/new/", uploads.begin_parts, name="new-upload"),
-    path(f"{HERE}uploads/<int:number>/", uploads.keep, name="upload"),
+    path(HERE, source_views.corpora, name="corpora"),
+    path(f"{HERE}uploads/new/", source_views.begin_parts, name="new-upload"),
+    path(f"{HERE}uploads/<int:number>/", source_views.keep, name="upload"),
     path(ONE, views.corpus, name="corpus"),
     path(f"{ONE}conversations/", source_views.conversations, name="conversations"),
     path(f"{ONE}origin/", source_views.corpus_origin, name="corpus-origin"),

@@ -101,7 +101,7 @@ def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown
     held = sum(each.held for each in tested)
     hidden = {each.kind for each in tested if each.sure() and not shown_of(each, shown)}
     unsaid = {
-        each.kind: HIDDEN if each.kind in hidden else KINDS[each.kind].unsaid(report, told_width(each))
+        each.kind: HIDDEN if each.kind in hidden else KINDS[each.kind].say_unsaid(report, told_width(each))
         for each in tested
     }
     opening = unsaid_on_overview(report, tested) if page == "overview" else unsaid[tested[0].kind]

@@ -10,42 +10,18 @@ from analysis.report.sentences import who
 from surveys.console.wording import INTERVAL, decimal, plural, span
 
 PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY = "items of the pair", "options of the pair", "variety of the pair"
-Unsaid = Callable[[Report, str], str]
+NO_ITEM = "For no item is a difference between the field and a model sure{within}."
 
 
 def points(share: float) -> str:
     return f"{100 * abs(share):.0f}"
 
 
-def no_item(report: Report, within: str) -> str:
-    return f"For no item is a difference between the field and a model sure{within}."
-
-
-def no_pair_item(report: Report, within: str) -> str:
-    return f"For no item is a difference between {both_sides(report)} sure{within}."
-
-
-def no_pair_option(report: Report, within: str) -> str:
-    return f"For no option is a difference between {both_sides(report)} sure{within}."
-
-
-def no_pair_variety(report: Report, within: str) -> str:
-    return f"No difference in how varied {both_sides(report)} are is sure{within}."
-
-
 def both_sides(report: Report) -> str:
     return " and ".join(report["pair"][key]["name"] for key in "ab")
 
 
-def no_variety(report: Report, within: str) -> str:
-    return f"No difference in how varied field and models are is sure{within}."
-
-
-def no_right(report: Report, within: str) -> str:
-    return f"For no question is a difference between the field and a model sure{within}."
-
-
-def no_letter(report: Report, within: str) -> str:
+def no_letter(report: Report) -> str:
     """How many letters are the field's alone in as many answers of each side, and how many chance makes so."""
     found = [at(row, "against_field.new_letters") for row in report.get("choices") or [] if row["source"] == OFFLINE]
     known = [one for one in found if one]
@@ -58,37 +34,9 @@ def no_letter(report: Report, within: str) -> str:
     )
 
 
-def no_nearest(report: Report, within: str) -> str:
-    return "No sock puppet is surely nearer to the field than all others."
-
-
-def no_person(report: Report, within: str) -> str:
-    return f"Whether another person gets other answers than the same person asked again is not sure{within}."
-
-
-def no_state(report: Report, within: str) -> str:
-    return f"No state of the account moves answers surely beyond the dice{within}."
-
-
-def no_explanation(report: Report, within: str) -> str:
-    return f"Nothing that is known of people is told apart as an explanation{within}."
-
-
-def no_group(report: Report, within: str) -> str:
-    return f"For no group of people is a difference from everybody else’s answers sure{within}."
-
-
-def no_drift(report: Report, within: str) -> str:
+def no_drift(report: Report) -> str:
     compared = plural(len(report["drift"]), "comparison")
     return f"In none of {compared} of a run and its repetition is drift sure."
-
-
-def no_range(report: Report, within: str) -> str:
-    return "No range of scores lies surely apart from the offline runs’."
-
-
-def no_new_letter(report: Report, within: str) -> str:
-    return "To no benchmark do runs surely give new letters more often than offline runs would."
 
 
 FEW_RUNS = 5  # below which a range says nothing
@@ -96,7 +44,7 @@ FEW_RUNS = 5  # below which a range says nothing
 HOLD = {True: "Scores hold", False: "It is open whether scores hold"}
 
 
-def no_spread(report: Report, within: str) -> str:
+def no_spread(report: Report) -> str:
     """How far simulated users move a score where they move it most, beside as many repeats."""
     rows = [row for row in report.get("benchmarks") or [] if span((row.get("noise_floor") or {}).get("ci"))]
     puppets = [row for row in rows if row["source"] != OFFLINE]
@@ -115,46 +63,82 @@ def no_spread(report: Report, within: str) -> str:
 
 @dataclass(frozen=True)
 class ClaimKind:
-    """`tested` is what its family is made of, `unsaid` what is said where nothing of it is sure; `unit` that of how far
-    off a difference could be.
+    """`tested` is what its family is made of, `unsaid` what is said where nothing of it is sure, with `sides` of a pair
+    and how far `within` a difference could be; `unit` is that of how far off one could be.
     """
 
     part: str
     page: str
     tested: str
     many: str
-    unsaid: Unsaid
+    unsaid: str | Callable[[Report], str]
     unit: str = ""
+
+    def say_unsaid(self, report: Report, within: str) -> str:
+        if callable(self.unsaid):
+            return self.unsaid(report)
+        return self.unsaid.format(within=within, sides=both_sides(report) if self.part == "pair" else "")
 
 
 KINDS = {
     "items": ClaimKind(
         "heterogeneity", "items", "prompt and offline source, each item", "prompts and offline sources, each item",
-        no_item, "points",
+        NO_ITEM, "points",
     ),
     "items of puppets": ClaimKind(
         "heterogeneity", "items", "prompt and other source, each item", "prompts and other sources, each item",
-        no_item, "points",
+        NO_ITEM, "points",
     ),
-    "variety": ClaimKind("heterogeneity", "heterogeneity", "entropy", "entropies", no_variety, "bits"),
-    "right": ClaimKind("choices", "choices", "share of right answers", "shares of right answers", no_right, "points"),
+    "variety": ClaimKind(
+        "heterogeneity", "heterogeneity", "entropy", "entropies",
+        "No difference in how varied field and models are is sure{within}.", "bits",
+    ),
+    "right": ClaimKind(
+        "choices", "choices", "share of right answers", "shares of right answers",
+        "For no question is a difference between the field and a model sure{within}.", "points",
+    ),
     "letters": ClaimKind("choices", "choices", "share of a letter", "shares of letters", no_letter),
-    "nearest": ClaimKind("calibration", "calibration", "pair of sock puppets", "pairs of sock puppets", no_nearest),
-    "groups": ClaimKind("cells", "demographics", "group and prompt", "groups and prompts", no_group),
+    "nearest": ClaimKind(
+        "calibration", "calibration", "pair of sock puppets", "pairs of sock puppets",
+        "No sock puppet is surely nearer to the field than all others.",
+    ),
+    "groups": ClaimKind(
+        "cells", "demographics", "group and prompt", "groups and prompts",
+        "For no group of people is a difference from everybody else’s answers sure{within}.",
+    ),
     "person": ClaimKind(
-        "person_or_dice", "person-or-dice", "chatbot, person against dice", "chatbots, person against dice", no_person,
+        "person_or_dice", "person-or-dice", "chatbot, person against dice", "chatbots, person against dice",
+        "Whether another person gets other answers than the same person asked again is not sure{within}.",
         "unlikeness",
     ),
     "states": ClaimKind(
-        "arms", "person-or-dice", "state of the account", "states of the account", no_state, "unlikeness"
+        "arms", "person-or-dice", "state of the account", "states of the account",
+        "No state of the account moves answers surely beyond the dice{within}.", "unlikeness",
     ),
-    "explained": ClaimKind("explanations", "explanations", "level", "levels", no_explanation, "unlikeness"),
+    "explained": ClaimKind(
+        "explanations", "explanations", "level", "levels",
+        "Nothing that is known of people is told apart as an explanation{within}.", "unlikeness",
+    ),
     "drift": ClaimKind("drift", "drift", "repetition and prompt", "repetitions and prompts", no_drift),
-    "ranges": ClaimKind("benchmarks", "benchmarks", "place of a range", "places of ranges", no_range),
-    "novel": ClaimKind("benchmarks", "benchmarks", "share of new letters", "shares of new letters", no_new_letter),
-    PAIR_ITEMS: ClaimKind("pair", "pair", "prompt, each item", "prompts, each item", no_pair_item, "points"),
-    PAIR_OPTIONS: ClaimKind("pair", "pair", "share of an option", "shares of options", no_pair_option, "points"),
-    PAIR_VARIETY: ClaimKind("pair", "pair", "entropy", "entropies", no_pair_variety, "bits"),
+    "ranges": ClaimKind(
+        "benchmarks", "benchmarks", "place of a range", "places of ranges",
+        "No range of scores lies surely apart from the offline runs’.",
+    ),
+    "novel": ClaimKind(
+        "benchmarks", "benchmarks", "share of new letters", "shares of new letters",
+        "To no benchmark do runs surely give new letters more often than offline runs would.",
+    ),
+    PAIR_ITEMS: ClaimKind(
+        "pair", "pair", "prompt, each item", "prompts, each item",
+        "For no item is a difference between {sides} sure{within}.", "points",
+    ),
+    PAIR_OPTIONS: ClaimKind(
+        "pair", "pair", "share of an option", "shares of options",
+        "For no option is a difference between {sides} sure{within}.", "points",
+    ),
+    PAIR_VARIETY: ClaimKind(
+        "pair", "pair", "entropy", "entropies", "No difference in how varied {sides} are is sure{within}.", "bits",
+    ),
     "spread": ClaimKind("benchmarks", "benchmarks", "range beside repeats", "ranges beside repeats", no_spread),
 }  # fmt: skip
 # Of the 5 in 100 that a page may have, the part of each kind; shared among the kinds that a study has.

@@ -20,7 +20,7 @@ from analysis.corpora.embeddings import Embedder, EmbeddingError
 from analysis.models import Attribute, Conversation, Corpus, CorpusStep, CorpusUpload, CorpusUser, Endpoint
 from analysis.people import tasks
 from analysis.people.attributes import NewAttribute, keep_attributes
-from analysis.people.pages import reads, uploads, views
+from analysis.people.pages import reads, source_views, views
 from analysis.people.pages.forms import settings_of, studies_for_items
 from analysis.people.pages.views import draw_funnel
 from analysis.people.steps import is_busy, note_failure, note_waiting, step_of
@@ -258,7 +258,7 @@ LINE = json.dumps(RECORD).encode() + b"\n"
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks) -> Any:
     """Does at once what would be a worker's."""
-    monkeypatch.setattr(uploads.people_step, "delay", lambda *given: tasks.people_step(*given))
+    monkeypatch.setattr(source_views.people_step, "delay", lambda *given: tasks.people_step(*given))
     return lambda: django_capture_on_commit_callbacks(execute=True)
 
 

@@ -21,7 +21,7 @@ from analysis.corpora.uploads import begin_upload, keep_part
 from analysis.models import Conversation, Corpus, CorpusStep, CorpusUpload
 from analysis.models.corpora import UploadPart
 from analysis.people import tasks
-from analysis.people.pages import uploads
+from analysis.people.pages import source_views
 from analysis.people.steps import step_of
 from surveys.models import AuditEvent, Study
 from tests.analysis.training.training_samples import keep_in
@@ -45,7 +45,7 @@ def study(settings: Any, tmp_path: Path) -> Study:
 def queue(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What was ordered of workers, in its order."""
     ordered: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(uploads.people_step, "delay", lambda *given: ordered.append(given))
+    monkeypatch.setattr(source_views.people_step, "delay", lambda *given: ordered.append(given))
     monkeypatch.setattr(tasks.people_step, "apply_async", lambda given, countdown: ordered.append(given))
     return ordered
 
