@@ -123,11 +123,10 @@ DISTANCE = Column("distance", "Distance", FINE, "ci_distance", why="why")
 SIGNED = replace(FINE, sign=True)
 OF_BLENDS = (
     Column("chatbot", "Field of", NumberFormat("chatbot")),
-    Column("weights", "Blend"),
-    replace(DISTANCE, label="Distance, held out"),
-    Column("single", "Nearest alone, held out", FINE, "ci_single", why="why"),
-    Column("gain", "Nearer by", SIGNED, "ci_gain", why="why"),
-    Column("offline", "Offline, held out", FINE, "ci_offline"),
+    replace(DISTANCE, label="Blend, held out"),
+    Column("single", "Nearest alone", FINE, "ci_single", why="why"),
+    Column("gain", "Blend nearer by", SIGNED, "ci_gain", why="why"),
+    Column("offline", "Offline", FINE, "ci_offline"),
     Column("gain_on_offline", "Nearer by", SIGNED, "ci_gain_on_offline", short="nearer than offline by"),
     Column("p_holm", "p", P, short="p (Holm)", why="why"),
     PEOPLE,
@@ -135,7 +134,7 @@ OF_BLENDS = (
 )
 WEIGHT = Column("weight", "Weight", SHARE, "ci_weight", why="why")
 UNITS = Column("units", "Units", COUNT, soft=lambda row: row["unit"] + "s")
-BLENDS = TableSpec(
+PAGE = TableSpec(
     "blend",
     "The blend nearest to the field",
     OF_BLENDS,
@@ -145,6 +144,7 @@ BLENDS = TableSpec(
     "fitted to. p: some source alone is as near as any blend (Holm over chatbots).",
     TOO_FEW,
 )
+TABLE = replace(PAGE, columns=(OF_BLENDS[0], Column("weights", "Blend"), *OF_BLENDS[1:]))
 SOURCES = TableSpec(
     "blend-sources",
     "Weights, and how far each source is alone",
@@ -178,11 +178,11 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
         return f"{opening}, {decimal(row['fitted'], 3)} away; {basis} are too few to tell that from luck."
     held = ""
     if row["distance"] is not None:
-        before = "" if row["offline"] is None else f", offline alone {decimal(row['offline'], 3)}"
+        before = "" if row["offline"] is None else f"; offline alone: {decimal(row['offline'], 3)}"
         ends = span(row["ci_gain"])
         around = f" ({INTERVAL} {decimal(ends[0], 3)} to {decimal(ends[1], 3)})" if ends else ""
-        gain = f"the gain on the nearest source alone is {decimal(row['gain'], 3)}{around}"
-        held = f": in people held out {decimal(row['distance'], 3)} away{before}; {gain}"
+        gain = f"it is {decimal(row['gain'], 3)}{around} nearer than the nearest source alone"
+        held = f", at a distance of {decimal(row['distance'], 3)} in people held out (0: no difference{before}): {gain}"
     told = "more than luck gives" if row["p_holm"] < TOLD else "not told apart from luck"
     p = p_value(row["p_holm"])
     return f"{opening}{held}, {told} (p {p if p[0] == '<' else f'= {p}'}; {basis})."
@@ -208,8 +208,8 @@ PART = Part(
         *intervals("bootstrap", "unit", "ci_weight"),
         *intervals("jackknife", "unit", "ci_distance", "ci_single", "ci_gain", "ci_offline", "ci_gain_on_offline"),
     ),
-    tables=(BLENDS, SOURCES),
-    pages=(BLENDS, SOURCES),
+    tables=(TABLE, SOURCES),
+    pages=(PAGE, SOURCES),
     draw=draw_blend,
     say=say,
 )

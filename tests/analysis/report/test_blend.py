@@ -124,7 +124,7 @@ def test_half_and_half_is_found_and_told_apart_from_luck(study: Study) -> None:
 def test_the_page_opens_with_the_blend_and_shows_its_weights(study: Study) -> None:
     page = log_in(study, "viewer").get(reverse("compare:page", args=[study.slug, "blend"]))
     said = heading(page)
-    assert re.match(r"\d+ % \S+.* \(95 % interval \d+–\d+\) .* and \d+ % .* come nearest to the field of ChatGPT", said)
+    assert re.match(r"\d+ % \S+.* \(95 % interval \d+–\d+\).* and \d+ % .* come nearest to the field of ChatGPT", said)
     assert "more than luck gives" in said and "n = 60 people, 24 simulated users, 40 repeats" in said
     (row,) = table(page, "blend")
     assert row[0] == "ChatGPT" and len(table(page, "blend-sources")) == 4
