@@ -8,10 +8,9 @@ from analysis.charts.rows import label_variants
 from analysis.charts.tables import COUNT, FINE, SHARE, Column, NumberFormat, P
 from analysis.report import columns as col
 from analysis.report.blends.figure import draw_blend
-from analysis.report.blends.gathering import Blended, gather, sides_of
+from analysis.report.blends.gathering import Blended, gather, sides_of, units_of
 from analysis.report.columns import Part, TableSpec, intervals
-from analysis.report.dataset import OFFLINE
-from analysis.report.persons.askings import estimate_cells
+from analysis.report.persons.askings import estimate_cells, offline_of
 from analysis.report.samples import Data, Group, Source, correct_over_prompts, generator_for, interval_cells, reasons
 from analysis.report.sentences import chatbot_name
 from analysis.stats.blends.blending import FEWEST_TESTED, FOLDS, Blend, blend
@@ -23,6 +22,7 @@ TOO_FEW = (
     "sock puppet with two settings, over the same prompts."
 )
 NOT_BLENDED = f"Left out of the blend: fewer than {FEWEST_UNITS} simulated users or repeats answered its prompts."
+FEWEST_DRAWS = 100
 TOLD = 0.05  # p below which a blend is told apart from luck
 SHOWN = 0.005  # weight below which a source is not named
 
@@ -43,11 +43,12 @@ def group_rows(data: Data, group: Group) -> list[Row]:
     head: Row = {"source": None, "model": None, "chatbot": group.chatbot, "prompts": len(blended.prompts)}
     head |= {"prompt_slugs": list(blended.prompts), "sources": len(blended.sources)}
     if not blended.sources:
-        return [head | data.unit_row(group.field, 0) | {"p": None, "p_holm": None, "why": TOO_FEW}]
-    sides, names = sides_of(data, blended), [source.name for source in blended.sources]
-    offline = names.index(OFFLINE) if OFFLINE in names else None
+        people = max((units_of(data, group.field, prompt) for prompt in data.prompts), default=0)
+        return [head | data.unit_row(group.field, people) | {"p": None, "p_holm": None, "why": TOO_FEW}]
+    sides, is_offline = sides_of(data, blended), [source == offline_of(group) for source in blended.sources]
+    offline = is_offline.index(True) if any(is_offline) else None
     rng = generator_for(data, "blend", group.field, "")
-    found = blend(sides, rng, max(100, data.draws // 4), offline)
+    found = blend(sides, rng, max(FEWEST_DRAWS, data.draws // 5), offline)
     people, *units = sides.counts[0].tolist()
     held_out = {
         "distance": found.held_out.blend,
@@ -171,9 +172,9 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
     heavy = heavy_of(sources)
     units = [plural(source["units"], source["unit"]) for source, _ in heavy]
     basis = f"n = {plural(row['units'], 'person', 'people')}, {join_words(units)}"
-    opening = f"{weight_words(sources, True)} together come nearest to {field}"
     if len(heavy) < 2:
-        opening = f"No blend comes nearer to {field} than {heavy[0][1]} alone"
+        return f"No blend comes nearer to {field} than {heavy[0][1]} alone, {decimal(row['fitted'], 3)} away ({basis})."
+    opening = f"{weight_words(sources, True)} together come nearest to {field}"
     if row["p"] is None:
         return f"{opening}, {decimal(row['fitted'], 3)} away; {basis} are too few to tell that from luck."
     held = ""
