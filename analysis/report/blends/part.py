@@ -170,8 +170,7 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
     name = chatbot_name(report, {"model": row["chatbot"]})
     field = f"the field of {name}" if row["chatbot"] else "the field"
     heavy = heavy_of(sources)
-    units = [plural(source["units"], source["unit"]) for source, _ in heavy]
-    basis = f"n = {plural(row['units'], 'person', 'people')}, {join_words(units)}"
+    basis = f"n = {plural(row['units'], 'person', 'people')}, {units_words([source for source, _ in heavy])}"
     if len(heavy) < 2:
         return f"No blend comes nearer to {field} than {heavy[0][1]} alone, {decimal(row['fitted'], 3)} away ({basis})."
     opening = f"{weight_words(sources, True)} together come nearest to {field}"
@@ -187,6 +186,14 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
     told = "more than luck gives" if row["p_holm"] < TOLD else "not told apart from luck"
     p = p_value(row["p_holm"])
     return f"{opening}{held}, {told} (p {p if p[0] == '<' else f'= {p}'}; {basis})."
+
+
+def units_words(sources: Sequence[Row]) -> str:
+    """24 and 12 simulated users, 40 repeats: in the order of the sources."""
+    counts: dict[str, list[str]] = {}
+    for source in sources:
+        counts.setdefault(source["unit"], []).append(f"{source['units']:,}")
+    return ", ".join(f"{join_words(known)} {unit}s" for unit, known in counts.items())
 
 
 PART = Part(

@@ -125,7 +125,7 @@ def test_the_page_opens_with_the_blend_and_shows_its_weights(study: Study) -> No
     page = log_in(study, "viewer").get(reverse("compare:page", args=[study.slug, "blend"]))
     said = heading(page)
     assert re.match(r"\d+ % \S+.* \(95 % interval \d+–\d+\).* and \d+ % .* come nearest to the field of ChatGPT", said)
-    assert "more than luck gives" in said and "n = 60 people, 24 simulated users, 40 repeats" in said
+    assert "more than luck gives" in said and "n = 60 people, 24 and 12 simulated users, 40 repeats)" in said
     (row,) = table(page, "blend")
     assert row[0] == "ChatGPT" and len(table(page, "blend-sources")) == 4
 
