@@ -21,12 +21,12 @@ from analysis.charts.rows import (
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, series_of_sources
 from analysis.report.dataset import ALL
-from surveys.console.wording import INTERVAL, count_range, decimal, join_words, number, percent, plural, span
+from surveys.console.wording import INTERVAL, count_range, decimal, join_words, number, percent, plural, sized, span
 
 TITLE = "Which blend of sources comes nearest to the field?"
 NOTHING = "No chatbot has two sources with answers to the prompts that people answered: there is nothing to blend."
 BLEND = "Blend"
-STEP, ON_PAPER, GAP, LONGEST = 26, 16, 22, 190  # px: of a row, on paper, between panels, and for names
+STEP, ON_PHONE, ON_PAPER, GAP, LONGEST = 26, 36, 16, 22, 190  # px: of a row, between panels, and for names
 DRAWN_COLUMNS = [
     Column("chatbot", "field of", value=lambda row: row["chatbot"] or ALL),
     Column("source", "source", value=lambda row: row["source"] or "blend"),
@@ -86,19 +86,23 @@ def draw_chatbot(marks: Sequence[Row], model: str, models: Sequence[str], series
     names = tuple(in_order(mark["row"] for mark in here))
     room = room_for(names, 120 if options.narrow else LONGEST, 11 if options.column else 12)
     width = (options.width - 24 - room - GAP) // 2
-    step = ON_PAPER if options.column else STEP
+    on_phone = options.narrow and not options.column
+    step = ON_PAPER if options.column else ON_PHONE if on_phone else STEP
     titles = ("Weight in the blend", "Distance to the field")
     panels = []
     for place, (kind, title) in enumerate(zip(("weight", "distance"), titles, strict=True)):
         strips = Strips(names, width, room, step, 0.4, named=not place)
-        layers = figure.specs_of(layers_of(strips, kind, marks, series))
+        layers = figure.specs_of(layers_of(strips, kind, marks, series, on_phone))
         panels.append(figure.panel(layers, width, strips.height, title, model=model, kind=kind))
     return figure.below([figure.beside(panels, GAP)], title=model if len(models) > 1 else "")
 
 
-def layers_of(strips: Strips, kind: str, marks: Sequence[Row], series: Series) -> list[alt.Chart]:
+def layers_of(strips: Strips, kind: str, marks: Sequence[Row], series: Series, on_phone: bool) -> list[alt.Chart]:
     """Bars of weights with their intervals; dots of distances, which begin at 0."""
-    base = alt.Chart().encode(y=strips.axis("row"))
+    y = strips.axis("row")
+    if on_phone and strips.named:
+        y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # the settings in a line of their own
+    base = alt.Chart().encode(y=y)
     shown = [mark for mark in marks if mark["kind"] == kind]
     low, high = min(0.0, *(mark["low"] for mark in shown)), max(mark["high"] for mark in shown)
     is_weight = kind == "weight"
@@ -123,10 +127,11 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
     units = [int(row["units"]) for row in rows if row["source"] and row["units"]]
     return write_caption(
         report,
-        f"{count_range(*people)} people, {count_range(*units)} simulated users or repeats a source. Weights are the "
+        f"{sized(*people)} people, {count_range(*units)} simulated users or repeats a source. Weights are the "
         "same for all prompts; the blend’s distance is in people and simulated users that it was not fitted to.",
         f"Lines are {INTERVAL}s over people, simulated users and repeats.",
         definitions=["blend_distance"],
+        missing=sum(row.get("distance") is None for row in rows if row["source"]),
         rows=rows,
         sizes=False,
     )

@@ -8,10 +8,9 @@ from analysis.charts.rows import label_variants
 from analysis.charts.tables import COUNT, FINE, SHARE, Column, NumberFormat, P
 from analysis.report import columns as col
 from analysis.report.blends.figure import draw_blend
-from analysis.report.blends.gathering import Blended, gather, sides_of
+from analysis.report.blends.gathering import Blended, gather, sides_of, units_of
 from analysis.report.columns import Part, TableSpec, intervals
-from analysis.report.dataset import OFFLINE
-from analysis.report.persons.askings import estimate_cells
+from analysis.report.persons.askings import estimate_cells, offline_of
 from analysis.report.samples import Data, Group, Source, correct_over_prompts, generator_for, interval_cells, reasons
 from analysis.report.sentences import chatbot_name
 from analysis.stats.blends.blending import FEWEST_TESTED, FOLDS, Blend, blend
@@ -23,6 +22,7 @@ TOO_FEW = (
     "sock puppet with two settings, over the same prompts."
 )
 NOT_BLENDED = f"Left out of the blend: fewer than {FEWEST_UNITS} simulated users or repeats answered its prompts."
+FEWEST_DRAWS = 100
 TOLD = 0.05  # p below which a blend is told apart from luck
 SHOWN = 0.005  # weight below which a source is not named
 
@@ -43,11 +43,12 @@ def group_rows(data: Data, group: Group) -> list[Row]:
     head: Row = {"source": None, "model": None, "chatbot": group.chatbot, "prompts": len(blended.prompts)}
     head |= {"prompt_slugs": list(blended.prompts), "sources": len(blended.sources)}
     if not blended.sources:
-        return [head | data.unit_row(group.field, 0) | {"p": None, "p_holm": None, "why": TOO_FEW}]
-    sides, names = sides_of(data, blended), [source.name for source in blended.sources]
-    offline = names.index(OFFLINE) if OFFLINE in names else None
+        people = max((units_of(data, group.field, prompt) for prompt in data.prompts), default=0)
+        return [head | data.unit_row(group.field, people) | {"p": None, "p_holm": None, "why": TOO_FEW}]
+    sides, is_offline = sides_of(data, blended), [source == offline_of(group) for source in blended.sources]
+    offline = is_offline.index(True) if any(is_offline) else None
     rng = generator_for(data, "blend", group.field, "")
-    found = blend(sides, rng, max(100, data.draws // 4), offline)
+    found = blend(sides, rng, max(FEWEST_DRAWS, data.draws // 5), offline)
     people, *units = sides.counts[0].tolist()
     held_out = {
         "distance": found.held_out.blend,
@@ -123,11 +124,10 @@ DISTANCE = Column("distance", "Distance", FINE, "ci_distance", why="why")
 SIGNED = replace(FINE, sign=True)
 OF_BLENDS = (
     Column("chatbot", "Field of", NumberFormat("chatbot")),
-    Column("weights", "Blend"),
-    replace(DISTANCE, label="Distance, held out"),
-    Column("single", "Nearest alone, held out", FINE, "ci_single", why="why"),
-    Column("gain", "Nearer by", SIGNED, "ci_gain", why="why"),
-    Column("offline", "Offline, held out", FINE, "ci_offline"),
+    replace(DISTANCE, label="Blend, held out"),
+    Column("single", "Nearest alone", FINE, "ci_single", why="why"),
+    Column("gain", "Blend nearer by", SIGNED, "ci_gain", why="why"),
+    Column("offline", "Offline", FINE, "ci_offline"),
     Column("gain_on_offline", "Nearer by", SIGNED, "ci_gain_on_offline", short="nearer than offline by"),
     Column("p_holm", "p", P, short="p (Holm)", why="why"),
     PEOPLE,
@@ -135,7 +135,7 @@ OF_BLENDS = (
 )
 WEIGHT = Column("weight", "Weight", SHARE, "ci_weight", why="why")
 UNITS = Column("units", "Units", COUNT, soft=lambda row: row["unit"] + "s")
-BLENDS = TableSpec(
+PAGE = TableSpec(
     "blend",
     "The blend nearest to the field",
     OF_BLENDS,
@@ -145,6 +145,7 @@ BLENDS = TableSpec(
     "fitted to. p: some source alone is as near as any blend (Holm over chatbots).",
     TOO_FEW,
 )
+TABLE = replace(PAGE, columns=(OF_BLENDS[0], Column("weights", "Blend"), *OF_BLENDS[1:]))
 SOURCES = TableSpec(
     "blend-sources",
     "Weights, and how far each source is alone",
@@ -169,23 +170,30 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
     name = chatbot_name(report, {"model": row["chatbot"]})
     field = f"the field of {name}" if row["chatbot"] else "the field"
     heavy = heavy_of(sources)
-    units = [plural(source["units"], source["unit"]) for source, _ in heavy]
-    basis = f"n = {plural(row['units'], 'person', 'people')}, {join_words(units)}"
-    opening = f"{weight_words(sources, True)} together come nearest to {field}"
+    basis = f"n = {plural(row['units'], 'person', 'people')}, {units_words([source for source, _ in heavy])}"
     if len(heavy) < 2:
-        opening = f"No blend comes nearer to {field} than {heavy[0][1]} alone"
+        return f"No blend comes nearer to {field} than {heavy[0][1]} alone, {decimal(row['fitted'], 3)} away ({basis})."
+    opening = f"{weight_words(sources, True)} together come nearest to {field}"
     if row["p"] is None:
         return f"{opening}, {decimal(row['fitted'], 3)} away; {basis} are too few to tell that from luck."
     held = ""
     if row["distance"] is not None:
-        before = "" if row["offline"] is None else f", offline alone {decimal(row['offline'], 3)}"
+        before = "" if row["offline"] is None else f"; offline alone: {decimal(row['offline'], 3)}"
         ends = span(row["ci_gain"])
         around = f" ({INTERVAL} {decimal(ends[0], 3)} to {decimal(ends[1], 3)})" if ends else ""
-        gain = f"the gain on the nearest source alone is {decimal(row['gain'], 3)}{around}"
-        held = f": in people held out {decimal(row['distance'], 3)} away{before}; {gain}"
+        gain = f"it is {decimal(row['gain'], 3)}{around} nearer than the nearest source alone"
+        held = f", at a distance of {decimal(row['distance'], 3)} in people held out (0: no difference{before}): {gain}"
     told = "more than luck gives" if row["p_holm"] < TOLD else "not told apart from luck"
     p = p_value(row["p_holm"])
     return f"{opening}{held}, {told} (p {p if p[0] == '<' else f'= {p}'}; {basis})."
+
+
+def units_words(sources: Sequence[Row]) -> str:
+    """24 and 12 simulated users, 40 repeats: in the order of the sources."""
+    counts: dict[str, list[str]] = {}
+    for source in sources:
+        counts.setdefault(source["unit"], []).append(f"{source['units']:,}")
+    return ", ".join(f"{join_words(known)} {unit}s" for unit, known in counts.items())
 
 
 PART = Part(
@@ -208,8 +216,8 @@ PART = Part(
         *intervals("bootstrap", "unit", "ci_weight"),
         *intervals("jackknife", "unit", "ci_distance", "ci_single", "ci_gain", "ci_offline", "ci_gain_on_offline"),
     ),
-    tables=(BLENDS, SOURCES),
-    pages=(BLENDS, SOURCES),
+    tables=(TABLE, SOURCES),
+    pages=(PAGE, SOURCES),
     draw=draw_blend,
     say=say,
 )

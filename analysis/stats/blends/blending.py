@@ -140,7 +140,7 @@ def cross_validate(sides: Sides, rng: np.random.Generator, named: int | None) ->
         chosen, held = sides.where(part != number), sides.where(part == number)
         if held.counts[1].min() < 3:
             return None
-        means, alone = chosen.measured.means, np.eye(sides.sides - 1)
+        means, alone = chosen.means(np.ones((1, sides.units)))[0], np.eye(sides.sides - 1)
         kinds = [fit(means[None])[0], alone[np.argmin(distances(means, alone))], alone[named or 0]]
         ours, single, other = map(contrast, kinds)
         of_part = [held.measured.linear(each) for each in (ours, single, other, single - ours, other - ours)]
