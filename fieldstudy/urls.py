@@ -44,6 +44,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
     Later("surveys.prolific.urls", "paying"),
+    Later("surveys.editor.urls", "editor"),
     Later("analysis.report.urls", "compare"),
     Later("analysis.exports.urls", "export"),
     Later("analysis.owners.urls", "sharing"),

@@ -1,6 +1,9 @@
 """The list of studies, and making a study or a new version of one from a file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count, Q
@@ -17,10 +20,9 @@ from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answ
 from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
-from surveys.studies.lifecycle import StudyError, definition_of, load_definition
-from surveys.studies.members import create_study, refuse_foreign_people
-
-LONGEST_REASON = 2000
+from surveys.studies.files.rules import Misfit
+from surveys.studies.lifecycle import StudyError
+from surveys.studies.members import change_study, create_study, misfits_of_new, misfits_of_version
 
 
 @member_page
@@ -82,8 +84,8 @@ def line_of(written: list[str], number: int | None) -> str:
     return written[number - 1] if number is not None and 0 < number <= len(written) else ""
 
 
-def read_upload(request: HttpRequest) -> Upload:
-    """The chosen file, or else the pasted text; with its definition, or all its faults."""
+def read_upload(request: HttpRequest, also: Callable[[dict[str, Any]], list[Misfit]]) -> Upload:
+    """The chosen file, or else the pasted text; with its definition, or all its faults, `also` those beside its own."""
     chosen = request.FILES.get("file")
     content = chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
     upload = Upload(content.decode("utf-8", "replace"), request.POST.get("amendment", "").strip())
@@ -91,7 +93,7 @@ def read_upload(request: HttpRequest) -> Upload:
         upload.problem = "The file is empty. Choose a study file, or paste its text."
         return upload
     try:
-        upload.definition = parse_study(content)
+        upload.definition = parse_study(content, also=also)
     except StudyFileError as error:
         upload.faults = error.faults
     return upload
@@ -102,7 +104,8 @@ def read_upload(request: HttpRequest) -> Upload:
 def new_study(request: HttpRequest) -> HttpResponse:
     if not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
-    upload = read_upload(request) if request.method == "POST" else Upload()
+    also = partial(misfits_of_new, account=request.user)
+    upload = read_upload(request, also) if request.method == "POST" else Upload()
     if upload.definition:
         try:
             study = create_study(upload.definition, request.user)
@@ -118,33 +121,22 @@ def new_study(request: HttpRequest) -> HttpResponse:
 @study_page(Role.RESEARCHER)
 @require_http_methods(["GET", "POST", "HEAD"])
 def new_version(request: HttpRequest) -> HttpResponse:
-    upload = read_upload(request) if request.method == "POST" else Upload()
-    if upload.definition and can_be_version(request.study, upload):
-        work = definition_of(request.study.current_id).annotation if request.study.current_id else None
+    also = partial(misfits_of_version, request.study, account=request.user)
+    upload = read_upload(request, also) if request.method == "POST" else Upload()
+    if upload.definition:
         try:
-            refuse_foreign_people(upload.definition, request.user, work.invited_from if work else "")
-            study, outcome = load_definition(upload.definition, request.user.get_username(), upload.amendment)
+            outcome = change_study(request.study, upload.definition, request.user, upload.amendment)
         except StudyError as error:
             upload.problem = str(error)
         else:
-            say_outcome(request, study, outcome)
-            return redirect("console:setup", study.slug)
+            say_outcome(request, request.study, outcome)
+            return redirect("console:setup", request.study.slug)
     failed = upload.faults or upload.problem
     return show(request, "console/new_version.html", "new-version", 422 if failed else 200, upload=upload)
 
 
-def can_be_version(study: Study, upload: Upload) -> bool:
-    if upload.definition and upload.definition.slug != study.slug:
-        upload.problem = (
-            f"This file is for the study `{upload.definition.slug}`, not for `{study.slug}`. "
-            "Choose this study's file, or make a new study from this one."
-        )
-    elif len(upload.amendment) > LONGEST_REASON:
-        upload.problem = f"The reason is longer than {LONGEST_REASON:,} characters. Please shorten it."
-    return not upload.problem
-
-
 def say_outcome(request: HttpRequest, study: Study, outcome: str) -> None:
+    study.refresh_from_db()
     if outcome == "unchanged":
         messages.info(request, "The file says the same as the current version. Nothing was changed.")
     else:

@@ -25,7 +25,16 @@ from surveys.models.prolific import (
     Submission,
 )
 from surveys.models.responses import Draft, Flag, ReadBack, Response
-from surveys.models.studies import AuditEvent, BenchmarkItem, Membership, Prompt, Study, StudyVersion, base_slug
+from surveys.models.studies import (
+    AuditEvent,
+    BenchmarkItem,
+    Membership,
+    Prompt,
+    Study,
+    StudyVersion,
+    WorkingCopy,
+    base_slug,
+)
 
 __all__ = [
     "Annotation",
@@ -56,5 +65,6 @@ __all__ = [
     "Study",
     "StudyVersion",
     "Submission",
+    "WorkingCopy",
     "base_slug",
 ]

@@ -14,7 +14,20 @@ from analysis.endpoints import endpoints
 from analysis.models import Corpus
 from surveys.models import AuditEvent
 from surveys.studies.access import sign_link
-from tests.access.table import ACCOUNT, MAKER, MORE, NAMELESS, OPEN, OWNER, RESEARCHER, SIGNED, TABLE, Row, addresses
+from tests.access.table import (
+    ACCOUNT,
+    MAKER,
+    MORE,
+    NAMELESS,
+    OPEN,
+    OWN,
+    OWNER,
+    RESEARCHER,
+    SIGNED,
+    TABLE,
+    Row,
+    addresses,
+)
 from tests.access.worlds import World, browser_of, make_world, person_of, program_of
 from tests.factories import make_account
 from tests.lasting import lasting_rows
@@ -92,7 +105,7 @@ def test_every_address_of_the_site_is_in_the_table() -> None:
             named.add(f"{space}:{name}")
         else:
             nameless.add(pattern)
-    assert named == {*TABLE, *ACCOUNT, *OPEN} and nameless == NAMELESS
+    assert named == {*TABLE, *ACCOUNT, *OPEN, *OWN} and nameless == NAMELESS
 
 
 def test_what_names_an_object_is_tried_as_one() -> None:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -46,7 +46,7 @@ from surveys.studies.files.schema import (
     StudyHead,
     keys_of,
 )
-from surveys.studies.files.values import fault_in, kind_of, listed, nearest
+from surveys.studies.files.values import faults_in, kind_of, listed, nearest
 
 LARGEST_FILE = 1_000_000
 # A file of nothing but typing errors need not be answered in full.
@@ -239,25 +239,35 @@ def read_study(path: Path | str) -> Definition:
     return parse_study(content, path.stem)
 
 
-def parse_study(content: bytes, name: str | None = None) -> Definition:
-    """The study of a file's content; `name` is the file's name without `.toml`, where there is one."""
+def parse_study(
+    content: bytes, name: str | None = None, also: Callable[[dict[str, Any]], Iterable[Misfit]] = lambda study: ()
+) -> Definition:
+    """The study of a file's content; `name` is the file's name without `.toml`, where there is one.
+
+    `also`: what does not fit beside the file's own rules, of what could be read.
+    """
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
-    text = _decoded(content)
+    text = decoded(content)
     study, misfits = _read_keys(_parsed(text))
     if name is not None and study.get("slug", name) != name:
         misfits.append(("slug", f"is `{study['slug']}`, but the file is called {name}.toml; make them equal"))
-    misfits += find_misfits(study)
+    misfits += [*find_misfits(study), *also(study)]
     if misfits:
         raise StudyFileError(_located(misfits, find_lines(text)))
     return _defined(study)
+
+
+def read_parts(text: str) -> dict[str, Any]:
+    """What can be used of a file, whatever else is wrong with it, with its defaults; the text is valid TOML."""
+    return _read_keys(_parsed(text))[0]
 
 
 def _file_error(message: str, line: int | None = None) -> StudyFileError:
     return StudyFileError([StudyFault("file", line, message)])
 
 
-def _decoded(content: bytes) -> str:
+def decoded(content: bytes) -> str:
     try:
         # Windows editors put a byte order mark in front, which TOML does not know.
         return content.decode("utf-8-sig").replace("\r\n", "\n")
@@ -326,9 +336,9 @@ def _read_entry(name: str, place: str, raw: Any) -> tuple[dict[str, Any], list[M
     kind = raw.get("kind")
     if isinstance(kind, str) and kind in PROMPT_KINDS:
         return _read_table(place, raw, keys | keys_of(PROMPT_KINDS[kind]))
-    # Without a kind nothing can be said about the keys that only one kind has.
-    special = {key for table in PROMPT_KINDS.values() for key in keys_of(table)}
-    return _read_table(place, {key: value for key, value in raw.items() if key not in special}, keys)
+    # Without a kind nobody knows which keys of only one kind are missing; what is there can be read.
+    special = {key: read for table in PROMPT_KINDS.values() for key, read in keys_of(table).items() if key in raw}
+    return _read_table(place, raw, keys | special)
 
 
 def _read_table(
@@ -346,7 +356,7 @@ def _read_table(
             try:
                 table[name] = key.reader.validate_python(raw[name])
             except ValidationError as error:
-                misfits.append((join_place(place, name), fault_in(error)))
+                misfits += [(join_place(place, name), fault) for fault in faults_in(error)]
     return table, misfits
 
 

@@ -1,0 +1,174 @@
+"""Working copies: begun from a file or a study, saved without overwriting another window, made a study or version."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from os.path import commonprefix
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import F
+from django.utils import timezone
+
+import surveys.studies
+from surveys.editor.documents import to_file
+from surveys.editor.writing import plain
+from surveys.models import Study, WorkingCopy
+from surveys.studies.files.definitions import (
+    LARGEST_FILE,
+    Definition,
+    StudyFault,
+    StudyFileError,
+    decoded,
+    parse_study,
+    read_study,
+)
+from surveys.studies.lifecycle import StudyError, definition_of, with_benchmark_items
+from surveys.studies.members import change_study, create_study, misfits_of_new, misfits_of_version
+
+SHIPPED = Path(surveys.studies.__path__[0])
+NEAR = 30  # characters that stand around what changed of a long text
+
+
+def templates() -> dict[str, Definition]:
+    """The studies that come with the platform, by name."""
+    return {path.stem: read_study(path) for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+def begin(owner: AbstractBaseUser, content: bytes, origin: str, study: Study | None = None) -> WorkingCopy:
+    """A working copy of this file, as it is; StudyFileError where it is no text that could be edited."""
+    decoded(content[: LARGEST_FILE + 1])
+    if len(content) > LARGEST_FILE or b"\0" in content:
+        raise StudyFileError([StudyFault("file", None, f"is no text of at most {LARGEST_FILE:,} bytes")])
+    return WorkingCopy.objects.create(owner=owner, study=study, origin=origin, text=content.decode())
+
+
+def copy_of(study: Study, account: AbstractBaseUser) -> WorkingCopy:
+    """The account's own working copy of a study; with no changes of its own it is that of the current version."""
+    found = WorkingCopy.objects.filter(owner=account, study=study).first()
+    current = definition_of(study.current_id)
+    if found is None:
+        origin = f"{study.slug}, version {study.current.number}"
+        text = to_file(current)
+        found, _ = WorkingCopy.objects.get_or_create(
+            owner=account, study=study, defaults={"origin": origin, "text": text}
+        )
+    elif (mine := check(found).definition) and is_older(study, mine):
+        save(found, found.revision, to_file(current))
+    return found
+
+
+def is_older(study: Study, definition: Definition) -> bool:
+    document = with_benchmark_items(definition).to_document()
+    return document != study.current.document and study.versions.filter(document=document).exists()
+
+
+def save(copy: WorkingCopy, revision: int, text: str) -> bool:
+    """Whether it was saved: not when another window saved after this one had read."""
+    if len(text.encode()) > LARGEST_FILE or "\0" in text:
+        raise StudyError(f"The file would have more than {LARGEST_FILE:,} bytes, or characters that no file can hold.")
+    if text == copy.text:
+        return revision == copy.revision
+    mine = WorkingCopy.objects.filter(pk=copy.pk, revision=revision)
+    changed = mine.update(text=text, revision=F("revision") + 1, saved_at=timezone.now())
+    copy.refresh_from_db()
+    return bool(changed)
+
+
+@dataclass(frozen=True)
+class Checked:
+    definition: Definition | None  # where the file's own rules are kept
+    faults: list[StudyFault]
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it is TOML at all, so that forms can show it."""
+        return not any(fault.place == "file" for fault in self.faults)
+
+
+def check(copy: WorkingCopy, text: str | None = None) -> Checked:
+    """All that is wrong with it: what an upload by its owner would be told."""
+    if copy.study:
+        also = partial(misfits_of_version, copy.study, account=copy.owner)
+    else:
+        also = partial(misfits_of_new, account=copy.owner)
+    content = (copy.text if text is None else text).encode()
+    try:
+        return Checked(parse_study(content, also=also), [])
+    except StudyFileError as error:
+        # What it says may be whole where only its name is taken: then its pages can be shown.
+        return Checked(parsed(content), error.faults)
+
+
+def parsed(content: bytes) -> Definition | None:
+    with suppress(StudyFileError):
+        return parse_study(content)
+    return None
+
+
+def make(copy: WorkingCopy, account: AbstractBaseUser, amendment: str) -> tuple[Study, str]:
+    """The study of a working copy, new or with a new version, and which of the two; StudyError where it cannot be."""
+    checked = check(copy)
+    definition = checked.definition
+    if definition is None or checked.faults:
+        raise StudyError("There is something left to fix.")
+    if copy.study:
+        return copy.study, change_study(copy.study, definition, account, amendment)
+    study = create_study(definition, account)
+    WorkingCopy.objects.filter(pk=copy.pk).update(study=study)
+    return study, "created"
+
+
+# What a new version changes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Change:
+    """A key of the study before and after; empty where it is not there."""
+
+    place: str
+    old: str
+    new: str
+
+
+def changes_of(copy: WorkingCopy, definition: Definition) -> list[Change]:
+    """Against the current version of its study."""
+    if not copy.study or not copy.study.current:
+        return []
+    old = dict(_flat("", copy.study.current.document))
+    new = dict(_flat("", with_benchmark_items(definition).to_document()))
+    places = dict.fromkeys((*old, *new))
+    differing = [
+        (place, old.get(place, ""), new.get(place, "")) for place in places if old.get(place) != new.get(place)
+    ]
+    return [Change(place, *_around(*pair)) for place, *pair in differing]
+
+
+def _flat(place: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{place}.{key}" if place else key, inner)
+    elif isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value):
+        for number, entry in enumerate(value, 1):
+            yield from _flat(f"{place} {entry.get('slug') or number}", entry)
+    else:
+        yield place, " · ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _around(old: str, new: str) -> tuple[str, str]:
+    """Of long texts the part that differs, with a little before and after it."""
+    if max(len(old), len(new)) <= 4 * NEAR:
+        return old, new
+    start = max(0, len(commonprefix([old, new])) - NEAR)
+    behind = len(commonprefix([old[start:][::-1], new[start:][::-1]]))
+    end = max(0, behind - NEAR)
+    shown = [text[start : len(text) - end] for text in (old, new)]
+    first, second = (f"{'…' if start else ''}{text}{'…' if end else ''}" if text else "" for text in shown)
+    return first, second
+
+
+def same_text(written: str, posted: str) -> bool:
+    """Whether a form sends a text back as it was; browsers make line ends their own."""
+    return plain(written) == plain(posted)

@@ -1,0 +1,348 @@
+"""The editor's pages: begin, a section as a form or the whole as text, what people see, and making the study."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from csp.constants import SELF
+from csp.decorators import csp_replace, csp_update
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from surveys.console.pages import member_page, show, study_page
+from surveys.console.study_views import line_of, say_outcome
+from surveys.editor import copies, writing
+from surveys.editor.documents import to_file
+from surveys.editor.fields import ask_of
+from surveys.editor.money import money_of
+from surveys.editor.preview import pages_of
+from surveys.editor.sections import (
+    LANGUAGES,
+    Part,
+    Section,
+    languages_left,
+    locate,
+    parts_of_section,
+    sections_for,
+)
+from surveys.models import WorkingCopy
+from surveys.participation.languages import speak
+from surveys.participation.views import as_wanted
+from surveys.studies.access import Role, may_make_studies, studies_of, study_and_role, study_for
+from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError, read_parts
+from surveys.studies.files.lines import join_place
+from surveys.studies.files.schema import LISTS
+from surveys.studies.lifecycle import StudyError, definition_of
+
+View = Callable[..., HttpResponse]
+
+
+def copy_page(view: View) -> View:
+    """A page of somebody's own working copy; that of a study needs a role there too."""
+
+    @wraps(view)
+    @member_page
+    def page(request: HttpRequest, number: int, *args: object, **names: object) -> HttpResponse:
+        try:
+            copy = get_object_or_404(
+                WorkingCopy.objects.select_related("study__current"), pk=number, owner=request.user
+            )
+            if copy.study:
+                request.study, request.role = study_and_role(request.user, copy.study.slug, Role.RESEARCHER)
+            return view(request, copy, *args, **names)
+        except PermissionDenied as refusal:
+            return render(request, "console/refused.html", {"why": str(refusal)}, status=403)
+        except Http404:
+            return render(request, "console/missing.html", status=404)
+
+    return page
+
+
+def show_copy(request: HttpRequest, template: str, status: int = 200, **page: object) -> HttpResponse:
+    """Inside the frame of its study, where it has one."""
+    if hasattr(request, "study"):
+        return show(request, template, "edit", status, **page)
+    return render(request, template, page, status=status)
+
+
+# Beginning -------------------------------------------------------------------------------------------------------
+
+
+@member_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def start(request: HttpRequest) -> HttpResponse:
+    """From a study that comes with the platform, one that the account may see, or a file."""
+    if not may_make_studies(request.user):
+        return render(request, "console/no_new_study.html", status=403)
+    known, problem = copies.templates(), ""
+    if request.method == "POST":
+        try:
+            return redirect("editor:first", begun(request).pk)
+        except (StudyFileError, writing.CannotWriteError) as fault:
+            problem = str(fault)
+    page = {
+        "templates": known.items(),
+        "studies": studies_of(request.user).filter(current__isnull=False),
+        "copies": request.user.working_copies.filter(study=None),
+        "problem": problem,
+    }
+    return render(request, "editor/start.html", page, status=422 if problem else 200)
+
+
+def begun(request: HttpRequest) -> WorkingCopy:
+    if chosen := request.FILES.get("file"):
+        return copies.begin(request.user, chosen.read(LARGEST_FILE + 1), chosen.name[:200])
+    if slug := request.POST.get("study"):
+        study = study_for(request.user, slug)
+        text = to_file(definition_of(study.current_id))
+        return copies.begin(request.user, text.encode(), f"a copy of {slug}")
+    name = request.POST.get("template", "")
+    if name not in copies.templates():
+        raise Http404
+    return copies.begin(request.user, (copies.SHIPPED / f"{name}.toml").read_bytes(), f"the template {name}")
+
+
+@study_page(Role.RESEARCHER)
+@require_safe
+def edit_study(request: HttpRequest) -> HttpResponse:
+    """The account's working copy of this study."""
+    try:
+        return redirect("editor:first", copies.copy_of(request.study, request.user).pk)
+    except writing.CannotWriteError as fault:
+        messages.error(request, str(fault))
+        return redirect("console:new-version", request.study.slug)
+
+
+# Editing ---------------------------------------------------------------------------------------------------------
+
+
+@csp_update({"frame-src": [SELF]})
+@copy_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, copy: WorkingCopy, section: str = "about") -> HttpResponse:
+    checked = copies.check(copy)
+    if not checked.is_readable:
+        return redirect("editor:text", copy.pk)
+    if request.method != "POST":
+        return section_page(request, copy, section)
+    unsaved = changes_in(request, copy, section)
+    if number_in(request) != copy.revision:
+        return section_page(request, copy, section, 409, unsaved=unsaved)
+    try:
+        text = arranged(with_changes(copy.text, unsaved), request.POST.get("do", ""))
+        if not copies.save(copy, copy.revision, text):
+            return section_page(request, copy, section, 409, unsaved=unsaved)
+    except (writing.CannotWriteError, StudyError) as fault:
+        return section_page(request, copy, section, 422, unsaved=unsaved, problem=str(fault))
+    return redirect(
+        f"{reverse('editor:edit', args=[copy.pk, section])}{anchor_after(request.POST.get('do', ''), text)}"
+    )
+
+
+def number_in(request: HttpRequest) -> int:
+    posted = request.POST.get("revision", "")
+    return int(posted) if posted.isdecimal() and len(posted) < 10 else 0
+
+
+Changes = dict[str, dict[str, writing.Value | None]]  # by table and key
+
+
+def changes_in(request: HttpRequest, copy: WorkingCopy, name: str) -> Changes:
+    """What the form says otherwise than the file."""
+    found: Changes = {}
+    for part in parts_named(copy.text, name):
+        for card in part.cards:
+            for each in card.fields:
+                if changes := ask_of([each], request.POST):
+                    found.setdefault(each.table, {}).update(changes)
+    return found
+
+
+def with_changes(text: str, changes: Changes) -> str:
+    for table, each in changes.items():
+        text = writing.change(text, table, each)
+    return text
+
+
+def parts_named(text: str, name: str) -> list[Part]:
+    raw = writing.read(text)
+    section = next((each for each in sections_for(raw) if each.name == name), None)
+    if section is None:
+        raise Http404
+    return parts_of_section(section, raw, writing.plain(text))
+
+
+def arranged(text: str, do: str) -> str:
+    """The text after a button: `add/prompts`, `remove/prompts/3`, `up/prompts/3`, `down/prompts/3`, `speak/de`."""
+    what, _, rest = do.partition("/")
+    name, _, number = rest.partition("/")
+    count = len(writing.read(text).get(name, ())) if what != "speak" else 0
+    at = int(number) if number.isdecimal() and len(number) < 5 else 0
+    if what == "add" and name in LISTS:
+        return writing.add_entry(text, name)
+    if what == "speak" and name in languages_left(writing.read(text)):
+        return writing.add_table(text, f"{LANGUAGES}.{name}")
+    if what == "remove" and 0 < at <= count:
+        return writing.remove_entry(text, name, at)
+    if (what == "up" and 1 < at <= count) or (what == "down" and 0 < at < count):
+        return writing.move_entry(text, name, at if what == "up" else at + 1)
+    return text
+
+
+def anchor_after(do: str, text: str) -> str:
+    """Where the page is shown after a button: at the entry that it was about."""
+    what, _, rest = do.partition("/")
+    name, _, number = rest.partition("/")
+    if what == "add":
+        return f"#{name}[{len(writing.read(text).get(name, ()))}]"
+    if what in ("up", "down") and number.isdecimal():
+        return f"#{name}[{int(number) + (1 if what == 'down' else -1)}]"
+    return f"#{name}" if what == "remove" else ""
+
+
+def section_page(
+    request: HttpRequest,
+    copy: WorkingCopy,
+    name: str,
+    status: int = 200,
+    unsaved: Changes | None = None,
+    problem: str = "",
+) -> HttpResponse:
+    page = page_of(copy, copy.text, name)
+    if name not in page["parts_by_section"]:
+        raise Http404
+    page |= {"parts": page["parts_by_section"][name], "problem": problem, "revision": copy.revision}
+    page["unsaved"] = [
+        (join_place(table, key), value) for table, keys in (unsaved or {}).items() for key, value in keys.items()
+    ]
+    page["languages_left"] = languages_left(writing.read(copy.text)) if name == LANGUAGES else {}
+    return show_copy(request, "editor/edit.html", status, **page)
+
+
+def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
+    """What all pages of the editor show: sections with their faults, money, changes and previews."""
+    checked = copies.check(copy, text)
+    page: dict[str, Any] = {"copy": copy, "section_name": here, "checked": checked, "faults": []}
+    if not checked.is_readable:
+        return page | {"sections": [], "parts_by_section": {}, "previews": []}
+    raw, plain = writing.read(text), writing.plain(text)
+    sections = sections_for(raw)
+    parts = {section.name: parts_of_section(section, raw, plain) for section in sections}
+    faults, money = locate(checked.faults, parts), money_of(read_parts(plain))
+    for card in (card for name in parts for part in parts[name] if part.name == "cells" for card in part.cards):
+        places = next((each.raw for each in card.fields if each.key == "places" and each.kind == "number"), 0) or 0
+        card.people, card.cost = (places * money.branches, money.cost(places)) if money else (0, "")
+    to_fix = {section.name: sum(fault.section == section.name for fault in faults) for section in sections}
+    previews = pages_of(checked.definition) if checked.definition else []
+    return page | {
+        "title": raw.get("title") or copy.origin,
+        "sections": [(section, entries_in(section, parts), to_fix[section.name]) for section in sections],
+        "parts_by_section": parts,
+        "faults": faults,
+        "money": money,
+        "previews": list(enumerate(previews)),
+        "seen": next((at for at, preview in enumerate(previews) if preview.section == here), 0),
+        "changes": copies.changes_of(copy, checked.definition) if checked.definition else [],
+    }
+
+
+def entries_in(section: Section, parts: dict[str, list[Part]]) -> int:
+    return sum(len(part.cards) for part in parts[section.name] if part.is_list)
+
+
+@copy_page
+@require_POST
+def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpResponse:
+    """Money and faults of what is typed, without saving it."""
+    try:
+        text = with_changes(copy.text, changes_in(request, copy, section))
+    except writing.CannotWriteError:
+        text = copy.text
+    return render(request, "editor/_standing.html", page_of(copy, text, section))
+
+
+@copy_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
+    """The same as one text."""
+    status, text = 200, copy.text
+    if request.method == "POST":
+        posted = writing.plain(request.POST.get("text", ""))
+        text = copy.text if posted == writing.plain(copy.text) else writing.with_ends_of(copy.text, posted)
+        try:
+            if number_in(request) == copy.revision and copies.save(copy, copy.revision, text):
+                return redirect("editor:text", copy.pk)
+            status = 409
+        except StudyError as fault:
+            status = 422
+            messages.error(request, str(fault))
+    page = page_of(copy, copy.text, "text")
+    written = writing.plain(copy.text).splitlines()
+    page["lines"] = [(fault, line_of(written, fault.line)) for fault in page["checked"].faults]
+    theirs = text if status == 409 else ""
+    return show_copy(request, "editor/text.html", status, revision=copy.revision, unsaved_text=theirs, **page)
+
+
+@copy_page
+@require_safe
+def download(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
+    checked = copies.check(copy)
+    slug = writing.read(copy.text).get("slug") if checked.is_readable else ""
+    name = slug if isinstance(slug, str) and slug.replace("-", "").isalnum() else "study"
+    response = HttpResponse(copy.text.encode(), content_type="application/toml")
+    response["Content-Disposition"] = f'attachment; filename="{name}.toml"'
+    return response
+
+
+@csrf_exempt
+@xframe_options_sameorigin
+@csp_replace({"frame-ancestors": [SELF]})
+@copy_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
+    """A page as participants see it. What is sent from there is kept nowhere; it leads to the next page."""
+    definition = copies.check(copy).definition
+    previews = pages_of(definition) if definition else []
+    if definition is None or page >= len(previews):
+        raise Http404
+    if request.method == "POST":
+        return as_wanted(request, redirect("editor:seen", copy.pk, min(page + 1, len(previews) - 1)))
+    speak(request, definition.language)
+    shown = pages_of(definition)[page]
+    return render(request, shown.template, shown.content(request))
+
+
+# Making ----------------------------------------------------------------------------------------------------------
+
+
+@copy_page
+@require_POST
+def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
+    """The study, or its next version."""
+    if not copy.study and not may_make_studies(request.user):
+        return render(request, "console/no_new_study.html", status=403)
+    try:
+        study, outcome = copies.make(copy, request.user, request.POST.get("amendment", "").strip())
+    except StudyError as fault:
+        messages.error(request, str(fault))
+        return redirect("editor:first", copy.pk)
+    if outcome == "created":
+        messages.success(request, f"{study.title} has been created as a draft. You are its owner.")
+    else:
+        say_outcome(request, study, outcome)
+    return redirect("console:setup", study.slug)
+
+
+@copy_page
+@require_POST
+def drop(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
+    """Give up the working copy; a study that was made of it stays."""
+    copy.delete()
+    messages.success(request, "Your working copy is gone. Nothing else was changed.")
+    return redirect("console:setup", copy.study.slug) if copy.study else redirect("editor:start")
