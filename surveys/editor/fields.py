@@ -158,7 +158,7 @@ class FormField:
 
 def as_words(markdown: str) -> str:
     """A sentence of the documentation without its marks; nothing where a table stands in its place."""
-    return "" if markdown.startswith("|") else re.sub(r"[`*]", "", LINK.sub(r"\1", markdown))
+    return "" if markdown.startswith("|") else re.sub(r"[`*]", "", LINK.sub(r"\1", markdown)).rstrip(":")
 
 
 def _lines(said: str) -> list[str]:
@@ -229,7 +229,8 @@ def fits(each: FormField) -> bool:
         case "lines" | "set":
             return _are_lines(raw)
         case "number":
-            return isinstance(raw, int | Decimal) and not isinstance(raw, bool)
+            typed = isinstance(raw, str) and not isinstance(item_of(raw), Integer | Float)
+            return typed or (isinstance(raw, int | Decimal) and not isinstance(raw, bool))
         case "tick":
             return isinstance(raw, bool)
         case "toml":

@@ -168,7 +168,7 @@ def _translations(raw: Mapping[str, Any], text: str) -> Iterator[Part]:
     wanted = texts_of(read_parts(text)) if given else {}
     for place, texts in _levels(wanted):
         shown = [_translated(code, place, key, what, raw) for key, what in texts.items() for code in given if what.own]
-        yield Part("", ".".join(place) or "The study", "", [Card("", shown)])
+        yield Part("", " · ".join(place).replace("_", " ").capitalize() or "The study", "", [Card("", shown)])
 
 
 def _levels(

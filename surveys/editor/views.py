@@ -236,7 +236,7 @@ def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
     parts = {section.name: parts_of_section(section, raw, plain) for section in sections}
     faults, money = locate(checked.faults, parts), money_of(read_parts(plain))
     for card in (card for name in parts for part in parts[name] if part.name == "cells" for card in part.cards):
-        places = next((each.raw for each in card.fields if each.key == "places" and each.kind == "number"), 0) or 0
+        places = next((each.raw for each in card.fields if each.key == "places" and type(each.raw) is int), 0)
         card.people, card.cost = (places * money.branches, money.cost(places)) if money else (0, "")
     to_fix = {section.name: sum(fault.section == section.name for fault in faults) for section in sections}
     previews = pages_of(checked.definition) if checked.definition else []

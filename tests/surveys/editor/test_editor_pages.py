@@ -111,6 +111,10 @@ def test_faults_stand_at_their_fields_and_money_follows(site: Client, owner: Abs
     for place, said in (("minutes", "must be a whole number, not text"), ("slug", "is missing")):
         assert f'href="{reverse("editor:edit", args=[copy.pk, "about"])}#{place}"' in page
         assert said in page.partition(f'id="e-{place}"')[2].partition("</p>")[0].lower()
+    copy.refresh_from_db()
+    form = as_posted(fields_of(copy.text)) | {"cells[1].places": "many", "revision": str(copy.revision)}
+    grid = site.post(reverse("editor:edit", args=[copy.pk, "questions"]), form, follow=True).content.decode()
+    assert 'value="many"' in grid and grid.count("whole number, not text") == 3
     assert site.post(reverse("editor:make", args=[copy.pk]), follow=True).content.count(b"left to fix")
     assert not Study.objects.exists()
     copy = begin(owner, TEAS, "a file")
