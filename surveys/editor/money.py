@@ -41,12 +41,15 @@ class Money:
 
     @property
     def total(self) -> str:
-        return money(self.cents * self.people + fee_of(self.cents * self.people), self.currency)
+        return self._whole(self.cents * self.people)
 
     def cost(self, places: int) -> str:
-        """Of a cell with so many places for each chatbot, the fee included."""
-        cents = self.cents * places * self.branches
-        return money(cents + fee_of(cents), self.currency)
+        """Of a cell with so many places for each chatbot."""
+        return self._whole(self.cents * places * self.branches)
+
+    def _whole(self, cents: int) -> str:
+        """With the fee, to a dollar or pound."""
+        return money(round((cents + fee_of(cents)) / 100) * 100, self.currency).removesuffix(".00")
 
 
 def money_of(study: Mapping[str, Any]) -> Money | None:

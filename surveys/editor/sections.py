@@ -145,6 +145,18 @@ def groups_of(name: str, raw: Mapping[str, Any]) -> dict[str, Groups]:
     return {}
 
 
+def turned_away(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Question and option of everybody whom no cell takes, whatever else they answer."""
+    cells = [cell["where"] for cell in _entries(raw, "cells") if isinstance(cell.get("where"), dict)]
+    asked = groups_of("cells", raw)["where"] if cells else {}
+    return [
+        (words, option)
+        for slug, (words, options) in asked.items()
+        for option in options
+        if not any(option in (said if isinstance(said := cell.get(slug, option), list) else [said]) for cell in cells)
+    ]
+
+
 def _entries(raw: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     listed = raw.get(name, [])
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []

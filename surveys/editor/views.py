@@ -30,6 +30,7 @@ from surveys.editor.sections import (
     locate,
     parts_of_section,
     sections_for,
+    turned_away,
 )
 from surveys.models import WorkingCopy
 from surveys.participation.languages import speak
@@ -241,6 +242,7 @@ def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
     to_fix = {section.name: sum(fault.section == section.name for fault in faults) for section in sections}
     previews = pages_of(checked.definition) if checked.definition else []
     return page | {
+        "turned_away": turned_away(raw),
         "title": raw.get("title") or copy.origin,
         "sections": [(section, entries_in(section, parts), to_fix[section.name]) for section in sections],
         "parts_by_section": parts,
