@@ -14,7 +14,6 @@ from django.utils import timezone
 
 import surveys.studies
 from surveys.editor.documents import to_file
-from surveys.editor.writing import plain
 from surveys.models import Study, WorkingCopy
 from surveys.studies.files.definitions import (
     LARGEST_FILE,
@@ -37,6 +36,13 @@ def templates() -> dict[str, Definition]:
     return {path.stem: read_study(path) for path in sorted(SHIPPED.glob("*.toml"))}
 
 
+def file_of(definition: Definition) -> str:
+    """The file of a study: the shipped one with its comments where it says the same, else one written anew."""
+    shipped = SHIPPED / f"{definition.slug}.toml"
+    same = shipped.is_file() and read_study(shipped) == definition
+    return shipped.read_text(encoding="utf-8") if same else to_file(definition)
+
+
 def begin(owner: AbstractBaseUser, content: bytes, origin: str, study: Study | None = None) -> WorkingCopy:
     """A working copy of this file, as it is; StudyFileError where it is no text that could be edited."""
     decoded(content[: LARGEST_FILE + 1])
@@ -51,12 +57,12 @@ def copy_of(study: Study, account: AbstractBaseUser) -> WorkingCopy:
     current = definition_of(study.current_id)
     if found is None:
         origin = f"{study.slug}, version {study.current.number}"
-        text = to_file(current)
+        text = file_of(current)
         found, _ = WorkingCopy.objects.get_or_create(
             owner=account, study=study, defaults={"origin": origin, "text": text}
         )
     elif (mine := check(found).definition) and is_older(study, mine):
-        save(found, found.revision, to_file(current))
+        save(found, found.revision, file_of(current))
     return found
 
 
@@ -167,8 +173,3 @@ def _around(old: str, new: str) -> tuple[str, str]:
     shown = [text[start : len(text) - end] for text in (old, new)]
     first, second = (f"{'…' if start else ''}{text}{'…' if end else ''}" if text else "" for text in shown)
     return first, second
-
-
-def same_text(written: str, posted: str) -> bool:
-    """Whether a form sends a text back as it was; browsers make line ends their own."""
-    return plain(written) == plain(posted)

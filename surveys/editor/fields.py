@@ -1,7 +1,7 @@
 """What one key of a study file is in a form: its kind, words and bounds come from the declared schema, nothing else."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -88,7 +88,9 @@ class FormField:
     @property
     def words(self) -> str:
         """What the documentation says of it; what a list's box is for is said here."""
-        one = " One a line." if self.kind == "lines" else " As TOML." if self.kind == "toml" else ""
+        most = self.bounds.get("max")
+        bounds = f" From {self.bounds.get('min', 0):,} to {most:,}." if most and f"{most:,}" not in self.help else ""
+        one = bounds or " One a line." if self.kind == "lines" else " As TOML." if self.kind == "toml" else ""
         words = as_words(self.help).rstrip(".")
         return f"{words[:1].upper()}{words[1:]}.{one}" if words else one.strip()
 
@@ -244,10 +246,3 @@ def _are_lines(entries: Any) -> bool:
     return isinstance(entries, list) and all(
         isinstance(entry, str) and entry and entry == entry.strip() and "\n" not in entry for entry in entries
     )
-
-
-def ask_of(fields: Iterable[FormField], form: QueryDict) -> dict[str, Value | None]:
-    changes: dict[str, Value | None] = {}
-    for each in fields:
-        changes |= each.change(form)
-    return changes

@@ -1,26 +1,21 @@
-"""The editor's pages: begin, a section as a form or the whole as text, what people see, and making the study."""
+"""The editor: a section as a form, the whole as text, and the pages as people see them."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from csp.constants import SELF
 from csp.decorators import csp_replace, csp_update
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from surveys.console.pages import member_page, show, study_page
-from surveys.console.study_views import line_of, say_outcome
+from surveys.console.study_views import line_of
 from surveys.editor import copies, writing
-from surveys.editor.documents import to_file
-from surveys.editor.fields import ask_of
 from surveys.editor.money import money_of
+from surveys.editor.pages import copy_page, show_copy
 from surveys.editor.preview import pages_of
 from surveys.editor.sections import (
     LANGUAGES,
@@ -35,92 +30,10 @@ from surveys.editor.sections import (
 from surveys.models import WorkingCopy
 from surveys.participation.languages import speak
 from surveys.participation.views import as_wanted
-from surveys.studies.access import Role, may_make_studies, studies_of, study_and_role, study_for
-from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError, read_parts
+from surveys.studies.files.definitions import read_parts
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import LISTS
-from surveys.studies.lifecycle import StudyError, definition_of
-
-View = Callable[..., HttpResponse]
-
-
-def copy_page(view: View) -> View:
-    """A page of somebody's own working copy; that of a study needs a role there too."""
-
-    @wraps(view)
-    @member_page
-    def page(request: HttpRequest, number: int, *args: object, **names: object) -> HttpResponse:
-        try:
-            copy = get_object_or_404(
-                WorkingCopy.objects.select_related("study__current"), pk=number, owner=request.user
-            )
-            if copy.study:
-                request.study, request.role = study_and_role(request.user, copy.study.slug, Role.RESEARCHER)
-            return view(request, copy, *args, **names)
-        except PermissionDenied as refusal:
-            return render(request, "console/refused.html", {"why": str(refusal)}, status=403)
-        except Http404:
-            return render(request, "console/missing.html", status=404)
-
-    return page
-
-
-def show_copy(request: HttpRequest, template: str, status: int = 200, **page: object) -> HttpResponse:
-    """Inside the frame of its study, where it has one."""
-    if hasattr(request, "study"):
-        return show(request, template, "edit", status, **page)
-    return render(request, template, page, status=status)
-
-
-# Beginning -------------------------------------------------------------------------------------------------------
-
-
-@member_page
-@require_http_methods(["GET", "HEAD", "POST"])
-def start(request: HttpRequest) -> HttpResponse:
-    """From a study that comes with the platform, one that the account may see, or a file."""
-    if not may_make_studies(request.user):
-        return render(request, "console/no_new_study.html", status=403)
-    known, problem = copies.templates(), ""
-    if request.method == "POST":
-        try:
-            return redirect("editor:first", begun(request).pk)
-        except (StudyFileError, writing.CannotWriteError) as fault:
-            problem = str(fault)
-    page = {
-        "templates": known.items(),
-        "studies": studies_of(request.user).filter(current__isnull=False),
-        "copies": request.user.working_copies.filter(study=None),
-        "problem": problem,
-    }
-    return render(request, "editor/start.html", page, status=422 if problem else 200)
-
-
-def begun(request: HttpRequest) -> WorkingCopy:
-    if chosen := request.FILES.get("file"):
-        return copies.begin(request.user, chosen.read(LARGEST_FILE + 1), chosen.name[:200])
-    if slug := request.POST.get("study"):
-        study = study_for(request.user, slug)
-        text = to_file(definition_of(study.current_id))
-        return copies.begin(request.user, text.encode(), f"a copy of {slug}")
-    name = request.POST.get("template", "")
-    if name not in copies.templates():
-        raise Http404
-    return copies.begin(request.user, (copies.SHIPPED / f"{name}.toml").read_bytes(), f"the template {name}")
-
-
-@study_page(Role.RESEARCHER)
-@require_safe
-def edit_study(request: HttpRequest) -> HttpResponse:
-    """The account's working copy of this study."""
-    try:
-        return redirect("editor:first", copies.copy_of(request.study, request.user).pk)
-    except writing.CannotWriteError as fault:
-        messages.error(request, str(fault))
-        return redirect("console:new-version", request.study.slug)
-
-
-# Editing ---------------------------------------------------------------------------------------------------------
+from surveys.studies.lifecycle import StudyError
 
 
 @csp_update({"frame-src": [SELF]})
@@ -160,7 +73,7 @@ def changes_in(request: HttpRequest, copy: WorkingCopy, name: str) -> Changes:
     for part in parts_named(copy.text, name):
         for card in part.cards:
             for each in card.fields:
-                if changes := ask_of([each], request.POST):
+                if changes := each.change(request.POST):
                     found.setdefault(each.table, {}).update(changes)
     return found
 
@@ -262,6 +175,8 @@ def entries_in(section: Section, parts: dict[str, list[Part]]) -> int:
 @require_POST
 def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpResponse:
     """Money and faults of what is typed, without saving it."""
+    if not copies.check(copy).is_readable:
+        return HttpResponse(status=409)
     try:
         text = with_changes(copy.text, changes_in(request, copy, section))
     except writing.CannotWriteError:
@@ -318,33 +233,3 @@ def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
     speak(request, definition.language)
     shown = pages_of(definition)[page]
     return render(request, shown.template, shown.content(request))
-
-
-# Making ----------------------------------------------------------------------------------------------------------
-
-
-@copy_page
-@require_POST
-def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
-    """The study, or its next version."""
-    if not copy.study and not may_make_studies(request.user):
-        return render(request, "console/no_new_study.html", status=403)
-    try:
-        study, outcome = copies.make(copy, request.user, request.POST.get("amendment", "").strip())
-    except StudyError as fault:
-        messages.error(request, str(fault))
-        return redirect("editor:first", copy.pk)
-    if outcome == "created":
-        messages.success(request, f"{study.title} has been created as a draft. You are its owner.")
-    else:
-        say_outcome(request, study, outcome)
-    return redirect("console:setup", study.slug)
-
-
-@copy_page
-@require_POST
-def drop(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
-    """Give up the working copy; a study that was made of it stays."""
-    copy.delete()
-    messages.success(request, "Your working copy is gone. Nothing else was changed.")
-    return redirect("console:setup", copy.study.slug) if copy.study else redirect("editor:start")

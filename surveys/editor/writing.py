@@ -1,18 +1,23 @@
 """Changes to the text of a study file that leave every other line, comments and order as they are."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from typing import Any
 
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Item, String, StringType
 
+from surveys.studies.files.definitions import StudyFileError, read_toml
 from surveys.studies.files.lines import Statement, join_place, parts_of, statements
 
 STEP = re.compile(r"(?P<name>[^.\[]+)(\[(?P<number>\d+)\])?\.?")
+
+
+# What tomlkit raises where a statement is not as it expects.
+UNUSUAL = (TOMLKitError, ValueError, KeyError, IndexError, TypeError)
 
 
 class CannotWriteError(Exception):
@@ -27,7 +32,7 @@ Value = str | list[str] | Literal
 
 
 def read(text: str) -> dict[str, Any]:
-    return tomllib.loads(plain(text), parse_float=Decimal)
+    return read_toml(plain(text))
 
 
 def plain(text: str) -> str:
@@ -38,21 +43,20 @@ def plain(text: str) -> str:
 def change(text: str, table: str, changes: Mapping[str, Value | None]) -> str:
     """The text with these keys of a table set, or removed where the value is None; refused if more would change."""
     wanted, changed = read(text), to_own_ends(text)
-    for key, value in changes.items():
-        wanted_table = _table_in(wanted, table, value is not None)
-        if value is not None:
-            wanted_table[key] = read(f"value = {literal(value)}")["value"]
-            changed = _set(changed, table, key, value)
-        elif key in wanted_table:
-            del wanted_table[key]
-            changed = _remove(changed, table, key)
     try:
-        is_as_meant = read(changed) == wanted
-    except ValueError:
-        is_as_meant = False
-    if not is_as_meant:
-        raise CannotWriteError(f"{table or 'The top of the file'} is written in a way that this form cannot change.")
-    return with_ends_of(text, changed)
+        for key, value in changes.items():
+            wanted_table = _table_in(wanted, table, value is not None)
+            if value is not None:
+                wanted_table[key] = read(f"value = {literal(value)}")["value"]
+                changed = _set(changed, table, key, value)
+            elif key in wanted_table:
+                del wanted_table[key]
+                changed = _remove(changed, table, key)
+        if read(changed) == wanted:
+            return with_ends_of(text, changed)
+    except (StudyFileError, *UNUSUAL):
+        pass
+    raise CannotWriteError(f"{table or 'The top of the file'} is written in a way that this form cannot change.")
 
 
 def to_own_ends(text: str) -> str:
@@ -254,6 +258,6 @@ def _inline(table: Mapping[str, Any]) -> str:
 def item_of(written: str) -> Item | None:
     """A value that somebody typed, where it is one."""
     try:
-        return tomlkit.value(written)
-    except (ValueError, IndexError):
+        return tomlkit.value(written) if read_toml(f"value = {written}").keys() == {"value"} else None
+    except (StudyFileError, *UNUSUAL):
         return None

@@ -249,7 +249,7 @@ def parse_study(
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = decoded(content)
-    study, misfits = _read_keys(_parsed(text))
+    study, misfits = _read_keys(read_toml(text))
     if name is not None and study.get("slug", name) != name:
         misfits.append(("slug", f"is `{study['slug']}`, but the file is called {name}.toml; make them equal"))
     misfits += [*find_misfits(study), *also(study)]
@@ -260,7 +260,7 @@ def parse_study(
 
 def read_parts(text: str) -> dict[str, Any]:
     """What can be used of a file, whatever else is wrong with it, with its defaults; the text is valid TOML."""
-    return _read_keys(_parsed(text))[0]
+    return _read_keys(read_toml(text))[0]
 
 
 def _file_error(message: str, line: int | None = None) -> StudyFileError:
@@ -276,7 +276,8 @@ def decoded(content: bytes) -> str:
         raise _file_error("is not UTF-8 text; save it with the encoding UTF-8", line) from error
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def read_toml(text: str) -> dict[str, Any]:
+    """The keys of a text, before anything is known of what they may hold."""
     if endless := ENDLESS_KEY.search(text):
         raise _file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
     if is_deep_toml(text):

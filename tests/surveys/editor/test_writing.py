@@ -10,7 +10,7 @@ from django.http import QueryDict
 from surveys.editor import writing
 from surveys.editor.copies import SHIPPED
 from surveys.editor.documents import to_file
-from surveys.editor.fields import FormField, ask_of
+from surveys.editor.fields import FormField
 from surveys.editor.sections import Section, locate, parts_of_section, sections_for
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.files.lines import statements
@@ -49,7 +49,7 @@ def as_posted(fields: list[FormField]) -> QueryDict:
 
 def saved(text: str, form: QueryDict) -> str:
     for each in fields_of(text):
-        if changes := ask_of([each], form):
+        if changes := each.change(form):
             text = writing.change(text, each.table, changes)
     return text
 
