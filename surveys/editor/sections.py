@@ -6,7 +6,7 @@ from typing import Any
 
 from surveys.editor.fields import FormField, Groups, as_words, fields_for, words_of_docs
 from surveys.editor.writing import is_list_of_tables
-from surveys.studies.files.definitions import NOT_FOR_ANNOTATORS, StudyFault, read_parts
+from surveys.studies.files.definitions import NOT_FOR_ANNOTATORS, StudyFault, read_keys
 from surveys.studies.files.languages import PAGE_LANGUAGES, Wanted, texts_of
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import CONTEXT, LISTS, NOT_ASKED, PROMPT_KINDS, TABLES, Key, StudyHead, keys_of
@@ -47,6 +47,15 @@ class Card:
     faults: list[StudyFault] = field(default_factory=list)
     people: int = 0  # of a cell, with what they cost
     cost: str = ""
+
+    @property
+    def by_key(self) -> dict[str, FormField]:
+        return {each.key: each for each in self.fields}
+
+    @property
+    def others(self) -> list[FormField]:
+        """Of a cell what has no column of its own."""
+        return [each for each in self.fields if each.key not in ("name", "slug", "where", "places")]
 
     @property
     def is_open(self) -> bool:
@@ -96,7 +105,7 @@ def parts_of_section(section: Section, raw: Mapping[str, Any], text: str) -> lis
 
 def _parts(name: str, raw: Mapping[str, Any], text: str) -> Iterator[Part]:
     if name == LANGUAGES:
-        yield from _translations(raw, text)
+        yield from _translations(raw)
         return
     title = name.replace("_", " ").capitalize() or "The study"
     part = Part(name, title, as_words(words_of_docs().get((name, ""), "")) if name else "", [], name in LISTS)
@@ -169,7 +178,7 @@ def _lines(options: Any) -> tuple[str, ...]:
 # Languages -------------------------------------------------------------------------------------------------------
 
 
-def _translations(raw: Mapping[str, Any], text: str) -> Iterator[Part]:
+def _translations(raw: Mapping[str, Any]) -> Iterator[Part]:
     """Each text of the study beside the same in every further language."""
     given = raw.get(LANGUAGES, {})
     if not isinstance(given, dict) or not all(isinstance(said, dict) for said in given.values()):
@@ -177,7 +186,7 @@ def _translations(raw: Mapping[str, Any], text: str) -> Iterator[Part]:
         return
     words = as_words(words_of_docs().get(("languages.de", ""), ""))
     yield Part(LANGUAGES, "Languages", words, [])
-    wanted = texts_of(read_parts(text)) if given else {}
+    wanted = texts_of(read_keys(dict(raw))[0]) if given else {}
     for place, texts in _levels(wanted):
         shown = [_translated(code, place, key, what, raw) for key, what in texts.items() for code in given if what.own]
         yield Part("", " · ".join(place).replace("_", " ").capitalize() or "The study", "", [Card("", shown)])

@@ -16,7 +16,7 @@ from surveys.console.study_views import line_of
 from surveys.editor import copies, writing
 from surveys.editor.money import money_of
 from surveys.editor.pages import copy_page, show_copy
-from surveys.editor.preview import pages_of
+from surveys.editor.preview_pages import pages_of
 from surveys.editor.sections import (
     LANGUAGES,
     Part,
@@ -30,7 +30,7 @@ from surveys.editor.sections import (
 from surveys.models import WorkingCopy
 from surveys.participation.languages import speak
 from surveys.participation.views import as_wanted
-from surveys.studies.files.definitions import read_parts
+from surveys.studies.files.definitions import read_keys
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import LISTS
 from surveys.studies.lifecycle import StudyError
@@ -148,7 +148,7 @@ def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
     raw, plain = writing.read(text), writing.plain(text)
     sections = sections_for(raw)
     parts = {section.name: parts_of_section(section, raw, plain) for section in sections}
-    faults, money = locate(checked.faults, parts), money_of(read_parts(plain))
+    faults, money = locate(checked.faults, parts), money_of(read_keys(raw)[0])
     for card in (card for name in parts for part in parts[name] if part.name == "cells" for card in part.cards):
         places = next((each.raw for each in card.fields if each.key == "places" and type(each.raw) is int), 0)
         card.people, card.cost = (places * money.branches, money.cost(places)) if money else (0, "")

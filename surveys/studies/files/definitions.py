@@ -242,25 +242,17 @@ def read_study(path: Path | str) -> Definition:
 def parse_study(
     content: bytes, name: str | None = None, also: Callable[[dict[str, Any]], Iterable[Misfit]] = lambda study: ()
 ) -> Definition:
-    """The study of a file's content; `name` is the file's name without `.toml`, where there is one.
-
-    `also`: what does not fit beside the file's own rules, of what could be read.
-    """
+    """The study of a file, called `name`.toml if it has a name; `also`: what else does not fit of what could be read."""
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = decoded(content)
-    study, misfits = _read_keys(read_toml(text))
+    study, misfits = read_keys(read_toml(text))
     if name is not None and study.get("slug", name) != name:
         misfits.append(("slug", f"is `{study['slug']}`, but the file is called {name}.toml; make them equal"))
     misfits += [*find_misfits(study), *also(study)]
     if misfits:
         raise StudyFileError(_located(misfits, find_lines(text)))
     return _defined(study)
-
-
-def read_parts(text: str) -> dict[str, Any]:
-    """What can be used of a file, whatever else is wrong with it, with its defaults; the text is valid TOML."""
-    return _read_keys(read_toml(text))[0]
 
 
 def _file_error(message: str, line: int | None = None) -> StudyFileError:
@@ -300,7 +292,7 @@ def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:
     return sorted(faults, key=lambda fault: (fault.line or 0, fault.place))
 
 
-def _read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
+def read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
     """The study with its defaults filled in and what is unusable left out, and each misfit."""
     head = {name: value for name, value in raw.items() if name not in (*TABLES, *LISTS, "languages")}
     study, misfits = _read_table("", head, keys_of(StudyHead), (*TABLES, *LISTS, "languages"))
