@@ -242,7 +242,7 @@ def read_study(path: Path | str) -> Definition:
 def parse_study(
     content: bytes, name: str | None = None, also: Callable[[dict[str, Any]], Iterable[Misfit]] = lambda study: ()
 ) -> Definition:
-    """The study of a file, called `name`.toml if it has a name; `also`: what else does not fit of what could be read."""
+    """The study of a file, called `name`.toml if it has a name; `also`: what else does not fit of what was read."""
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = decoded(content)
