@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 LONGEST_TEXT = 20_000
 LONGEST_LINE = 300
+MOST_FAULTS = 50  # of one value
 # Characters that pages, PostgreSQL or spreadsheets cannot keep; tab and line feed are fine.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 # What was wanted where pydantic finds another type.
@@ -186,8 +187,8 @@ LinesByKey = dict[str, OneOrMore]
 
 
 def faults_in(error: ValidationError) -> list[str]:
-    """Every fault of a value, in words that go on from the name of its key."""
-    return [_fault_of(each) for each in error.errors(include_url=False)]
+    """The faults of a value, in words that go on from the name of its key."""
+    return [_fault_of(each) for each in error.errors(include_url=False)[:MOST_FAULTS]]
 
 
 def _fault_of(error: ErrorDetails) -> str:
