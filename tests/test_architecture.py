@@ -27,6 +27,7 @@ ROOMS = {
     "surveys.monitoring": "reading models studies participation annotation",
     "surveys.console": "models studies participation monitoring",
     "surveys.prolific": "reading models studies annotation monitoring console",
+    "surveys.editor": "models studies participation console prolific",
     "surveys.simulation": "reading models studies participation pasting annotation console",
     "surveys.management": "reading models studies imports annotation prolific simulation",
     "analysis.stats": "",

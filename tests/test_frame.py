@@ -25,7 +25,7 @@ TASKS = {
     "see how full the study is": (["Collect"], "console:monitor"),
     "pause recruiting": (["Collect", "Pause recruiting"], "console:change-state"),
     "read the study as it was written": (["Set-up"], "console:setup"),
-    "amend the study": (["New version"], "console:new-version"),
+    "amend the study": (["Edit"], "editor:study"),
     "let a colleague in": (["Members"], "console:members"),
     "be told when something needs attention": (["Notices"], "notices:page"),
     "rehearse with simulated people": (["Set-up", "Rehearse"], "simulation:page"),

@@ -71,7 +71,7 @@ STUDY = Entry(
     (
         Tab("Overview", "console:study", ("overview",), OPEN),
         Tab("Set-up", "console:setup", ("setup",), OPEN),
-        Tab("New version", "console:new-version", ("new-version",), ACTS),
+        Tab("Edit", "editor:study", ("edit", "new-version"), ACTS),
         Tab("Members", "console:members", ("members",), OPEN, count="members"),
         Tab("Notices", "notices:page", ("notices",), Role.OWNER),
     ),

@@ -1,6 +1,9 @@
 """The list of studies, and making a study or a new version of one from a file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.db.models import Count, Q
@@ -16,18 +19,11 @@ from surveys.models import Participant, Study
 from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answer
 from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
+from surveys.studies.differences import VersionDifference, differences
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
-from surveys.studies.files.differences import Difference, differences
-from surveys.studies.lifecycle import (
-    StudyError,
-    benchmark_sizes,
-    definition_of,
-    load_definition,
-    with_benchmark_items,
-)
-from surveys.studies.members import create_study, refuse_foreign_people
-
-LONGEST_REASON = 2000
+from surveys.studies.files.rules import Misfit
+from surveys.studies.lifecycle import StudyError, with_benchmark_items
+from surveys.studies.members import change_study, check_version, create_study, misfits_of_new, misfits_of_version
 
 
 @member_page
@@ -79,7 +75,7 @@ class Upload:
     text: str = ""
     amendment: str = ""
     definition: Definition | None = None
-    changes: list[Difference] | None = None  # asked for before anything is loaded
+    changes: list[VersionDifference] | None = None  # asked for before anything is loaded
     faults: list[StudyFault] = field(default_factory=list)
     problem: str = ""
 
@@ -95,8 +91,8 @@ def line_of(written: list[str], number: int | None) -> str:
     return written[number - 1] if number is not None and 0 < number <= len(written) else ""
 
 
-def read_upload(request: HttpRequest) -> Upload:
-    """The chosen file, or else the pasted text; with its definition, or all its faults."""
+def read_upload(request: HttpRequest, also: Callable[[dict[str, Any]], list[Misfit]]) -> Upload:
+    """The chosen file, or else the pasted text; with its definition, or all its faults, `also` those beside its own."""
     chosen = request.FILES.get("file")
     content = chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
     upload = Upload(content.decode("utf-8", "replace"), request.POST.get("amendment", "").strip())
@@ -104,7 +100,7 @@ def read_upload(request: HttpRequest) -> Upload:
         upload.problem = "The file is empty. Choose a study file, or paste its text."
         return upload
     try:
-        upload.definition = parse_study(content, sets=benchmark_sizes())
+        upload.definition = parse_study(content, also=also)
     except StudyFileError as error:
         upload.faults = error.faults
     return upload
@@ -115,7 +111,8 @@ def read_upload(request: HttpRequest) -> Upload:
 def new_study(request: HttpRequest) -> HttpResponse:
     if not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
-    upload = read_upload(request) if request.method == "POST" else Upload()
+    also = partial(misfits_of_new, account=request.user)
+    upload = read_upload(request, also) if request.method == "POST" else Upload()
     if upload.definition:
         try:
             study = create_study(upload.definition, request.user)
@@ -131,36 +128,25 @@ def new_study(request: HttpRequest) -> HttpResponse:
 @study_page(Role.RESEARCHER)
 @require_http_methods(["GET", "POST", "HEAD"])
 def new_version(request: HttpRequest) -> HttpResponse:
-    upload = read_upload(request) if request.method == "POST" else Upload()
-    if upload.definition and can_be_version(request.study, upload) and "compare" in request.POST:
-        wanted = with_benchmark_items(upload.definition).to_document()
-        upload.changes = differences(request.study.current.document if request.study.current else {}, wanted)
-    elif upload.definition and not upload.problem:
-        work = definition_of(request.study.current_id).annotation if request.study.current_id else None
+    study = request.study
+    also = partial(misfits_of_version, study, account=request.user)
+    upload = read_upload(request, also) if request.method == "POST" else Upload()
+    if upload.definition:
         try:
-            refuse_foreign_people(upload.definition, request.user, work.invited_from if work else "")
-            study, outcome = load_definition(upload.definition, request.user.get_username(), upload.amendment)
+            if "compare" not in request.POST:
+                say_outcome(request, study, change_study(study, upload.definition, request.user, upload.amendment))
+                return redirect("console:setup", study.slug)
+            check_version(study, upload.definition, request.user, upload.amendment)
+            wanted = with_benchmark_items(upload.definition).to_document()
+            upload.changes = differences(study.current.document if study.current else {}, wanted)
         except StudyError as error:
             upload.problem = str(error)
-        else:
-            say_outcome(request, study, outcome)
-            return redirect("console:setup", study.slug)
     failed = upload.faults or upload.problem
     return show(request, "console/new_version.html", "new-version", 422 if failed else 200, upload=upload)
 
 
-def can_be_version(study: Study, upload: Upload) -> bool:
-    if upload.definition and upload.definition.slug != study.slug:
-        upload.problem = (
-            f"This file is for the study `{upload.definition.slug}`, not for `{study.slug}`. "
-            "Choose this study's file, or make a new study from this one."
-        )
-    elif len(upload.amendment) > LONGEST_REASON:
-        upload.problem = f"The reason is longer than {LONGEST_REASON:,} characters. Please shorten it."
-    return not upload.problem
-
-
 def say_outcome(request: HttpRequest, study: Study, outcome: str) -> None:
+    study.refresh_from_db()
     if outcome == "unchanged":
         messages.info(request, "The file says the same as the current version. Nothing was changed.")
     else:

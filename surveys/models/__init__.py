@@ -34,6 +34,7 @@ from surveys.models.studies import (
     Prompt,
     Study,
     StudyVersion,
+    WorkingCopy,
     asked_of_all,
     base_slug,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "StudyVersion",
     "Submission",
     "TeamRequest",
+    "WorkingCopy",
     "asked_of_all",
     "base_slug",
 ]

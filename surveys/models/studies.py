@@ -1,5 +1,6 @@
 """Studies, their frozen versions and prompts, who works on them, what was decided, and imported benchmark items."""
 
+import re
 from copy import copy
 
 from django.conf import settings
@@ -186,6 +187,38 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} {self.role} of {self.study}"
+
+
+class WorkingCopy(models.Model):
+    """A study file that somebody edits; nobody else sees it before it becomes a study or a version."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="working_copies")
+    study = models.ForeignKey(
+        Study, null=True, on_delete=models.CASCADE, related_name="working_copies", help_text="Whose next version it is."
+    )
+    origin = models.CharField(max_length=200, help_text="What it was begun from.")
+    text = models.TextField(help_text="The file as it stands, comments included.")
+    revision = models.PositiveIntegerField(default=1, help_text="Grows with each save, so that no window overwrites.")
+    made_at = models.DateTimeField(default=timezone.now)
+    saved_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-saved_at", "-pk"]
+        verbose_name_plural = "working copies"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "study"], name="working_copy_once", condition=Q(study__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.origin} ({self.owner})"
+
+    @property
+    def title(self) -> str:
+        """As far as it can be read."""
+        said = re.search(r'^title *= *"(.+)"', self.text, re.MULTILINE)
+        return said[1] if said else self.origin
 
 
 class BenchmarkItem(models.Model):

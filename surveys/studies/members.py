@@ -1,5 +1,9 @@
 """Who works on a study: its first owner, the others and their roles. Every change is written down."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -9,7 +13,9 @@ from surveys.models import Membership, Place, Study
 from surveys.studies import audit
 from surveys.studies.access import studies_of
 from surveys.studies.files.definitions import Definition
-from surveys.studies.lifecycle import StudyError, definition_of, load_definition, lock_study
+from surveys.studies.files.matrix import set_misfits
+from surveys.studies.files.rules import Misfit
+from surveys.studies.lifecycle import StudyError, benchmark_sizes, definition_of, load_definition, lock_study
 
 Role = Membership.Role
 
@@ -20,31 +26,75 @@ class MemberError(Exception):
 
 def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
     """A new study whose file this account brought; StudyError when its slug is taken."""
-    refuse_foreign_people(definition, owner)
-    taken = StudyError(f"There is already a study called `{definition.slug}`. Choose another slug.")
-    if Study.objects.filter(slug=definition.slug).exists():
-        raise taken
+    refuse(misfits_of_new(asdict(definition), owner))
     with transaction.atomic():
         study, outcome = load_definition(definition, owner.get_username())
         # Two people may bring the same slug at the same moment: the second one's changes are undone here.
         if outcome != "created":
-            raise taken
+            refuse([("slug", TAKEN.format(definition.slug))])
         add_member(study, owner, Role.OWNER, owner.get_username())
         return study
 
 
-def refuse_foreign_people(definition: Definition, account: AbstractBaseUser, known: str = "") -> None:
-    """Raise StudyError where the file invites people of a study in which the account is no researcher.
+def change_study(study: Study, definition: Definition, account: AbstractBaseUser, amendment: str = "") -> str:
+    """A new version of a study, or none where nothing changed; returns what `load_definition` says it was."""
+    check_version(study, definition, account, amendment)
+    return load_definition(definition, account.get_username(), amendment)[1]
+
+
+def check_version(study: Study, definition: Definition, account: AbstractBaseUser, amendment: str) -> None:
+    """Raise StudyError where this cannot be the study's next version."""
+    if definition.slug != study.slug:
+        raise StudyError(
+            f"This file is for the study `{definition.slug}`, not for `{study.slug}`. "
+            "Choose this study's file, or make a new study from this one."
+        )
+    if len(amendment) > LONGEST_REASON:
+        raise StudyError(f"The reason is longer than {LONGEST_REASON:,} characters. Please shorten it.")
+    refuse(misfits_of_version(study, asdict(definition), account))
+
+
+# What a file's own rules cannot know, told beside them. `read`: what could be read of the file.
+
+TAKEN = "is `{0}`, and there is already a study called `{0}`; choose another slug"
+LONGEST_REASON = 2000
+
+
+def misfits_of_new(read: Mapping[str, Any], account: AbstractBaseUser) -> list[Misfit]:
+    slug = read.get("slug", "")
+    taken = [("slug", TAKEN.format(slug))] if slug and Study.objects.filter(slug=slug).exists() else []
+    return [*taken, *misfits_here(read), *foreign_people(read, account, "")]
+
+
+def misfits_of_version(study: Study, read: Mapping[str, Any], account: AbstractBaseUser) -> list[Misfit]:
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    return [*misfits_here(read), *foreign_people(read, account, work.invited_from if work else "")]
+
+
+def misfits_here(read: Mapping[str, Any]) -> list[Misfit]:
+    """What the file asks for and is not on this server."""
+    return set_misfits(read, benchmark_sizes())
+
+
+def foreign_people(read: Mapping[str, Any], account: AbstractBaseUser, known: str) -> list[Misfit]:
+    """Where the file invites people of a study in which the account is no researcher.
 
     Whom that study's gate kept would show in who is let in. `known`: whom the file invited before.
     """
-    source = definition.annotation.invited_from if definition.annotation else ""
-    if source in ("", known, definition.slug) or studies_of(account, Role.RESEARCHER).filter(slug=source).exists():
-        return
-    raise StudyError(
-        f"`invited_from` names `{source}`, and you are a researcher of no study of that name. Make it first, or let "
-        "somebody load this file who is."
+    source = (read.get("annotation") or {}).get("invited_from", "")
+    allowed = source in ("", known, read.get("slug"))
+    if allowed or studies_of(account, Role.RESEARCHER).filter(slug=source).exists():
+        return []
+    why = (
+        f"names `{source}`, and you are a researcher of no study of that name; make it first, or let somebody load "
+        "this file who is"
     )
+    return [("annotation.invited_from", why)]
+
+
+def refuse(misfits: Iterable[Misfit]) -> None:
+    if words := "\n".join(f"{place} {fault}" for place, fault in misfits):
+        raise StudyError(words)
 
 
 def find_account(name: str) -> AbstractBaseUser | None:

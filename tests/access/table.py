@@ -41,6 +41,7 @@ TABLE: dict[str, Row] = {
     "console:setup": reads(BLINDED),
     "console:preview": posts(),
     "console:new-version": both(),
+    "editor:study": reads(RESEARCHER),
     "console:version": reads(BLINDED, rest={"number": 1}),
     "console:version-document": reads(BLINDED, rest={"number": 1}),
     "console:change-state": both(rest={"name": "pause"}),
@@ -187,9 +188,11 @@ MORE: list[tuple[str, Row]] = [
 ]
 # For every account, or for everybody; they name no study.
 ACCOUNT = {
-    *("console:studies", "console:account", "console:new-study", "console:invitations"),
+    *("console:studies", "console:account", "console:new-study", "console:invitations", "editor:start"),
     *("export:token", "api:studies"),
 }
+# Of somebody's own working copy, which nobody else finds (tests/surveys/editor/test_editor_pages.py).
+OWN = {f"editor:{name}" for name in ("first", "edit", "standing", "text", "download", "make", "drop", "seen")}
 OPEN = {"console:login", "console:logout", "console:accept", "api:schema", "api:docs"}
 # Without a name: the way to the console, the administrators' door, health, webhooks, what no address of the API is.
 NAMELESS = {"", "admin/login/", "healthz", "healthz/", "api/v1/prolific/webhook/", r"api/v1/^[\s\S]*(/|\.\w+)$"}

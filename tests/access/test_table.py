@@ -21,6 +21,7 @@ from tests.access.table import (
     MORE,
     NAMELESS,
     OPEN,
+    OWN,
     OWNER,
     RESEARCHER,
     SIGNED,
@@ -105,7 +106,7 @@ def test_every_address_of_the_site_is_in_the_table() -> None:
             named.add(f"{space}:{name}")
         else:
             nameless.add(pattern)
-    assert named == {*TABLE, *ACCOUNT, *OPEN} and nameless == NAMELESS
+    assert named == {*TABLE, *ACCOUNT, *OPEN, *OWN} and nameless == NAMELESS
 
 
 def test_what_names_an_object_is_tried_as_one() -> None:

@@ -146,7 +146,8 @@ def test_preview_opens_beside_the_console(page: Page) -> None:
 def test_study_from_a_file_with_faults_then_launched(page: Page) -> None:
     let_make_studies(make_account("ada"))
     log_in(page)
-    page.get_by_role("link", name="New study from a file").click()
+    page.get_by_role("link", name="New study").click()
+    page.get_by_role("link", name="Make a study of a file as it is").click()
     page.get_by_label("or its text").fill(GOOD.replace("minutes = 10", "minutes = 0"))
     page.get_by_role("button", name="Make the study").click()
     expect(page.get_by_role("alert")).to_be_focused()

@@ -7,8 +7,8 @@ from django.core.management.base import CommandError
 from surveys.imports.actions import ACTOR, UNNAMED, Action, Options, Report, arg
 from surveys.models import Membership, asked_of_all
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
-from surveys.studies.lifecycle import StudyError, benchmark_sizes, definition_of, load_definition
-from surveys.studies.members import find_account, own_if_nobody_does
+from surveys.studies.lifecycle import StudyError, definition_of, load_definition
+from surveys.studies.members import find_account, misfits_here, own_if_nobody_does
 
 NOBODY = "nobody owns it yet: `create_owner NAME` makes an account that does"
 
@@ -29,8 +29,10 @@ class Command(Action):
         if options["owner"] and account is None:
             raise CommandError(f"There is no account {options['owner']}. `create_owner` makes one.")
         try:
-            sets = benchmark_sizes()
-            definition = parse_study(path.read_bytes(), sets=sets) if path.stem == UNNAMED else read_study(path, sets)
+            unnamed = path.stem == UNNAMED
+            definition = (
+                parse_study(path.read_bytes(), also=misfits_here) if unnamed else read_study(path, misfits_here)
+            )
             study, outcome = load_definition(definition, ACTOR, options["amend"])
         except StudyFileError as error:
             raise CommandError("\n".join(f"{path}: {fault}" for fault in error.faults)) from None

@@ -3,6 +3,8 @@
 for (const element of document.querySelectorAll("[data-without-script]")) element.hidden = true;
 document.querySelector("[data-focus]")?.focus();
 
+const kept = document.querySelector("[data-keep]"); // a form whose unsaved words are asked about before it is left
+for (const [what, ask] of [["input", (event) => event.preventDefault()], ["submit", null]]) kept?.addEventListener(what, () => { onbeforeunload = ask; });
 document.addEventListener("change", ({ target }) => { if (target.matches("[data-submit]")) target.form.requestSubmit(); });
 
 for (const button of document.querySelectorAll("[data-copy]")) {

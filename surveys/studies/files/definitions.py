@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -19,7 +19,7 @@ from surveys.studies.files.hypotheses import Hypothesis, PlanKeys, prompts_asked
 from surveys.studies.files.kinds import QuestionWords
 from surveys.studies.files.languages import Texts, read_languages
 from surveys.studies.files.lines import find_lines, join_place, line_of
-from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
+from surveys.studies.files.matrix import Matrix, SetQuestion
 from surveys.studies.files.orders import order_for
 from surveys.studies.files.rules import Misfit, find_misfits
 from surveys.studies.files.schema import (
@@ -47,7 +47,7 @@ from surveys.studies.files.schema import (
     StudyHead,
     keys_of,
 )
-from surveys.studies.files.values import fault_in, kind_of, listed, nearest
+from surveys.studies.files.values import faults_in, kind_of, listed, nearest
 
 LARGEST_FILE = 1_000_000
 # A file of nothing but typing errors need not be answered in full.
@@ -260,7 +260,14 @@ def frozen(value: Any) -> Any:
 # Reading a file ------------------------------------------------------------------------------------------
 
 
-def read_study(path: Path | str, sets: Mapping[str, int] | None = None) -> Definition:
+Also = Callable[[dict[str, Any]], Iterable[Misfit]]
+
+
+def nothing_more(study: dict[str, Any]) -> tuple[Misfit, ...]:
+    return ()
+
+
+def read_study(path: Path | str, also: Also = nothing_more) -> Definition:
     """The study of a file `<slug>.toml`; raises `StudyFileError` with every fault at once."""
     path = Path(path)
     try:
@@ -268,22 +275,18 @@ def read_study(path: Path | str, sets: Mapping[str, int] | None = None) -> Defin
             content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise _file_error(f"cannot be read: {error.strerror}") from error
-    return parse_study(content, path.stem, sets)
+    return parse_study(content, path.stem, also)
 
 
-def parse_study(content: bytes, name: str | None = None, sets: Mapping[str, int] | None = None) -> Definition:
-    """The study of a file's content; `name` is the file's name without `.toml`, where there is one.
-
-    `sets` are the benchmarks that are here with their numbers of questions; without it nothing is said of them.
-    """
+def parse_study(content: bytes, name: str | None = None, also: Also = nothing_more) -> Definition:
+    """The study of a file, called `name`.toml if it has a name; `also`: what else does not fit of what was read."""
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
-    text = _decoded(content)
-    study, misfits = _read_keys(_parsed(text))
+    text = decoded(content)
+    study, misfits = read_keys(read_toml(text))
     if name is not None and study.get("slug", name) != name:
         misfits.append(("slug", f"is `{study['slug']}`, but the file is called {name}.toml; make them equal"))
-    misfits += find_misfits(study)
-    misfits += set_misfits(study, sets) if sets is not None else []
+    misfits += [*find_misfits(study), *also(study)]
     if misfits:
         raise StudyFileError(_located(misfits, find_lines(text)))
     return _defined(study)
@@ -293,7 +296,7 @@ def _file_error(message: str, line: int | None = None) -> StudyFileError:
     return StudyFileError([StudyFault("file", line, message)])
 
 
-def _decoded(content: bytes) -> str:
+def decoded(content: bytes) -> str:
     try:
         # Windows editors put a byte order mark in front, which TOML does not know.
         return content.decode("utf-8-sig").replace("\r\n", "\n")
@@ -302,7 +305,8 @@ def _decoded(content: bytes) -> str:
         raise _file_error("is not UTF-8 text; save it with the encoding UTF-8", line) from error
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def read_toml(text: str) -> dict[str, Any]:
+    """The keys of a text, before anything is known of what they may hold."""
     if endless := ENDLESS_KEY.search(text):
         raise _file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
     if is_deep_toml(text):
@@ -325,7 +329,7 @@ def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:
     return sorted(faults, key=lambda fault: (fault.line or 0, fault.place))
 
 
-def _read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
+def read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
     """The study with its defaults filled in and what is unusable left out, and each misfit."""
     head = {name: value for name, value in raw.items() if name not in (*TABLES, *LISTS, "languages")}
     study, misfits = _read_table("", head, keys_of(StudyHead), (*TABLES, *LISTS, "languages"))
@@ -362,9 +366,9 @@ def _read_entry(name: str, place: str, raw: Any) -> tuple[dict[str, Any], list[M
     kind = raw.get("kind")
     if isinstance(kind, str) and kind in PROMPT_KINDS:
         return _read_table(place, raw, keys | keys_of(PROMPT_KINDS[kind]))
-    # Without a kind nothing can be said about the keys that only one kind has.
-    special = {key for table in PROMPT_KINDS.values() for key in keys_of(table)}
-    return _read_table(place, {key: value for key, value in raw.items() if key not in special}, keys)
+    # Without a kind nobody knows which keys of only one kind are missing; what is there can be read.
+    special = {key: read for table in PROMPT_KINDS.values() for key, read in keys_of(table).items() if key in raw}
+    return _read_table(place, raw, keys | special)
 
 
 def _read_table(
@@ -382,7 +386,7 @@ def _read_table(
             try:
                 table[name] = key.reader.validate_python(raw[name])
             except ValidationError as error:
-                misfits.append((join_place(place, name), fault_in(error)))
+                misfits += [(join_place(place, name), fault) for fault in faults_in(error)]
     return table, misfits
 
 

@@ -1,14 +1,15 @@
 """What a study says in further languages: read beside the file's own texts, whole or not at all."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.rules import Misfit, Misfits
-from surveys.studies.files.schema import LISTS, PROMPT_KINDS, TABLES, Language, StudyHead, keys_of
-from surveys.studies.files.values import fault_in, kind_of, listed, nearest
+from surveys.studies.files.schema import LISTS, MAY_BE_ABSENT, PROMPT_KINDS, TABLES, Language, StudyHead, keys_of
+from surveys.studies.files.values import faults_in, kind_of, listed, nearest
 
 # The languages of the pages around a study's texts (settings.LANGUAGES).
 PAGE_LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -29,10 +30,14 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "debrief": ("text",),
 }
 Texts = dict[str, Any]
+UNNAMED = ""  # stands for entries whose slug cannot be read
 
 
 class Wanted(NamedTuple):
-    """A text that every language of the study has: how it is read, and what it is in the file's own."""
+    """A text that every language of the study has: how it is read, and what it is in the file's own.
+
+    None where that cannot be read: a translation is then read all the same, and not missed.
+    """
 
     reader: TypeAdapter[Any]
     own: Any
@@ -61,8 +66,11 @@ def texts_of(study: Mapping[str, Any]) -> dict[str, Any]:
         if name in LISTS:
             entries = {entry["slug"]: entry for entry in study[name] if "slug" in entry}
             level = {slug: _wanted(_keys_of(name, entry), keys, entry) for slug, entry in entries.items()}
+            if len(entries) < len(study[name]):  # somebody's slug cannot be read
+                level[UNNAMED] = _wanted(_keys_of(name, {}), keys, {})
         else:
-            level = _wanted(keys_of(TABLES[name] if name else StudyHead), keys, study.get(name, {}) if name else study)
+            table = study.get(name, None if name in MAY_BE_ABSENT else {}) if name else study
+            level = {} if table is None else _wanted(keys_of(TABLES[name] if name else StudyHead), keys, table)
         if name == "chatbot_question" and len(study["chatbots"]) < 2:
             level.pop("several", None)  # which is offered to choose between them
         if name and level:
@@ -73,13 +81,15 @@ def texts_of(study: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keys_of(name: str, entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    return keys_of(LISTS[name]) | (
-        keys_of(PROMPT_KINDS[entry["kind"]]) if name == "prompts" and "kind" in entry else {}
-    )
+    kinds = [entry["kind"]] if "kind" in entry else list(PROMPT_KINDS)
+    special = [keys_of(PROMPT_KINDS[kind]) for kind in kinds] if name == "prompts" else []
+    return dict(chain.from_iterable(keys.items() for keys in (keys_of(LISTS[name]), *special)))
 
 
 def _wanted(readers: Mapping[str, Any], keys: tuple[str, ...], own: Mapping[str, Any]) -> dict[str, Wanted]:
-    return {key: Wanted(readers[key].reader, own[key]) for key in keys if own.get(key)}
+    return {
+        key: Wanted(readers[key].reader, own.get(key)) for key in keys if key in readers and own.get(key, "unreadable")
+    }
 
 
 def _fault_of(code: str, study: Mapping[str, Any]) -> str:
@@ -90,7 +100,7 @@ def _fault_of(code: str, study: Mapping[str, Any]) -> str:
     try:
         TypeAdapter(Language).validate_python(code)
     except ValidationError as error:
-        return fault_in(error)
+        return faults_in(error)[0]
     return f"is not a language of the pages around these texts, which speak {listed(tuple(PAGE_LANGUAGES))}"
 
 
@@ -102,10 +112,11 @@ def _read_level(place: str, given: Any, wanted: Mapping[str, Any]) -> tuple[Text
         [
             (join_place(place, name), f"is not a text of this study{nearest(name, tuple(wanted))}")
             for name in given
-            if name not in wanted
+            if name not in wanted and UNNAMED not in wanted
         ],
     )
-    for name, what in wanted.items():
+    unnamed = dict.fromkeys(given if UNNAMED in wanted else (), wanted.get(UNNAMED))
+    for name, what in (unnamed | dict(wanted)).items():
         here = join_place(place, name)
         if name not in given:
             misfits += [(missing, "is missing") for missing in _places(here, what)]
@@ -113,7 +124,7 @@ def _read_level(place: str, given: Any, wanted: Mapping[str, Any]) -> tuple[Text
             try:
                 read[name] = what.reader.validate_python(given[name])
             except ValidationError as error:
-                misfits.append((here, fault_in(error)))
+                misfits += [(here, fault) for fault in faults_in(error)]
             else:
                 misfits += _same_length(here, what.own, read[name])
         else:
@@ -124,7 +135,7 @@ def _read_level(place: str, given: Any, wanted: Mapping[str, Any]) -> tuple[Text
 
 def _places(place: str, what: Any) -> Iterator[str]:
     if isinstance(what, Wanted):
-        yield place
+        yield from [place] if what.own else []
     else:
         for name, inner in what.items():
             yield from _places(join_place(place, name), inner)

@@ -1,6 +1,9 @@
 """Where in a study file a table or key stands, so that a fault can name its line."""
 
 import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 DOTTED = rf"{KEY}(?:[ \t]*\.[ \t]*{KEY})*"
@@ -19,19 +22,45 @@ TOKEN = re.compile(
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
+class Statement(NamedTuple):
+    """A header, an assignment, or a line without either, whose place is empty; `end` is in front of its line end."""
+
+    place: str
+    is_header: bool
+    line: int
+    start: int
+    end: int
+
+
 def find_lines(text: str) -> dict[str, int]:
     """Line number by place (`prompts[3].kind`, counted from 1) for text that is valid TOML."""
     lines: dict[str, int] = {}
+    for statement in statements(text):
+        if statement.is_header:
+            lines.setdefault(statement.place.partition("[")[0], statement.line)
+        if statement.place:
+            lines[statement.place] = statement.line
+    return lines
+
+
+@lru_cache(maxsize=4)
+def statements(text: str) -> tuple[Statement, ...]:
+    """All of a text that is valid TOML, in its order."""
+    return tuple(_statements(text))
+
+
+def _statements(text: str) -> Iterator[Statement]:
     counts: dict[str, int] = {}
     table = ""
-    for number, statement in _statements(text):
-        if header := HEADER.match(statement):
+    for line, start, end in _spans(text):
+        written = text[start:end]
+        if header := HEADER.match(written):
             table = _open_table(header, counts)
-            lines.setdefault(table.partition("[")[0], number)
-            lines[table] = number
-        elif assignment := ASSIGNMENT.match(statement):
-            lines[_join(table, _parts(assignment[1]))] = number
-    return lines
+            yield Statement(table, True, line, start, end)
+        elif assignment := ASSIGNMENT.match(written):
+            yield Statement(_join(table, parts_of(assignment[1])), False, line, start, end)
+        else:
+            yield Statement("", False, line, start, end)
 
 
 def line_of(place: str, lines: dict[str, int]) -> int | None:
@@ -49,9 +78,8 @@ def join_place(table: str, key: str) -> str:
     return f"{table}.{shown}" if table else shown
 
 
-def _statements(text: str) -> list[tuple[int, str]]:
-    """Each header or assignment with the number of the line on which it starts."""
-    found = []
+def _spans(text: str) -> Iterator[tuple[int, int, int]]:
+    """Of each statement the number of the line on which it starts, its start and its end."""
     start, line, depth = 0, 1, 0
     first = 1
     for token in TOKEN.finditer(text):
@@ -64,16 +92,15 @@ def _statements(text: str) -> list[tuple[int, str]]:
         else:
             line += 1
             if depth == 0:
-                found.append((first, text[start : token.start()]))
+                yield first, start, token.start()
                 start, first = token.end(), line
-    found.append((first, text[start:]))
-    return found
+    yield first, start, len(text)
 
 
 def _open_table(header: re.Match[str], counts: dict[str, int]) -> str:
     """The place of a header: `[cells.where]` below the second `[[cells]]` is `cells[2].where`."""
     place = ""
-    *around, last = _parts(header[2])
+    *around, last = parts_of(header[2])
     for part in around:
         place = _numbered(join_place(place, part), counts)
     place = join_place(place, last)
@@ -86,7 +113,8 @@ def _numbered(place: str, counts: dict[str, int]) -> str:
     return f"{place}[{counts[place]}]" if place in counts else place
 
 
-def _parts(dotted: str) -> list[str]:
+def parts_of(dotted: str) -> list[str]:
+    """The keys of a dotted one, without their quotes."""
     return [part.strip("\"'") for part in re.findall(KEY, dotted)]
 
 

@@ -17,9 +17,11 @@ from pydantic import (
     ValidationError,
     WrapValidator,
 )
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 LONGEST_TEXT = 20_000
 LONGEST_LINE = 300
+MOST_FAULTS = 50  # of one value
 # Characters that pages, PostgreSQL or spreadsheets cannot keep; tab and line feed are fine.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 # What was wanted where pydantic finds another type.
@@ -142,14 +144,35 @@ def entries(least: int = 0, most: int = 100) -> Rule:
     """That many entries of a list, all different."""
 
     def read(value: Any, read_each: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
+        faults: list[InitErrorDetails] = []
         if isinstance(value, list) and not least <= len(value) <= most:
-            raise ValueError(f"has {len(value)} entries, but must have from {least} to {most}")
-        found = read_each(value)
+            count = f"has {len(value)} entries, but must have from {least} to {most}"
+            faults = [{"type": PydanticCustomError("entries", count), "input": value}]
+        try:
+            found = read_each(value)
+        except ValidationError as error:
+            if faults:
+                raise ValidationError.from_exception_data("entries", [*faults, *_again(error)]) from None
+            raise
+        if faults:
+            raise ValidationError.from_exception_data("entries", faults)
         if repeated := next((entry for entry in found if found.count(entry) > 1), None):
             raise ValueError(f"names {shown(repeated)} more than once")
         return found
 
     return Rule(WrapValidator(read), {"minItems": least, "maxItems": most, "uniqueItems": True})
+
+
+def _again(error: ValidationError) -> list[InitErrorDetails]:
+    """Faults in the shape in which they can be raised beside another one."""
+    return [
+        {
+            "type": PydanticCustomError("entry", _fault_of({**each, "loc": ()})),
+            "loc": each["loc"],
+            "input": each["input"],
+        }
+        for each in error.errors(include_url=False)
+    ]
 
 
 def _read_one_or_more(value: Any, read_list: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
@@ -168,12 +191,17 @@ def stored(default: Any = "") -> Any:
     return field(default=default, metadata={"stored": True})
 
 
-def fault_in(error: ValidationError) -> str:
-    """The first fault of a value, in words that go on from the name of its key."""
-    first = error.errors(include_url=False)[0]
-    wanted = WANTED.get(first["type"])
-    fault = f"must be {wanted}, not {kind_of(first['input'])}" if wanted else str(first["ctx"]["error"])
-    inside = [f"entry {step + 1}" if isinstance(step, int) else f"for {shown(step)}" for step in first["loc"]]
+def faults_in(error: ValidationError) -> list[str]:
+    """The faults of a value, in words that go on from the name of its key."""
+    return [_fault_of(each) for each in error.errors(include_url=False)[:MOST_FAULTS]]
+
+
+def _fault_of(error: ErrorDetails) -> str:
+    wanted = WANTED.get(error["type"])
+    fault = f"must be {wanted}, not {kind_of(error['input'])}" if wanted else error["msg"]
+    if "error" in error.get("ctx", {}):
+        fault = str(error["ctx"]["error"])
+    inside = [f"entry {step + 1}" if isinstance(step, int) else f"for {shown(step)}" for step in error["loc"]]
     return " ".join([*inside, fault])
 
 

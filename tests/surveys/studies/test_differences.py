@@ -1,6 +1,6 @@
 """What a file changes, place by place."""
 
-from surveys.studies.files.differences import differences
+from surveys.studies.differences import differences
 from tests.factories import make_definition
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 NAMES = ("slug", "id")  # by which entries of a list are known, wherever they stand in it
 
 
-class Difference(NamedTuple):
+class VersionDifference(NamedTuple):
     """`before` is empty for what is new, `after` for what goes."""
 
     place: str
@@ -15,17 +15,17 @@ class Difference(NamedTuple):
     after: str
 
 
-def differences(before: dict[str, Any], after: dict[str, Any]) -> list[Difference]:
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[VersionDifference]:
     """In the document's order; what only the new one has at the end of its part."""
     return list(_walk("", before, after))
 
 
-def _walk(place: str, before: Any, after: Any) -> Iterator[Difference]:
+def _walk(place: str, before: Any, after: Any) -> Iterator[VersionDifference]:
     if before == after:
         return
     old, new = _parts(before), _parts(after)
     if old is None or new is None:
-        yield Difference(place, _written(before), _written(after))
+        yield VersionDifference(place, _written(before), _written(after))
         return
     for name in dict.fromkeys([*old, *new]):
         yield from _walk(f"{place}.{name}" if place else name, old.get(name), new.get(name))

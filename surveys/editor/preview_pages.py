@@ -1,0 +1,83 @@
+"""The participant's pages of a study that is not made yet: the real templates, filled from the file alone."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+
+from surveys.models import Participant, Prompt, Study
+from surveys.participation.arrival_views import consent_page
+from surveys.participation.forms import CheckForm, ComprehensionForm, ContextForm, LastForm, QuestionsForm
+from surveys.participation.prolific import Visit
+from surveys.participation.steps import PAGED, minutes_left, page_name, place_of, question_pages, walked
+from surveys.studies.files.definitions import Definition, prompt_text
+
+Step = Participant.Step
+
+
+class Preview(NamedTuple):
+    """One page: what the list calls it, the section of the editor that it belongs to, its template and content."""
+
+    title: str
+    section: str
+    template: str
+    content: Callable[[HttpRequest], dict[str, Any]]
+
+
+def pages_of(definition: Definition) -> list[Preview]:
+    """In the order of the way, consent first; of the prompts in that of the file."""
+    pages = [Preview("Consent", "consent", "participation/consent.html", lambda request: _consent(request, definition))]
+    for step in PAGED:
+        for number, asked in enumerate(question_pages(definition, step), 1):
+            if asked:
+                more: dict[str, Any] = {"form": QuestionsForm(definition, asked), "page": number}
+                pages.append(_page("Questions", "questions", "questions", page_name(step, number), definition, **more))
+    if not definition.annotation:
+        pages.append(_page("How it works", "chatbots", "instructions", Step.INSTRUCTIONS, definition))
+    if definition.comprehension:
+        form = ComprehensionForm(definition.comprehension)
+        pages.append(_page("Comprehension", "checks", "comprehension", Step.COMPREHENSION, definition, form=form))
+    if not definition.annotation:
+        form = ContextForm(definition, definition.chatbots[0])
+        pages.append(_page("Chatbot’s settings", "chatbots", "context", Step.CONTEXT, definition, form=form))
+        pages += [_prompt(definition, number) for number in range(1, len(definition.prompts) + 1)]
+        for check in definition.attention:
+            pages.append(
+                _page("Attention check", "checks", "attention", Step.PROMPTS, definition, form=CheckForm(check))
+            )
+        pages.append(_page("Last page", "consent", "debrief", Step.DEBRIEF, definition, form=LastForm()))
+    return pages
+
+
+def _consent(request: HttpRequest, definition: Definition) -> dict[str, Any]:
+    study = Study(slug=definition.slug, title=definition.title)
+    return consent_page(request, study, definition, Visit("", "", ""))
+
+
+def _prompt(definition: Definition, number: int) -> Preview:
+    prompt = definition.prompts[number - 1]
+    asked = Prompt(slug=prompt.slug, title=prompt.title, text=prompt_text(prompt))
+    more: dict[str, Any] = {"prompt": asked, "number": number, "total": len(definition.askings)}
+    more |= {
+        "shown_in": definition.language,
+        "asks_rating": definition.rating and definition.rating.is_asked_of(prompt.slug),
+    }
+    page = _page(f"Prompt {number}", "prompts", "", f"prompt:{prompt.slug}", definition, number - 1, **more)
+    return page._replace(template="pasting/prompt.html")
+
+
+def _page(
+    title: str, section: str, template: str, step: str, definition: Definition, answered: int = 0, **more: Any
+) -> Preview:
+    participant = Participant(step=step.partition(":")[0], order=[asking.slug for asking in definition.askings])
+    content = {
+        "participant": participant,
+        "definition": definition,
+        "bot": next(iter(definition.chatbots), None),
+        "step": step,
+        "place": place_of(step, definition),
+        "walked": walked(step, definition, answered),
+        "minutes_left": minutes_left(step, definition, answered),
+        **more,
+    }
+    return Preview(title, section, f"participation/{template}.html", lambda request: content)

@@ -1,0 +1,263 @@
+"""Changes to the text of a study file that leave every other line, comments and order as they are."""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from difflib import SequenceMatcher
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Item, String, StringType
+
+from surveys.studies.files.definitions import StudyFileError, read_toml
+from surveys.studies.files.lines import Statement, join_place, parts_of, statements
+
+STEP = re.compile(r"(?P<name>[^.\[]+)(\[(?P<number>\d+)\])?\.?")
+
+
+# What tomlkit raises where a statement is not as it expects.
+UNUSUAL = (TOMLKitError, ValueError, KeyError, IndexError, TypeError)
+
+
+class CannotWriteError(Exception):
+    """A change that would not come out as it was meant, because the file is written in an unusual way."""
+
+
+class Literal(str):
+    """A value as TOML writes it: `5.00`, `true`, `{ gender = "Woman" }`."""
+
+
+Value = str | list[str] | Literal
+
+
+def read(text: str) -> dict[str, Any]:
+    return read_toml(plain(text))
+
+
+def plain(text: str) -> str:
+    """The text as the checks read it: a mark in front and Windows' line ends are not part of what it says."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def change(text: str, table: str, changes: Mapping[str, Value | None]) -> str:
+    """The text with these keys of a table set, or removed where the value is None; refused if more would change."""
+    wanted, changed = read(text), to_own_ends(text)
+    try:
+        for key, value in changes.items():
+            wanted_table = _table_in(wanted, table, value is not None)
+            if value is not None:
+                wanted_table[key] = read(f"value = {literal(value)}")["value"]
+                changed = _set(changed, table, key, value)
+            elif key in wanted_table:
+                del wanted_table[key]
+                changed = _remove(changed, table, key)
+        if read(changed) == wanted:
+            return with_ends_of(text, changed)
+    except (StudyFileError, *UNUSUAL):
+        pass
+    raise CannotWriteError(f"{table or 'The top of the file'} is written in a way that this form cannot change.")
+
+
+def to_own_ends(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def with_ends_of(before: str, changed: str) -> str:
+    """The line ends that the file had."""
+    return changed.replace("\n", "\r\n") if "\r\n" in before else changed
+
+
+def _table_in(study: dict[str, Any], table: str, make: bool) -> dict[str, Any]:
+    """The table of a place such as `prompts[3]`, made where there is none."""
+    found: Any = study
+    for name in steps(table):
+        if isinstance(name, int):
+            found = found[name - 1]
+        else:
+            found = found.setdefault(name, {}) if make else found.get(name, {})
+    assert isinstance(found, dict)
+    return found
+
+
+def steps(table: str) -> list[str | int]:
+    """Of a place such as `prompts[3]` the names and numbers that lead to it."""
+    found: list[str | int] = []
+    for step in STEP.finditer(table):
+        found += [step["name"].strip('"')]
+        found += [int(step["number"])] if step["number"] else []
+    return found
+
+
+# One key -------------------------------------------------------------------------------------------------------
+
+
+def _set(text: str, table: str, key: str, value: Value) -> str:
+    place = join_place(table, key)
+    found = statements(text)
+    for statement in found:
+        if not statement.is_header and statement.place in (place, table) and statement.place:
+            rest = [key] if statement.place == table else []
+            return _spliced(text, statement, _rewritten(text[statement.start : statement.end], rest, value))
+    line = f"{join_place('', key)} = {literal(value)}\n"
+    at = _end_of_body(text, found, table)
+    if at is None:
+        gap = "" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+        return f"{text}{gap}[{table}]\n{line}"
+    gap = "\n" if at and text[at - 1] != "\n" else ""
+    return f"{text[:at]}{gap}{line}{text[at:]}"
+
+
+def _end_of_body(text: str, found: Sequence[Statement], table: str) -> int | None:
+    """Behind the last key that stands below the table's own header; None where it has no header."""
+    heads = [at for at, each in enumerate(found) if each.is_header and each.place == table]
+    if table and not heads:
+        return None
+    first = heads[0] + 1 if table else 0
+    end = found[first - 1].end + 1 if table else 0
+    for each in found[first:]:
+        if each.is_header:
+            break
+        if each.place:
+            end = each.end + 1
+    return min(end, len(text))
+
+
+def _remove(text: str, table: str, key: str) -> str:
+    place = join_place(table, key)
+    for each in statements(text):
+        if each.place == place:
+            return text[: each.start] + text[each.end + 1 :]
+        if each.place and each.place == table and not each.is_header:
+            return _spliced(text, each, _rewritten(text[each.start : each.end], [key], None))
+    return text
+
+
+def _spliced(text: str, statement: Statement, written: str) -> str:
+    return text[: statement.start] + written + text[statement.end :]
+
+
+def _rewritten(written: str, rest: list[str], value: Value | None) -> str:
+    """An assignment with another value, or with another value of a key in its table."""
+    document = tomlkit.parse(written)
+    *around, last = [*parts_of(written.partition("=")[0]), *rest]
+    table: Any = document
+    for name in around:
+        table = table[name]
+    if value is None:
+        del table[last]
+    elif isinstance(value, list) and isinstance(table.get(last), list):
+        _change_entries(table[last], value)
+    else:
+        table[last] = tomlkit.value(literal(value, table.get(last)))
+    return tomlkit.dumps(document)
+
+
+def _change_entries(array: Any, wanted: list[str]) -> None:
+    """Only the entries that differ, so that the others keep their lines and comments."""
+    before = [str(entry) for entry in array]
+    for how, start, end, first, last in reversed(SequenceMatcher(None, before, wanted, False).get_opcodes()):
+        if how == "equal":
+            continue
+        common = min(end - start, last - first)
+        for at in range(common):
+            array[start + at] = wanted[first + at]
+        for at in range(end - 1, start + common - 1, -1):
+            del array[at]
+        for at in range(first + common, last):
+            array.insert(start + at - first, wanted[at])
+
+
+def literal(value: Value, before: Any = None) -> str:
+    """A value as TOML; a text stays in three quotes where it stood in them."""
+    if isinstance(value, Literal):
+        return value
+    if isinstance(value, list):
+        return f"[{', '.join(literal(entry) for entry in value)}]"
+    if "\n" in value or (isinstance(before, String) and before.as_string().startswith('"""')):
+        return f'"""\n{_escaped(value)}"""'
+    return tomlkit.string(value).as_string()
+
+
+def _escaped(value: str) -> str:
+    """For a text of several lines: quotes are escaped only where three would end it."""
+    written = String.from_raw(value.replace("\n", "\0"), StringType.SLB).as_string()[1:-1]
+    written = written.replace("\\u0000", "\n").replace('\\"', '"').replace("\\t", "\t")
+    written = written.replace('"""', '""\\"')
+    return written[:-1] + '\\"' if written.endswith('"') else written
+
+
+# Entries of a list -----------------------------------------------------------------------------------------------
+
+
+def spans(text: str, name: str) -> list[tuple[int, int]]:
+    """Where each [[name]] starts and ends, with the comments directly above it and the tables below it."""
+    found, current, comment = [], [0, 0], None
+    inside = ""
+    for each in statements(text):
+        written = text[each.start : each.end].strip()
+        if each.is_header and not (inside and each.place.startswith(f"{inside}.")):
+            found += [(current[0], current[1])] if inside else []
+            inside = each.place if re.fullmatch(rf"{re.escape(name)}\[\d+\]", each.place) else ""
+            current = [each.start if comment is None else comment, each.end]
+        if each.place and inside:
+            current[1] = each.end
+        comment = (each.start if comment is None else comment) if written.startswith("#") else None
+    return [*found, (current[0], current[1])] if inside else found
+
+
+def is_list_of_tables(text: str, name: str) -> bool:
+    """Whether its entries are written one by one, so that they can be moved."""
+    return len(spans(to_own_ends(text), name)) == len(read(text).get(name, []))
+
+
+def add_entry(text: str, name: str) -> str:
+    own = to_own_ends(text)
+    known = spans(own, name)
+    at = min(known[-1][1] + 1, len(own)) if known else len(own)
+    before, after = own[:at], own[at:]
+    gap = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
+    return with_ends_of(text, f"{before}{gap}[[{name}]]\n{after}")
+
+
+def add_table(text: str, place: str) -> str:
+    own = to_own_ends(text).rstrip("\n")
+    return with_ends_of(text, f"{own}\n\n[{place}]\n")
+
+
+def remove_entry(text: str, name: str, number: int) -> str:
+    own = to_own_ends(text)
+    start, end = spans(own, name)[number - 1]
+    rest = own[end + 1 :]
+    return with_ends_of(text, own[:start] + (rest.removeprefix("\n") if own[:start].endswith("\n\n") else rest))
+
+
+def move_entry(text: str, name: str, number: int) -> str:
+    """One place up; what stands between the two stays."""
+    own = to_own_ends(text)
+    (start, end), (second, last) = spans(own, name)[number - 2 : number]
+    return with_ends_of(text, own[:start] + own[second:last] + own[end:second] + own[start:end] + own[last:])
+
+
+def as_toml(value: Any) -> str:
+    """A value of a file, written in one line."""
+    if isinstance(value, dict):
+        return _inline(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(as_toml, value))}]"
+    if isinstance(value, Decimal):
+        return str(value).lower().replace("infinity", "inf")
+    return tomlkit.item(value).as_string()
+
+
+def _inline(table: Mapping[str, Any]) -> str:
+    entries = [f"{join_place('', key)} = {as_toml(entry)}" for key, entry in table.items()]
+    return f"{{ {', '.join(entries)} }}" if entries else "{}"
+
+
+def item_of(written: str) -> Item | None:
+    """A value that somebody typed, where it is one."""
+    try:
+        return tomlkit.value(written) if read_toml(f"value = {written}").keys() == {"value"} else None
+    except (StudyFileError, *UNUSUAL):
+        return None

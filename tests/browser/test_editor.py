@@ -1,0 +1,67 @@
+"""The editor of studies in a browser: from a template to a study by keyboard, without scripts, on a phone."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from surveys.models import Study, WorkingCopy
+from surveys.studies.access import let_make_studies
+from tests.browser.axe import faults_of
+from tests.browser.test_console import log_in
+from tests.factories import make_account
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def begin(page: Page) -> None:
+    """From the empty console to a working copy in two clicks."""
+    let_make_studies(make_account("ada"))
+    log_in(page)
+    page.get_by_role("link", name="New study").click()
+    page.get_by_role("button", name=re.compile("How chatbots answer you")).click()
+    page.wait_for_url(re.compile(r"/console/new/\d+/$"))
+
+
+def test_money_faults_and_preview_follow_what_is_typed(page: Page) -> None:
+    begin(page)
+    expect(page.frame_locator("iframe").get_by_role("button", name="I agree and take part")).to_be_visible()
+    page.get_by_label("Minutes", exact=True).fill("50")
+    expect(page.locator("#money")).to_contain_text("$6.00 an hour")
+    expect(page.locator("#standing")).to_contain_text("pay.amount makes 6.00 USD an hour at 50 minutes")
+    assert WorkingCopy.objects.get().revision == 1
+    page.keyboard.press("Enter")
+    expect(page.locator(".sections [aria-current]")).to_contain_text("1 to fix")
+    page.get_by_role("link", name="Questions & cells").click()
+    page.get_by_role("link", name="pay.amount").click()
+    expect(page.get_by_label("Amount", exact=True)).to_be_in_viewport()
+    page.get_by_label("Amount", exact=True).fill("10.00")
+    page.keyboard.press("Enter")
+    expect(page.locator("#standing")).to_contain_text("Nothing is left to fix.")
+    page.get_by_role("button", name="Create the study").click()
+    page.wait_for_url("**/console/field-13/setup/")
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_role("link", name="Questions & cells").click()
+    page.get_by_label("Places", exact=True).first.fill("120")
+    page.keyboard.press("Enter")
+    expect(page.locator(".amend")).to_contain_text("cells black-women.places 100 → 120")
+    for name in ("About & pay", "Questions & cells", "Checks", "TOML"):
+        page.get_by_role("link", name=name).click()
+        page.emulate_media(color_scheme="light")
+        assert faults_of(page) == []
+
+
+def test_all_of_it_works_without_scripts_on_a_phone(browser: Browser, site: str) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 320, "height": 640}, base_url=site)
+    page = context.new_page()
+    begin(page)
+    page.get_by_label("Slug", exact=True).fill("mine")
+    page.locator(".save").get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="Prompts").click()
+    page.get_by_role("button", name="+ Prompt").click()
+    expect(page.locator(".sections [aria-current]")).to_contain_text("Prompts")
+    page.get_by_role("button", name="Remove prompts[14]").click()
+    page.get_by_role("button", name="Create the study").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("13 prompts")
+    assert Study.objects.get().slug == "mine"
+    context.close()

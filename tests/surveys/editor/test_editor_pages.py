@@ -1,0 +1,175 @@
+"""The editor's pages: whose working copy it is, two windows, faults at fields, and what becomes of it."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+
+from surveys.editor import writing
+from surveys.editor.copies import SHIPPED, begin, copy_of
+from surveys.models import Membership, Study, WorkingCopy
+from surveys.studies import lifecycle
+from surveys.studies.access import let_make_studies
+from surveys.studies.files.definitions import parse_study
+from tests.factories import make_study
+from tests.surveys.editor.test_writing import as_posted, fields_of
+from tests.surveys.studies.files.sample_study import SAMPLES
+
+pytestmark = pytest.mark.django_db
+TEAS = (SAMPLES / "teas.toml").read_bytes()
+
+
+def account(name: str, makes: bool = True) -> AbstractUser:
+    made = get_user_model().objects.create_user(name, password="a-long-password-9")
+    if makes:
+        let_make_studies(made)
+    return made
+
+
+@pytest.fixture
+def owner() -> AbstractUser:
+    return account("owner")
+
+
+@pytest.fixture
+def site(owner: AbstractUser) -> Client:
+    client = Client()
+    client.force_login(owner)
+    return client
+
+
+def send(site: Client, copy: WorkingCopy, section: str, revision: int = 0, **changes: str) -> HttpResponse:
+    """A section's form as it stands, with these fields changed; `do` is the button."""
+    form = as_posted(fields_of(copy.text))
+    names = {name.replace("__", "."): value for name, value in changes.items()}
+    data = {name: form.getlist(name) for name in form} | {"revision": revision or copy.revision} | names
+    return site.post(reverse("editor:edit", args=[copy.pk, section]), data)
+
+
+def test_begun_from_a_template_a_study_or_a_file(site: Client, owner: AbstractUser) -> None:
+    study = make_study("draft")
+    assert site.post(reverse("editor:start"), {"study": study.slug}).status_code == 404
+    Membership.objects.create(study=study, user=owner, role="viewer")
+    site.post(reverse("editor:start"), {"study": study.slug})
+    site.post(reverse("editor:start"), {"template": "demo"})
+    file = b"\xef\xbb\xbf" + TEAS.replace(b"\n", b"\r\n")
+    site.post(reverse("editor:start"), {"file": SimpleUploadedFile("mine.toml", file)})
+    mine, demo, of_study = WorkingCopy.objects.filter(owner=owner)
+    assert parse_study(of_study.text.encode()) == lifecycle.definition_of(study.current_id)
+    assert demo.text == (SHIPPED / "demo.toml").read_text(encoding="utf-8")
+    assert site.get(reverse("editor:download", args=[mine.pk])).content == file
+    for section in ("about", "consent", "chatbots", "questions", "prompts", "checks", "plan", "codes", "languages"):
+        assert site.get(reverse("editor:edit", args=[demo.pk, section])).status_code == 200
+
+
+def test_nobody_else_has_it_and_a_study_asks_for_its_role(site: Client, owner: AbstractUser) -> None:
+    copy, other = begin(owner, TEAS, "a file"), Client()
+    other.force_login(account("other"))
+    for name in ("first", "text", "download"):
+        assert other.get(reverse(f"editor:{name}", args=[copy.pk])).status_code == 404
+    assert other.post(reverse("editor:make", args=[copy.pk])).status_code == 404
+    assert send(other, copy, "about", title="Mine").status_code == 404
+    study = make_study("draft")
+    role = Membership.objects.create(study=study, user=owner, role="researcher")
+    first = reverse("editor:first", args=[copy_of(study, owner).pk])
+    assert site.get(first).status_code == 200
+    role.role = "viewer"
+    role.save()
+    assert site.get(first).status_code == 403
+    assert site.get(reverse("editor:study", args=[study.slug])).status_code == 403
+    role.delete()
+    assert site.get(first).status_code == 404
+
+
+def test_who_may_not_make_studies_makes_none(owner: AbstractUser) -> None:
+    client, maker = Client(), account("reader", makes=False)
+    client.force_login(maker)
+    assert client.get(reverse("editor:start")).status_code == 403
+    assert client.post(reverse("editor:make", args=[begin(maker, TEAS, "a file").pk])).status_code == 403
+    assert not Study.objects.exists()
+
+
+def test_second_window_is_told_and_overwrites_nothing(site: Client, owner: AbstractUser) -> None:
+    copy = begin(owner, TEAS, "a file")
+    assert send(site, copy, "about", title="First window").status_code == 302
+    late = send(site, copy, "about", title="Second window")
+    assert late.status_code == 409
+    assert b"saved in another window" in late.content and b"Second window" in late.content
+    text = site.post(reverse("editor:text", args=[copy.pk]), {"text": "title = 1", "revision": 1})
+    assert text.status_code == 409 and b"title = 1" in text.content
+    copy.refresh_from_db()
+    assert writing.read(copy.text)["title"] == "First window" and copy.revision == 2
+
+
+def test_faults_stand_at_their_fields_and_money_follows(site: Client, owner: AbstractUser) -> None:
+    copy = begin(owner, TEAS, "a file")
+    send(site, copy, "about", minutes="soon", pay__amount="0.10", slug="")
+    page = site.get(reverse("editor:edit", args=[copy.pk, "about"])).content.decode()
+    for place, said in (("minutes", "must be a whole number, not text"), ("slug", "is missing")):
+        assert f'href="{reverse("editor:edit", args=[copy.pk, "about"])}#{place}"' in page
+        assert said in page.partition(f'id="e-{place}"')[2].partition("</p>")[0].lower()
+    copy.refresh_from_db()
+    form = as_posted(fields_of(copy.text)) | {"cells[1].places": "many", "revision": str(copy.revision)}
+    grid = site.post(reverse("editor:edit", args=[copy.pk, "questions"]), form, follow=True).content.decode()
+    assert 'value="many"' in grid and grid.count("whole number, not text") == 3
+    assert site.post(reverse("editor:make", args=[copy.pk]), follow=True).content.count(b"left to fix")
+    assert not Study.objects.exists()
+    copy = begin(owner, TEAS, "a file")
+    form = as_posted(fields_of(copy.text))
+    form["pay.amount"], form["minutes"] = "3.00", "15"
+    live = site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
+    assert "$12.00" in live
+    copy.refresh_from_db()
+    assert copy.revision == 1
+
+
+def test_entries_are_added_moved_and_removed(site: Client, owner: AbstractUser) -> None:
+    copy = begin(owner, TEAS, "a file")
+    slugs = [prompt["slug"] for prompt in writing.read(copy.text)["prompts"]]
+    for do, wanted in (
+        ("down/prompts/1", slugs[::-1]),
+        ("add/prompts", [*slugs[::-1], None]),
+        ("remove/prompts/3", slugs[::-1]),
+        ("up/prompts/2", slugs),
+        ("up/prompts/1", slugs),
+        ("remove/prompts/99", slugs),
+    ):
+        assert send(site, copy, "prompts", do=do).status_code == 302
+        copy.refresh_from_db()
+        assert [prompt.get("slug") for prompt in writing.read(copy.text)["prompts"]] == wanted
+    assert copy.text.encode() == TEAS
+
+
+def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractUser) -> None:
+    copy = begin(owner, TEAS, "a file")
+    seen = site.get(reverse("editor:seen", args=[copy.pk, 0]))
+    assert seen.context["definition"].consent.text in parse_study(TEAS).consent.text
+    assert "frame-ancestors 'self'" in seen["Content-Security-Policy"]
+    assert site.post(reverse("editor:seen", args=[copy.pk, 0])).url.endswith("/1/")
+    site.post(reverse("editor:make", args=[copy.pk]))
+    study = Study.objects.get(slug="teas")
+    assert study.memberships.get().user == owner and lifecycle.definition_of(study.current_id) == parse_study(TEAS)
+    lifecycle.launch(study, "tests")
+    copy.refresh_from_db()
+    assert copy_of(study, owner) == copy and copy.text.encode() == TEAS
+    send(site, copy, "about", title="Teas of today")
+    page = site.get(reverse("editor:first", args=[copy.pk])).content.decode()
+    assert "<b>1 change to version 1</b>" in page and "<ins>Teas of today</ins>" in page
+    site.post(reverse("editor:make", args=[copy.pk]))
+    study.refresh_from_db()
+    assert study.current.number == 1
+    site.post(reverse("editor:make", args=[copy.pk]), {"amendment": "A better title"})
+    study.refresh_from_db()
+    assert (study.current.number, study.current.amendment) == (2, "A better title")
+
+
+def test_text_that_is_no_toml_stays_and_names_its_line(site: Client, owner: AbstractUser) -> None:
+    copy = begin(owner, TEAS, "a file")
+    broken = TEAS.decode() + "\nwhat is this"
+    assert site.post(reverse("editor:text", args=[copy.pk]), {"text": broken, "revision": 1}).status_code == 302
+    assert site.get(reverse("editor:first", args=[copy.pk])).url == reverse("editor:text", args=[copy.pk])
+    page = site.get(reverse("editor:text", args=[copy.pk])).content.decode()
+    assert f'<td class="number">{broken.count(chr(10)) + 1}</td>' in page and "what is this</textarea>" in page

@@ -1,0 +1,137 @@
+"""What the editor writes: the same bytes where nothing was changed, and only the lines of what was."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import QueryDict
+
+from surveys.editor import writing
+from surveys.editor.copies import SHIPPED
+from surveys.editor.documents import to_file
+from surveys.editor.fields import FormField
+from surveys.editor.sections import Section, locate, parts_of_section, sections_for
+from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
+from surveys.studies.files.lines import statements
+
+FILES = sorted(SHIPPED.glob("*.toml"))
+WORDS = ("Tea", "Größe \\ „so“", 'say "yes"', 'one\ntwo """three""" \\n', "  space  ", "12", "true", "x-1", "")
+# What people type where another kind of value is wanted, and what a file may hold instead.
+BAD = ("ZZ z!", "-3", "0.5", "1979-05-27", "[]", "a\na", "\x07", "y" * 301)
+
+
+def fields_of(text: str, only: Section | None = None) -> list[FormField]:
+    text = writing.plain(text)
+    raw = writing.read(text)
+    sections = [only] if only else sections_for(raw)
+    parts = [part for section in sections for part in parts_of_section(section, raw, text)]
+    return [each for part in parts for card in part.cards for each in card.fields]
+
+
+def as_posted(fields: list[FormField]) -> QueryDict:
+    """What a browser sends of forms that nobody touched: line ends of its own, no word of what is not ticked."""
+    form = QueryDict(mutable=True)
+    for each in fields:
+        match each.kind:
+            case "tick":
+                form.setlist(each.place, ["on"] if each.shown else [])
+            case "set":
+                form.setlist(each.place, list(each.shown))
+            case "groups":
+                for row in each.group_rows:
+                    chosen = [option for option, is_chosen in row["options"] if is_chosen]
+                    form.setlist(row["name"], chosen if row["options"] else [row["typed"].replace("\n", "\r\n")])
+            case _:
+                form[each.place] = each.shown.replace("\n", "\r\n")
+    return form
+
+
+def saved(text: str, form: QueryDict) -> str:
+    for each in fields_of(text):
+        if changes := each.change(form):
+            text = writing.change(text, each.table, changes)
+    return text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_forms_that_nobody_touched_give_the_file_to_the_letter(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert saved(text, as_posted(fields_of(text))) == text
+    windows = "\ufeff" + text.replace("\n", "\r\n")
+    assert saved(windows, as_posted(fields_of(windows))) == windows
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_study_that_is_there_becomes_a_file_that_says_the_same(path: Path) -> None:
+    definition = read_study(path)
+    assert parse_study(to_file(definition).encode()) == definition
+
+
+def touched(number: int, said: tuple[str, ...]) -> tuple[str, str, FormField]:
+    """A shipped file, the section of one of its fields, and the field."""
+    draw = random.Random(number)
+    text = draw.choice(FILES).read_text(encoding="utf-8")
+    section = draw.choice(sections_for(writing.read(text)))
+    fields = [each for each in fields_of(text, section) if each.kind not in ("groups", "set", "tick")]
+    return (text, section.name, draw.choice(fields)) if fields else touched(number + 1000, said)
+
+
+def others(text: str, each: FormField) -> list[str]:
+    """Everything that is written except the field, and the line of its table where that is written in one."""
+    own = [each.place, each.table]
+    return [
+        text[statement.start : statement.end]
+        for statement in statements(text)
+        if statement.place not in own or statement.is_header or not statement.place
+    ]
+
+
+def values_of(each: FormField, said: str) -> Any:
+    """What a file should hold of what was typed."""
+    return [line.strip() for line in said.splitlines() if line.strip()] if each.kind == "lines" else said
+
+
+@pytest.mark.parametrize("said", [WORDS, BAD], ids=["valid", "faults"])
+def test_a_change_is_read_back_and_leaves_all_other_lines(said: tuple[str, ...]) -> None:
+    for number in range(200):
+        text, section, each = touched(number, said)
+        typed = random.Random(number).choice(each.choices or said if said is WORDS else said)
+        changed = writing.change(text, each.table, each.change(QueryDict(mutable=True) | {each.place: typed}))
+        raw = writing.read(changed)
+        for step in writing.steps(each.table):
+            raw = raw[step - 1] if isinstance(step, int) else raw.get(step, {})
+        if typed.strip() == "":
+            assert not raw.get(each.key), (number, each.place)
+        else:
+            kept = raw[each.key]
+            assert values_of(each, typed) in (kept, str(kept), writing.as_toml(kept)), (number, each.place)
+        before, after = others(text, each), others(changed, each)
+        assert after[: len(before)] == before, (number, each.place)
+        assert after[len(before) :] in ([], ["", f"[{each.table}]"], [f"[{each.table}]", ""]), (number, each.place)
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_form_text_and_command_find_the_same_faults(number: int, tmp_path: Path) -> None:
+    """Ten faults at once: all told by each, and each at a field or card of the section that the list leads to."""
+    text = FILES[number % len(FILES)].read_text(encoding="utf-8")
+    draw = random.Random(number)
+    fields = [each for each in fields_of(text) if each.kind in ("line", "number", "choice", "lines")]
+    for each in draw.sample(fields, 10):
+        text = writing.change(text, each.table, {each.key: draw.choice(BAD)})
+    raw = writing.read(text)
+    parts = {section.name: parts_of_section(section, raw, text) for section in sections_for(raw)}
+    with pytest.raises(StudyFileError) as told:
+        parse_study(text.encode())
+    (tmp_path / "file.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(StudyFileError) as command:
+        read_study(tmp_path / "file.toml")
+    located = locate(told.value.faults, parts)
+    assert {str(fault) for fault in told.value.faults} <= {str(fault) for fault in command.value.faults}
+    assert all(each.anchor for each in located)
+    for each in located:
+        shown = {field.place for part in parts[each.section] for card in part.cards for field in card.fields}
+        shown |= {card.place for part in parts[each.section] for card in part.cards} | {
+            part.name for part in parts[each.section]
+        }
+        assert each.anchor in shown
