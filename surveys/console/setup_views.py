@@ -170,7 +170,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
         "pages_changed": shown.interface_sha256 != lifecycle.interface_hash(),
         "steps": [(name, step) for name, step in STEPS.items() if study.state in step.states],
         "participant_link": participant_link(study),
-        "told": second_person.told(study, "launch"),
+        "told": second_person.told(lifecycle.definition_of(study.current_id).second_person, "launch", study),
     }
 
 
