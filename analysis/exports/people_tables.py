@@ -29,7 +29,6 @@ from surveys.models import (
     AnonymousExit,
     ChatbotContext,
     Flag,
-    Note,
     Participant,
     Prompt,
     ReadBack,
@@ -93,9 +92,6 @@ def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterato
     )
     yield ExportTable(
         "participants", "one person who agreed to take part", (*person, *PARTICIPANT, *asked), participants, 500, ""
-    )
-    yield ExportTable(
-        "notes", "one note of a researcher about a person, an answer or a version", (*NOTE, *WRITTEN), notes
     )
     yield ExportTable("flow", "how many people of one version and origin had one outcome", (*ORIGIN, *FLOW), Flow)
 
@@ -199,13 +195,6 @@ def participants(study: Study, selection: Selection) -> QuerySet:
     return Participant.objects.filter(selection.people(), study=study).order_by("id")
 
 
-def notes(study: Study, selection: Selection) -> QuerySet:
-    """Those about the people who are selected, and about versions."""
-    people = Q(participant__isnull=False) & selection.people("participant__")
-    answers = Q(response__isnull=False) & selection.people("response__participant__")
-    return Note.objects.filter(people | answers | Q(version__isnull=False), study=study).order_by("id")
-
-
 def position_of(prompt: str, order: Sequence[str]) -> int | None:
     return order.index(prompt) + 1 if prompt in order else None
 
@@ -277,29 +266,6 @@ REVISION = (
     *named(RESPONSE, "personal_removed", "personal_kept"),
     moment("shown_at", "when the server sent the page"),
     *named(RESPONSE, "submitted_at"),
-)
-NOTE = (
-    text("study", "the study", made=lambda row: row["study"]),
-    integer("version", "number of the version that the note is about", path="version__number"),
-    text(
-        "participant",
-        "the random label of the person that it is about, or of the answer's",
-        expression=lambda person: Coalesce(F("participant__pseudonym"), F("response__participant__pseudonym")),
-    ),
-    text(
-        "prompt",
-        "the prompt of the answer that it is about",
-        expression=lambda person: base_slug("response__prompt__"),
-    ),
-    integer("occasion", "which time the person was asked it, from 1", path="response__prompt__occasion"),
-    text("arm", "the state of the account in which it was asked", path="response__prompt__arm"),
-    integer("revision", "the answer's revision", path="response__revision"),
-)
-WRITTEN = (
-    text("text", "the note, to the letter"),
-    text("author", "the account that wrote it", path="author__username"),
-    moment("written_at", "when it was written"),
-    moment("changed_at", "when its author changed it last"),
 )
 FLAG = (
     text(

@@ -23,12 +23,13 @@ from analysis.exports.exports import (
 )
 from analysis.exports.first_lines import first_lines
 from analysis.exports.formats import FORMATS
+from analysis.exports.notes_table import NOTES
 from analysis.exports.people_tables import Selection
 from surveys.console.pages import may, member_page, show, study_page
 from surveys.studies.access import Role
 
 SECTIONS = {
-    "People and what they pasted": PEOPLE_TABLES,
+    "People and what they pasted": (*PEOPLE_TABLES, NOTES.name),
     "What was read": ANSWER_TABLES,
     "Prompts and models": MODEL_TABLES,
     "Annotators and judges": ANNOTATION_TABLES,

@@ -193,7 +193,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
             if study.state in step.states and step.archived == bool(study.archived_at)
         ],
         "participant_link": participant_link(study),
-        "told": second_person.told(study, "launch"),
+        "told": second_person.told(lifecycle.definition_of(study.current_id).second_person, "launch", study),
     }
 
 

@@ -38,7 +38,8 @@ def paying(request: HttpRequest) -> HttpResponse:
 def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str] | None = None) -> HttpResponse:
     """`bonus`: what stands in the form for one."""
     study = request.study
-    board, currency = read_board(study), definition_of(study.current_id).pay.currency
+    definition, board = definition_of(study.current_id), read_board(study)
+    currency = definition.pay.currency
     proposals, counts = propose(study, board), board.counts
     meaning = request.GET.get("meaning", "")
     rows = [row for row in board.rows if row.meaning == meaning] if meaning in counts else board.open or board.rows
@@ -54,7 +55,7 @@ def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str]
         named=prolific_ids(study) if not board.remotes else [remote.prolific_id for remote in board.remotes],
         remotes=[(remote, read_when(remote.read_at)) for remote in board.remotes],
         proposals=[proposal_row(proposal, currency) for proposal in proposals],
-        told=told(study, TeamRequest.What.PAY),
+        told=told(definition.second_person, TeamRequest.What.PAY, study),
         cells=[cell_row(cell, currency) for cell in pay_by_cell(study, board)],
         rows=page,
         shown=[(row, MEANINGS[row.meaning], money_of(row.theirs, currency)) for row in page],

@@ -35,8 +35,10 @@ def waiting(study: Study, what: str) -> QuerySet[TeamRequest]:
     return TeamRequest.objects.filter(study=study, what=what, state=State.WAITING).select_related("asked_by")
 
 
-def told(study: Study, what: str) -> list[TeamRequest]:
+def told(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
     """What a page says of it: what waits, and the newest if that was declined."""
+    if what not in wanted:
+        return []
     newest = TeamRequest.objects.filter(study=study, what=what).select_related("asked_by", "answered_by").last()
     return [*waiting(study, what), *([newest] if newest and newest.state == State.DECLINED else [])]
 

@@ -5,6 +5,7 @@ from analysis.exports.answer_tables import answer_tables
 from analysis.exports.codebook import ExportTable, Version
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES
 from analysis.exports.model_tables import model_tables
+from analysis.exports.notes_table import NOTES
 from analysis.exports.people_tables import people_tables
 from analysis.report.bundle.tables import own_tables
 from surveys.models import Study
@@ -42,8 +43,8 @@ PUBLISHED = {
         "prompt_order order_number responses attention_failed comprehension_tries comments answer_chatbot answer_adult "
         "answer_milk answer_cups attention_leaf attention_leaf_passed attention_sea attention_sea_passed"
     ),
-    "notes": "study version participant prompt occasion arm revision text author written_at changed_at",
     "flow": "study version version_sha256 pilot origin outcome reason overflow people",
+    "notes": "study version participant prompt occasion arm revision text author written_at changed_at",
     "readings": (
         "study version version_sha256 pilot origin answer source model chatbot simulated counted participant run "
         "user user_name repeat prompt occasion arm benchmark benchmark_item kind letter correct items doubt read_by "
@@ -120,7 +121,7 @@ def written_out(tables: dict[str, str]) -> dict[str, list[str]]:
 def test_exports_have_the_columns_that_were_published() -> None:
     version = Version(1, "", "", "", make_definition())
     people = people_tables((version,), imported=[])
-    tables = [*people, *answer_tables((version,)), *model_tables(), *annotation_tables()]
+    tables = [*people, NOTES, *answer_tables((version,)), *model_tables(), *annotation_tables()]
     assert names_of(tables) == written_out(PUBLISHED)
     assert [table.name for table in tables] == [*TABLES, *ANNOTATION_TABLES]
 

@@ -169,7 +169,7 @@ def test_run_about_a_corpus_has_its_page_for_researchers_only(run: Run) -> None:
     for name, more in own.items():
         where = reverse(f"baselines:{name}", args=["teas", *more])
         found = {role: as_account(role).get(where).status_code for role in RANK}
-        assert found["stranger"] == found["viewer"] == found["blinded"] == 404, name
+        assert found["stranger"] == found["viewer"] == 404 and found["blinded"] == 403, name
         assert found["researcher"] == found["owner"] in (200, 286), name
         page = as_account("researcher").get(where).content.decode()
         assert (MAIL in page) == (name == "completion-messages"), name

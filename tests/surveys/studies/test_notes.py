@@ -6,7 +6,10 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.answers.readings import read_new
+from analysis.exports.exports import codebook_of, count_rows, stream_rows
+from analysis.exports.people_tables import Selection
 from analysis.models import Answer
+from analysis.report.bundle.bundles import EXPORTED
 from surveys.models import AuditEvent, Note, Participant
 from surveys.participation import recruitment
 from tests.factories import make_account, make_participant, make_response, make_study
@@ -84,6 +87,28 @@ def test_form_leads_to_no_other_site_and_notes_nothing_of_another_study(person: 
         address = reverse("console:write-note", args=["teas", kind, key])
         assert client.post(address, {"text": "Mine."}).status_code == 404
     assert Note.objects.count() == 4
+
+
+def test_export_has_notes_about_whom_it_is_about(person: Participant) -> None:
+    client, response = as_account("researcher"), person.responses.get()
+    things = {"participant": person.pk, "response": response.pk, "version": person.version_id}
+    for kind, key in things.items():
+        write(client, kind, key, f"About the {kind}.")
+    table = codebook_of(person.study).tables["notes"]
+    found = [
+        (row["participant"], row["prompt"], row["revision"], row["version"], row["text"], row["author"])
+        for row in stream_rows(person.study, table, Selection())
+    ]
+    name = person.pseudonym
+    assert found == [
+        (name, None, None, None, "About the participant.", "researcher"),
+        (name, "teas", 1, None, "About the response.", "researcher"),
+        (None, None, None, 1, "About the version.", "researcher"),
+    ]
+    Participant.objects.update(pilot=True)
+    for selection, n in ((Selection(), 1), (Selection(pilot=True), 3)):
+        assert count_rows(person.study, table, selection) == n
+    assert "notes" not in EXPORTED
 
 
 def test_note_is_about_one_thing(person: Participant) -> None:
