@@ -28,8 +28,10 @@ from surveys.models import (
     locks,
 )
 from surveys.models.hashes import fingerprint
+from surveys.reading.answers import RULES_VERSION
 from surveys.studies import audit
 from surveys.studies.files.definitions import Definition, fill_benchmark_items, in_language, prompt_text, read_study
+from surveys.studies.files.hypotheses import TESTS_VERSION
 from surveys.studies.files.languages import PAGE_LANGUAGES
 
 State = Study.State
@@ -207,8 +209,13 @@ def end_pilot(study: Study, actor: str) -> None:
     change_state(study, actor, "pilot ended", State.DRAFT, {State.PILOT})
 
 
+LAUNCHED = "launched"
+
+
 def launch(study: Study, actor: str) -> None:
-    change_state(study, actor, "launched", State.LIVE, {State.DRAFT, State.PILOT})
+    """With the versions of the analysis that its plan was made for."""
+    versions = {"rules": RULES_VERSION, "tests": TESTS_VERSION}
+    change_state(study, actor, LAUNCHED, State.LIVE, {State.DRAFT, State.PILOT}, **versions)
 
 
 # Words of whoever answers for a study, in the languages of the pages.
@@ -258,7 +265,7 @@ def close(study: Study, actor: str) -> None:
     change_state(study, actor, "closed", State.CLOSED, {State.LIVE, State.PAUSED})
 
 
-def change_state(study: Study, actor: str, action: str, state: str, allowed: set[str]) -> None:
+def change_state(study: Study, actor: str, action: str, state: str, allowed: set[str], **detail: int) -> None:
     with transaction.atomic():
         study = lock_study(study)
         if study.state not in allowed:
@@ -271,7 +278,7 @@ def change_state(study: Study, actor: str, action: str, state: str, allowed: set
         if state == State.CLOSED:
             study.closed_at = timezone.now()
         study.save()
-        audit.record(study, actor, action, f"version {study.current.number}", sha256=study.current.sha256)
+        audit.record(study, actor, action, f"version {study.current.number}", sha256=study.current.sha256, **detail)
 
 
 def lock_study(study: Study) -> Study:

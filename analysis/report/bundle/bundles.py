@@ -39,7 +39,7 @@ from surveys.models import ChatbotContext, Participant, Study
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (
     *("recompute.py", "bundle_checks.py", "bundle_data.py"),
-    *("bundle_beyond.py", "bundle_pair.py", "bundle_persons.py"),
+    *("bundle_beyond.py", "bundle_pair.py", "bundle_persons.py", "bundle_planned.py"),
 )
 # Tables that the exports have too.
 EXPORTED = (
