@@ -21,7 +21,8 @@ from analysis.report.multiverse import kept
 from analysis.report.multiverse.curve import draw_curve, opening_of, rows_alone, say_curve
 from analysis.report.multiverse.universes import curves_of
 from analysis.report.pages.sections import DRAWN, FILE_WORDS, KEPT_SECONDS
-from analysis.report.pages.views import MULTIVERSE, OVERVIEW, compare_page, here, navigation
+from analysis.report.pages.shown import OVERVIEW
+from analysis.report.pages.views import MULTIVERSE, compare_page, here, navigation
 from analysis.report.planned.cards import measure_words
 from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import say_difference
@@ -76,7 +77,7 @@ def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) ->
         "found": found,
         "answer": opening_of(curves, found["done"]) if found else "",
         "is_today": is_today,
-        "is_whole": bool(found) and kept.is_whole(found),
+        "is_whole": found is not None and kept.is_whole(found),
         "computed_at": computed_at(study) if found else None,
         "curves": [shown(study, curve, number) for number, curve in enumerate(curves, 1)],
         "waits": waits,

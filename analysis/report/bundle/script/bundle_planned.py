@@ -38,16 +38,17 @@ def share_checks_of(bundle: Bundle, row: Row) -> Checks:
         tables = [side_rows(bundle, row[side], prompt) for side in "ab"]
         if not all(map(len, tables)):
             continue
-        hits = [hits_of(bundle, row, prompt, table) for table in tables]
-        if any(found is None for found in hits):
+        found = [hits_of(bundle, row, prompt, table) for table in tables]
+        hits = [each for each in found if each is not None]
+        if len(hits) < len(found):
             return  # named as it is written, which the tables may not hold
-        shares = [float(found.mean()) for found in hits]
+        shares = [float(each.mean()) for each in hits]
         gaps.append(shares[0] - shares[1])
         if not several and row["expected"] != "equal":
-            ends = [item_intervals(table, found[:, None])[0] for table, found in zip(tables, hits, strict=True)]
+            ends = [item_intervals(table, each[:, None])[0] for table, each in zip(tables, hits, strict=True)]
             yield from interval_checks(where, "interval", row["ci"], newcombe(shares, ends))
             if all(table["respondent"].is_unique for table in tables):
-                yield Check(where, "p", row["p"], split_p(*hits))
+                yield Check(where, "p", row["p"], split_p(hits[0], hits[1]))
     yield Check(where, "difference", row["value"], float(np.mean(gaps)))
 
 
