@@ -78,13 +78,14 @@ def shares_of_people(data: Data, sides: Sides, prompts: Sequence[str]) -> Iterat
 
 def rows_of_prompt(hypothesis: Hypothesis, asked: PromptSides, whose: str) -> Iterator[Row]:
     sample = asked.b
-    unknown = sample.unknown if isinstance(sample, ItemSample) else int((sample.codes == UNKNOWN).sum())
+    if isinstance(sample, ItemSample):
+        unknown, hits = sample.unknown, len(np.unique(sample.rows[sample.codes == asked.code]))
+    else:
+        unknown, hits = int((sample.codes == UNKNOWN).sum()), int((sample.codes == asked.code).sum())
     if not sample.clusters:  # of simulated users with several answers each there is no such interval
         assumed = of_each(lambda one: one.unusable)
         yield counted(f"Answers in which nothing is found: {whose}", assumed, unknown, sample.n)
         if hypothesis.measure in OF_ONE_PROMPT or hypothesis.measure == "correct_share":
-            codes = sample.codes == asked.code
-            hits = len(np.unique(sample.rows[codes])) if isinstance(sample, ItemSample) else int(codes.sum())
             of = hypothesis.item or hypothesis.letter or "the right letter"
             assumed = of_each(lambda one: one.share * (1 - one.unusable))
             yield counted(f"Answers with {of}: {whose}", assumed, hits, sample.n)

@@ -31,6 +31,7 @@ from surveys.models import (
     locks,
 )
 from surveys.models.hashes import fingerprint
+from surveys.reading.answers import RULES_VERSION
 from surveys.studies import audit, second_person
 from surveys.studies.files.definitions import (
     Definition,
@@ -40,6 +41,7 @@ from surveys.studies.files.definitions import (
     prompt_text,
     read_study,
 )
+from surveys.studies.files.hypotheses import TESTS_VERSION
 from surveys.studies.files.languages import PAGE_LANGUAGES
 from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
 
@@ -275,9 +277,13 @@ def end_pilot(study: Study, actor: str) -> None:
     change_state(study, actor, "pilot ended", State.DRAFT, {State.PILOT})
 
 
+LAUNCHED = "launched"
+
+
 def launch(study: Study, actor: str, second: TeamRequest | None = None) -> None:
-    """`second`: what a second person confirmed, where the study file wants one."""
-    change_state(study, actor, "launched", State.LIVE, {State.DRAFT, State.PILOT}, second)
+    """With the versions of the analysis that its plan was made for; `second`: what a second person confirmed."""
+    versions = {"rules": RULES_VERSION, "tests": TESTS_VERSION}
+    change_state(study, actor, LAUNCHED, State.LIVE, {State.DRAFT, State.PILOT}, second, **versions)
 
 
 # Words of whoever answers for a study, in the languages of the pages.
@@ -328,7 +334,13 @@ def close(study: Study, actor: str) -> None:
 
 
 def change_state(
-    study: Study, actor: str, action: str, state: str, allowed: set[str], second: TeamRequest | None = None
+    study: Study,
+    actor: str,
+    action: str,
+    state: str,
+    allowed: set[str],
+    second: TeamRequest | None = None,
+    **detail: int,
 ) -> None:
     with transaction.atomic():
         study = lock_study(study)
@@ -336,7 +348,7 @@ def change_state(
             raise StudyError(f"{study.slug} is in the archive. Take it back first.")
         if study.state not in allowed:
             raise StudyError(f"{study.slug} is {study.get_state_display().lower()}, so it can't be {action} now.")
-        if action == "launched" and study.current_id:
+        if action == LAUNCHED and study.current_id:
             second_person.require(definition_of(study.current_id).second_person, "launch", study, second)
         if state in (State.PILOT, State.LIVE):
             freeze(study, actor)
@@ -346,7 +358,7 @@ def change_state(
         if state == State.CLOSED:
             study.closed_at = timezone.now()
         study.save()
-        audit.record(study, actor, action, f"version {study.current.number}", sha256=study.current.sha256)
+        audit.record(study, actor, action, f"version {study.current.number}", sha256=study.current.sha256, **detail)
 
 
 def lock_study(study: Study) -> Study:

@@ -164,6 +164,8 @@ def is_log_in(answer: HttpResponse) -> bool:
 MISSING = {
     *{("people:figure", 404), ("baselines:completion-messages", 404), ("compare:bundle", 404)},
     ("compare:questions", 404),
+    ("compare:multiverse-document", 404),
+    ("compare:multiverse-figure", 404),
 }
 
 

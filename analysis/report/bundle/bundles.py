@@ -40,6 +40,7 @@ HERE = Path(__file__).resolve().parent
 SCRIPTS = (
     *("recompute.py", "bundle_checks.py", "bundle_data.py"),
     *("bundle_beyond.py", "bundle_pair.py", "bundle_persons.py", "bundle_set.py", "bundle_blend.py"),
+    "bundle_planned.py",
 )
 # Tables that the exports have too.
 EXPORTED = (

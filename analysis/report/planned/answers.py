@@ -120,6 +120,7 @@ def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
         "n": len(np.unique(frame.who[rows])),
         "answers": len(rows),
         "simulated": chosen.is_simulated,
+        "runs": list(chosen.source.runs),
     }
 
 

@@ -10,8 +10,11 @@ from analysis.report.planned.answers import Sides
 from analysis.report.planned.looks import Standing, say_look
 from analysis.report.samples import Data
 from surveys.console.wording import plural
-from surveys.models import Study, StudyVersion
+from surveys.models import AuditEvent, Study, StudyVersion
+from surveys.reading.answers import RULES_VERSION
 from surveys.studies.exclusions import rules_of
+from surveys.studies.files.hypotheses import TESTS_VERSION
+from surveys.studies.lifecycle import LAUNCHED
 
 PLANNED = ("hypotheses", "plan")
 
@@ -43,6 +46,7 @@ def deviations(data: Data, sides: list[Sides], frozen: Row, standing: Standing) 
         *amendments(data.study, frozen),
         *later_rules(data.study),
         *other_looks(standing),
+        *other_analysis(versions_of(data.study)),
         *people_short(standing.people, standing.planned, standing.is_over),
         *missing_runs(sides),
     ]
@@ -83,6 +87,25 @@ def other_looks(standing: Standing) -> Iterator[Row]:
         if standing.is_launched and standing.is_over and at not in taken:
             text = f"Look {standing.number(at)}, at {plural(at, 'person', 'people')}, was not taken; it spent no alpha."
             yield {"kind": "look", "text": text, "when": "passed over"}
+
+
+def versions_of(study: Study) -> Row:
+    """Of reading rules and tests: those of the launch, None where it did not name them yet, and today's."""
+    launched = AuditEvent.objects.filter(study=study, action=LAUNCHED).order_by("number").first()
+    now = {"rules": RULES_VERSION, "tests": TESTS_VERSION}
+    known = launched is not None and now.keys() <= launched.detail.keys()
+    return {"planned": {name: launched.detail[name] for name in now} if known else None, "reported": now}
+
+
+def other_analysis(versions: Row) -> Iterator[Row]:
+    planned, now = versions["planned"], versions["reported"]
+    words = {"rules": "reading rules", "tests": "tests of hypotheses"}
+    for name in now if planned else ():
+        if planned[name] != now[name]:
+            text = f"Planned with {words[name]} {planned[name]}, reported with {now[name]}."
+            if name == "rules":
+                text += " Of answers that stand as earlier rules read them the multiverse has both readings."
+            yield {"kind": "analysis", "text": text, "when": "since the launch"}
 
 
 def people_short(people: int, planned: int, is_over: bool) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from analysis.charts.tables import Column, P
 from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row
-from analysis.report.planned.deviations import deviations, later_hypotheses, plan_of
+from analysis.report.planned.deviations import deviations, later_hypotheses, plan_of, versions_of
 from analysis.report.planned.looks import Standing, say_look, stand
 from analysis.report.planned.verdicts import (
     NOT_LOOKED,
@@ -49,6 +49,7 @@ def compute(data: Data) -> Row:
             "next": standing.next,
             "due": {"at": standing.due, "look": standing.number(standing.due)} if standing.due else None,
             "taken": list(standing.taken),
+            "analysis": versions_of(data.study),
             "closed": standing.is_closed,
         },
         "hypotheses": [row | {"later": row["hypothesis"] in later} for row in rows],

@@ -20,9 +20,10 @@ from analysis.report.reports import report
 from analysis.stats.hypotheses.families import level_at, spent_at
 from benchmarks.claims import World, make_data
 from surveys.models import AuditEvent, Study
+from surveys.reading.answers import RULES_VERSION
 from surveys.studies import lifecycle
 from surveys.studies.audit import find_breaks
-from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
+from surveys.studies.files.hypotheses import TESTS_VERSION, Hypothesis, PlanKeys
 from tests.analysis.report.compare_samples import address, heading
 from tests.analysis.report.report_samples import make_teas, tell
 from tests.factories import make_account, make_definition
@@ -135,6 +136,16 @@ def test_a_look_outside_the_plan_spends_alpha_and_is_a_deviation() -> None:
     ]
     standing = replace(stand(study), people=80)
     assert standing.times == (4 / 80, 1.0) and standing.level(0.05) == pytest.approx(level_at(1, (4 / 80, 1.0), 0.05))
+
+
+@pytest.mark.django_db
+def test_a_plan_of_an_earlier_analysis_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "RULES_VERSION", RULES_VERSION - 1)
+    study = make_planned(WATER)
+    found = report(study, draws=20)["as_planned"]
+    assert found["plan"]["analysis"]["planned"] == {"rules": RULES_VERSION - 1, "tests": TESTS_VERSION}
+    (said,) = found["deviations"]
+    assert said["text"].startswith(f"Planned with reading rules {RULES_VERSION - 1}, reported with {RULES_VERSION}.")
 
 
 @pytest.mark.django_db

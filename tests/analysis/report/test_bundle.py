@@ -8,6 +8,7 @@ import random
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from analysis.models import Completion, SimulatedUser
 from analysis.report.bundle.bundles import begin_bundle, open_bundle
 from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
+from surveys.studies import lifecycle
+from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.report.unpacked import change, read_csv, recompute, recompute_elsewhere, unpack
 from tests.analysis.runs.baseline_factories import make_call, make_item
-from tests.factories import make_account, make_participant, make_study
+from tests.factories import make_account, make_definition, make_participant, make_study
 
 pytestmark = pytest.mark.django_db
 OWN_WORDS = "My name is Marguerite."
@@ -151,12 +154,19 @@ def test_what_a_rule_leaves_out_is_not_counted_and_still_recomputed(no_figures: 
 
 @pytest.fixture
 def pair_folder(no_figures: None, tmp_path: Path) -> Path:
-    """Twenty-five people with each chatbot, half of them with each plan."""
-    study, dice = make_study(places=70), random.Random(1)
+    """Twenty-five people with each chatbot, half of them with each plan; two hypotheses, and the study is closed."""
+    sides = {"a": "field/chatgpt", "b": "field/gemini", "expected": "different"}
+    hypotheses = (
+        Hypothesis("assam", "Assam.", "item_share", **sides, prompts=("teas",), item="Assam"),
+        Hypothesis("c", "C.", "letter_share", **sides, prompts=("water",), letter="C"),
+    )
+    study = make_study(definition=replace(make_definition(70), hypotheses=hypotheses))
+    dice = random.Random(1)
     for chatbot, often in (("chatgpt", 0.9), ("gemini", 0.2)):
         for number in range(25):
             teas = ["Assam"] * (dice.random() < often) + dice.sample([f"Tea {place}" for place in range(9)], 3)
             tell(study, teas, dice.choice("AC"), chatbot=chatbot, plan="free" if number % 2 else "paid")
+    lifecycle.close(study, "tests")
     unpack(study, tmp_path, compare=("field/chatgpt", "field/gemini"))
     return tmp_path
 
@@ -173,6 +183,17 @@ def test_differences_of_the_pair_and_their_intervals_are_recomputed(pair_folder:
     assert (
         int(counts["pair"]) == 11 * len(rows) + 2
     )  # n, units, count, share of both; difference, two ends; two prompts
+
+
+@pytest.mark.parametrize("name", ["value", "p", "p_holm"])
+def test_hypotheses_are_recomputed_and_a_changed_number_is_found(pair_folder: Path, name: str) -> None:
+    done = recompute(pair_folder)
+    # By Holm two; of each a difference, two ends and p.
+    assert "as_planned: 10 numbers, 0 differ" in done.stdout
+    report = json.loads((pair_folder / "report.json").read_text())
+    report["as_planned"]["hypotheses"][1][name] += 0.001
+    (pair_folder / "report.json").write_text(json.dumps(report))
+    assert re.search(r"as_planned: 10 numbers, [12] differ", recompute(pair_folder).stdout)
 
 
 @pytest.mark.parametrize("name", ["difference", "ci", "share"])

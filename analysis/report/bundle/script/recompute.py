@@ -4,7 +4,8 @@
 
 It needs Python 3.11 with numpy and pandas, and nothing else. It exits with 1 when a number differs. Values are
 compared to six digits; random ones (rarefied measures, intervals of distances) are drawn anew and may differ as draws
-do. The p values, `precision`, and the intervals of differences and rarefied measures come from the platform alone.
+do. The p values but those of planned shares, `precision`, and the intervals of differences and rarefied measures come
+from the platform alone.
 """
 
 import math
@@ -45,6 +46,7 @@ from bundle_data import (
 )
 from bundle_pair import check_pair
 from bundle_persons import check_arms, check_persons
+from bundle_planned import check_planned
 from bundle_set import check_field_benchmark
 
 SPLITS = 100  # of offline runs into a reference and those held out
@@ -432,6 +434,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "person_or_dice": check_persons,
     "arms": check_arms,
     "field_benchmark": check_field_benchmark,
+    "as_planned": check_planned,
 }
 
 

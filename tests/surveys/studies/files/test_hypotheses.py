@@ -90,6 +90,8 @@ def test_a_person_share_is_of_the_prompts_that_are_asked_twice() -> None:
         ("looks = [6]", "looks = [6, 6]", "plan.looks", "each once"),
         ("smallest = 0.1\n", "smallest = 10\n", "hypotheses[1].smallest", "for 10 points write 0.1"),
         ("looks = [6]", "alpha = 0", "plan.alpha", "above 0 and at most 1"),
+        ("looks = [6]", 'multiverse = ["exclusion"]', "plan.multiverse", "did you mean `exclusions`?"),
+        ("looks = [6]", 'multiverse = ["temperature"]', "plan.multiverse", "no hypothesis is about a model"),
     ],
 )
 def test_what_cannot_be_tested_is_a_fault_with_its_line(old: str, new: str, place: str, says: str) -> None:

@@ -1,0 +1,82 @@
+"""What recompute.py takes of hypotheses as planned: differences, intervals and p of shares, and Holm's steps."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from bundle_checks import Check, Checks, Ends, interval_checks
+from bundle_data import Bundle, Row, incidence, item_intervals, place, vocabulary_of
+from bundle_pair import side_rows, ways
+
+SHARES = ("item_share", "letter_share", "correct_share")
+CLOSE = 1e-9
+
+
+def check_planned(bundle: Bundle) -> Checks:
+    """At a look before the end the numbers are of those who completed first, whom the tables do not name."""
+    planned = bundle.report.get("as_planned") or {}
+    rows = planned.get("hypotheses") or []
+    for family in dict.fromkeys(row["family"] for row in rows):
+        yield from holm_checks([row for row in rows if row["family"] == family])
+    if planned and (planned["plan"]["next"] is None or planned["plan"]["look"] is None):
+        for row in rows:
+            if row["measure"] in SHARES and row["value"] is not None:
+                yield from share_checks_of(bundle, row)
+
+
+def holm_checks(rows: list[Row]) -> Checks:
+    known, highest = sorted((row for row in rows if row["p"] is not None), key=lambda row: row["p"]), 0.0
+    for step, row in enumerate(known):
+        highest = max(highest, min(1.0, row["p"] * (len(known) - step)))
+        yield Check(place(row, "hypothesis"), "p by Holm", row["p_holm"], highest)
+
+
+def share_checks_of(bundle: Bundle, row: Row) -> Checks:
+    where = ", ".join([row["hypothesis"], *row["prompts"]])
+    gaps, several = [], len(row["prompts"]) > 1
+    for prompt in row["prompts"]:
+        tables = [side_rows(bundle, row[side], prompt) for side in "ab"]
+        if not all(map(len, tables)):
+            continue
+        found = [hits_of(bundle, row, prompt, table) for table in tables]
+        hits = [each for each in found if each is not None]
+        if len(hits) < len(found):
+            return  # named as it is written, which the tables may not hold
+        shares = [float(each.mean()) for each in hits]
+        gaps.append(shares[0] - shares[1])
+        if not several and row["expected"] != "equal":
+            ends = [item_intervals(table, each[:, None])[0] for table, each in zip(tables, hits, strict=True)]
+            yield from interval_checks(where, "interval", row["ci"], newcombe(shares, ends))
+            if all(table["respondent"].is_unique for table in tables):
+                yield Check(where, "p", row["p"], split_p(hits[0], hits[1]))
+    yield Check(where, "difference", row["value"], float(np.mean(gaps)))
+
+
+def hits_of(bundle: Bundle, row: Row, prompt: str, table: pd.DataFrame) -> np.ndarray | None:
+    """Which answers name the item or take the letter."""
+    if row["measure"] == "item_share":
+        wanted = [item for item in vocabulary_of(table) if item.casefold() == row["of"].casefold()]
+        return incidence(table, wanted)[:, 0] if wanted else None
+    right = (one["correct"] for one in bundle.report["choices"] if one["prompt"] == prompt)
+    letter = row["of"] or next(right)
+    return (table["letter"] == letter).to_numpy(float)
+
+
+def newcombe(shares: list[float], ends: list[Ends]) -> Ends:
+    """Of a difference of two shares from the interval of each (Newcombe 1998)."""
+    if ends[0] is None or ends[1] is None:
+        return None
+    (low, high), (other_low, other_high), gap = ends[0], ends[1], shares[0] - shares[1]
+    below, above = (
+        math.hypot(shares[0] - low, other_high - shares[1]),
+        math.hypot(high - shares[0], shares[1] - other_low),
+    )
+    return max(gap - below, -1.0), min(gap + above, 1.0)
+
+
+def split_p(one: np.ndarray, other: np.ndarray) -> float:
+    """Of all splits of the answers into the two sizes, how many differ as much."""
+    a, b, k = len(one), len(other), int(one.sum() + other.sum())
+    x = np.arange(max(0, k - b), min(k, a) + 1)
+    chance = np.exp([ways(k, i) + ways(a + b - k, a - i) - ways(a + b, a) for i in x.tolist()])
+    return float(min(1.0, chance[np.abs(x / a - (k - x) / b) >= abs(one.mean() - other.mean()) - CLOSE].sum()))
