@@ -133,6 +133,7 @@ def simulate(
         "main": (seen or MIDDLE).name,
         "sizes": [{"people": people, **cost_of(definition, people, calls)} for people in setting.sizes],
         "hypotheses": [{"hypothesis": each.slug, "text": each.text, "measure": each.measure} for each in hypotheses],
+        **({"benchmark": definition.benchmark_width} if definition.matrix else {}),
         "left_out": [each.slug for each in definition.hypotheses if each not in hypotheses],
         "rows": found,
         "smallest": [smallest_design(found, scenario, setting) for scenario in scenarios],

@@ -20,7 +20,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         found += [
             line_of(row, hypothesis, wide) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]
         ]
-    found += ["", *([report["benchmark"]] if "benchmark" in report else [])]
+    found += ["", *([report["benchmark"]] if report.get("benchmark") else [])]
     for size in report["sizes"]:
         found.append(
             f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "

@@ -8,7 +8,6 @@ from analysis.plans.texts import lines_of
 from analysis.runs.progress import ProgressLine
 from surveys.imports.actions import Options, Report, StudyAction, arg, find_study
 from surveys.models import Study
-from surveys.studies.lifecycle import definition_of
 
 MOST_PEOPLE, MOST_REPLICATES = 100_000, 10_000
 
@@ -40,9 +39,7 @@ class Command(StudyAction):
         read_new(like, anew=False)
         given = (options[name] for name in ("replicates", "calls", "seed", "wish"))
         with ProgressLine("scenarios and sizes") as progress:
-            found = plan_study(study, Setting(sizes, *given), progress.count, like)
-        benchmark = definition_of(study.current_id).benchmark_width
-        return found | ({"benchmark": benchmark} if benchmark else {})
+            return plan_study(study, Setting(sizes, *given), progress.count, like)
 
     def tell(self, report: Report, options: Options) -> str:
         return "\n".join(lines_of(report))
