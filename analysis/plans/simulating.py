@@ -156,6 +156,7 @@ def simulate(
         "main": (seen or MIDDLE).name,
         "sizes": [{"people": people, **cost_of(definition, people, calls)} for people in setting.sizes],
         "hypotheses": [{"hypothesis": each.slug, "text": each.text, "measure": each.measure} for each in hypotheses],
+        **({"benchmark": definition.benchmark_width} if definition.matrix else {}),
         "rows": rows,
         "looks": [{"scenario": scenario.name, **cell["looks"]} for scenario, cell in found] if has_looks else [],
         "nothing": nothing,

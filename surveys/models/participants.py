@@ -145,14 +145,15 @@ class Draw(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draws")
     place = models.OneToOneField(Place, on_delete=models.CASCADE, related_name="draw")
+    chatbot = models.SlugField(max_length=50, help_text="Each chatbot's people are asked the whole set.")
     number = models.PositiveIntegerField(help_text="From 0; the questions follow from it.")
 
     class Meta:
-        ordering = ["study", "number"]
-        constraints = [models.UniqueConstraint(fields=["study", "number"], name="draw_once")]
+        ordering = ["study", "chatbot", "number"]
+        constraints = [models.UniqueConstraint(fields=["study", "chatbot", "number"], name="draw_once")]
 
     def __str__(self) -> str:
-        return f"{self.study} {self.number}"
+        return f"{self.chatbot} {self.number}"
 
 
 class Session(models.Model):

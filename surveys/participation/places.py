@@ -86,17 +86,17 @@ def lock_free_place(cell: QuotaCell, now: datetime) -> Place | None:
 
 
 def draw_of(place: Place) -> int:
-    """The number of the place's questions: the lowest that no place of the study has, given once. In a transaction.
+    """The number of the place's questions: the lowest that no place of its chatbot has, given once. In a transaction.
 
-    Newcomers of all cells come one after the other here, so that the least-asked questions are asked next.
+    Newcomers of all cells come one after the other here, so that the questions asked least with a chatbot come next.
     """
-    study = place.cell.study_id
+    study, chatbot = place.cell.study_id, place.cell.chatbot
     locks.hold("draws", study)
     if there := Draw.objects.filter(place=place).first():
         return there.number
-    taken = set(Draw.objects.filter(study=study).values_list("number", flat=True))
+    taken = set(Draw.objects.filter(study=study, chatbot=chatbot).values_list("number", flat=True))
     number = next(number for number in count() if number not in taken)
-    Draw.objects.create(study_id=study, place=place, number=number)
+    Draw.objects.create(study_id=study, chatbot=chatbot, place=place, number=number)
     return number
 
 

@@ -223,8 +223,8 @@ def take_part(participant: Participant, definition: Definition, cells: list[tupl
     rows = list(QuotaCell.objects.filter(wanted, study=participant.study_id))
     if not participant.is_counted:
         # Not counted, so no place: a cell by chance, a row of the order scheme likewise.
-        number = draw = int(hashlib.sha256(participant.pseudonym.encode()).hexdigest()[:7], 16)
-        participant.cell = rows[number % len(rows)]
+        number = int(hashlib.sha256(participant.pseudonym.encode()).hexdigest()[:7], 16)
+        participant.cell, draw = rows[number % len(rows)], number % (len(definition.set_questions) or 1)
     else:
         place = lease_place(participant, rows, definition.lease_minutes)
         if place is None:

@@ -2,10 +2,11 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -36,14 +37,15 @@ from surveys.studies import audit, second_person
 from surveys.studies.files.definitions import (
     Definition,
     choice_text,
-    fill_benchmark_items,
     in_language,
+    letters,
     prompt_text,
     read_study,
 )
 from surveys.studies.files.hypotheses import TESTS_VERSION
 from surveys.studies.files.languages import PAGE_LANGUAGES
 from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
+from surveys.studies.files.schema import PromptDefinition
 
 State = Study.State
 
@@ -134,6 +136,40 @@ def with_benchmark_items(definition: Definition) -> Definition:
     rows = rows.values("benchmark", "item", "question", "choices", "answer")
     items = {row["item"]: row for row in rows if (row["benchmark"], row["item"]) in wanted}
     return fill_benchmark_items(definition, items)
+
+
+def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str, Any]]) -> Definition:
+    """The study with its default items replaced by the benchmark's, where `items` (by id) has them.
+
+    A default stays where variants of it, or its words in another language, ask for another letter or have another
+    number of choices than the item.
+    """
+
+    def fits(prompt: PromptDefinition) -> bool:
+        item = items[prompt.item]
+        wanted = (len(item["choices"]), item["answer"])
+        variants = [variant for variant in definition.prompts if variant.variant_of == prompt.slug]
+        variants += [prompt] if definition.languages else []
+        return all((len(variant.choices), variant.answer) == wanted for variant in variants)
+
+    prompts = [
+        _filled(prompt, items[prompt.item]) if prompt.item in items and fits(prompt) else prompt
+        for prompt in definition.prompts
+    ]
+    return replace(definition, prompts=tuple(prompts))
+
+
+def _filled(prompt: PromptDefinition, item: Mapping[str, Any]) -> PromptDefinition:
+    filled = replace(
+        prompt,
+        question=item["question"],
+        choices=tuple(item["choices"]),
+        answer=item["answer"],
+        imported=True,
+    )
+    if len(filled.answer) != 1 or filled.answer not in letters(filled):
+        raise ValueError(f"The answer {filled.answer!r} of the item {prompt.item} is not the letter of any choice.")
+    return filled
 
 
 def questions_of(matrix: Matrix) -> tuple[SetQuestion, ...]:

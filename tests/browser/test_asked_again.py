@@ -35,7 +35,7 @@ def make_asking_study() -> Study:
         arms=(TEMPORARY,),
         rating=Rating("How useful is this answer to you? 1 is not at all, 5 is very."),
     )
-    return make_study(definition=replace(definition, paste_checks=(*definition.paste_checks, "same-again")))
+    return make_study(definition=definition)
 
 
 def given(person: Participant) -> dict[str, Response]:

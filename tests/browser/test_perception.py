@@ -35,7 +35,7 @@ MOTION = """async canvas => {
 
 
 def make_seeing() -> Study:
-    return make_study(definition=replace(read_study(DEMO), perception=Perception()))
+    return make_study(definition=replace(read_study(DEMO), repeats=None, perception=Perception()))
 
 
 def make_answered(study: Study, language: str = "en") -> Participant:

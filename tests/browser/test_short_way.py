@@ -105,7 +105,7 @@ class Walk:
 
 
 # Most words and presses up to the first prompt's page, and most presses on the pages of prompts and between them.
-MOST = {"demo": (350, 6, 12), "field-13": (700, 16, 45)}
+MOST = {"demo": (350, 6, 15), "field-13": (700, 16, 45)}
 
 
 @pytest.mark.parametrize("name", MOST)

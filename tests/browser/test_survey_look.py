@@ -138,7 +138,7 @@ def test_twice_as_large_text_still_fits(page: Page) -> None:
 @pytest.mark.parametrize("language", ["ar", "he"])
 def test_right_to_left_language_mirrors_the_pages(page: Page, settings, language: str) -> None:
     settings.LANGUAGES = [*settings.LANGUAGES, (language, language)]
-    demo = replace(read_study(DEMO), language=language, languages={})
+    demo = replace(read_study(DEMO), repeats=None, language=language, languages={})
     participant = make_participant(make_study(definition=demo), language=language)
     make_response(participant, 0)
     open_prompt(page, participant, 2)

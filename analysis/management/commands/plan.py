@@ -12,7 +12,6 @@ from analysis.plans.texts import lines_of
 from analysis.runs.progress import ProgressLine
 from surveys.imports.actions import Options, Report, StudyAction, arg, find_study
 from surveys.models import Study
-from surveys.studies.lifecycle import definition_of
 
 MOST_PEOPLE, MOST_REPLICATES = 100_000, 10_000
 
@@ -52,9 +51,7 @@ class Command(StudyAction):
         cells.forget()
         if options["pdf"]:
             options["pdf"].write_bytes(write_registration(study, found))
-            return found if options["json"] else None
-        benchmark = definition_of(study.current_id).benchmark_width
-        return found | ({"benchmark": benchmark} if benchmark else {})
+        return None if options["pdf"] and not options["json"] else found
 
     def tell(self, report: Report, options: Options) -> str:
         return "\n".join(lines_of(report))

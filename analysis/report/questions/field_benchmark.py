@@ -161,7 +161,11 @@ def draw(report: Report, options: Options) -> Figure:
     known = [row for row in rows if row["accuracy"] is not None]
     if not known:
         return figure.empty_figure("field_benchmark", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    points = [point_of(name, row, options) for name, row in zip(label_variants(known), known, strict=True)]
+    series_in = one_a_chatbot(known)
+    points = [
+        point_of(name, row, shown_model(series_in.get(row["chatbot"]) or row["model"], options))
+        for name, row in zip(label_variants(known), known, strict=True)
+    ]
     names = tuple(in_order(point["row"] for point in points))
     series = series_of_groups(in_order(point["series"] for point in points))
     room = room_for(names, 130 if options.narrow else 220)
@@ -176,9 +180,15 @@ def draw(report: Report, options: Options) -> Figure:
     return figure.make_figure("field_benchmark", words, panel, points, table, DRAWN_COLUMNS, options)
 
 
-def point_of(name: str, row: Row, options: Options) -> Row:
+def one_a_chatbot(rows: Sequence[Row]) -> dict[str | None, str]:
+    """Chatbots of which one model was asked: people and runs are of one colour."""
+    models = {(row["chatbot"], row["model"]) for row in rows if row["source"] != FIELD}
+    chatbots = [chatbot for chatbot, _ in models]
+    return {chatbot: chatbot for chatbot in chatbots if chatbot and chatbots.count(chatbot) == 1}
+
+
+def point_of(name: str, row: Row, model: str) -> Row:
     low, high = row["ci"] or (None, None)
-    model = shown_model(row["model"], options)
     ends = "" if low is None or high is None else f", {INTERVAL} {percent(low, 1)} to {percent(high, 1)}"
     told = f"{name}, {model}: {percent(row['accuracy'], 1)}{ends}, {plural(row['n'], 'answer')}"
     return {"row": name, "series": model, "value": row["accuracy"], "low": low, "high": high, "text": told}
@@ -214,6 +224,10 @@ def describe(rows: Sequence[Row], options: Options) -> str:
 # --- in tables and sentences
 
 
+def unit_words(row: Row) -> str:
+    return "people" if row["unit"] == "person" else f"{row['unit']}s"
+
+
 def orders_in(report: Report, options: Options) -> list[Row]:
     return [row | order for row in shown_rows(report, options) for order in row["orders"]]
 
@@ -221,9 +235,9 @@ def orders_in(report: Report, options: Options) -> list[Row]:
 ACCURACY = Column("accuracy", "Accuracy", FINE_SHARE, "ci", why="why")
 ANSWERS = Column("n", "Answers", COUNT)
 QUESTIONS = Column("questions", "Questions", COUNT, soft=lambda row: f"of {row['size']:,}")
-UNITS = Column("units", "Units", COUNT, soft=lambda row: plural(row["units"], row["unit"]).partition(" ")[2])
+UNITS = Column("units", "Units", COUNT, soft=lambda row: unit_words(row))
 AGAINST = (
-    Column("against_field.value", "Field minus source, points", POINTS, "against_field.ci", why="against_field.why"),
+    Column("against_field.value", "Field minus it, points", POINTS, "against_field.ci", why="against_field.why"),
     Column("against_field.p_holm", "p", P, short="p (Holm)"),
 )
 UNKNOWN_SHARE = Column("unknown", "Unknown", SHARE)
@@ -242,7 +256,11 @@ PAGE = replace(
     TABLE,
     name="field-benchmark",
     title="The numbers in the figure",
-    columns=(col.VARIANT, col.COMPARED, QUESTIONS, ANSWERS, UNITS, ACCURACY, UNKNOWN_SHARE, *AGAINST),
+    columns=(
+        *(col.VARIANT, col.COMPARED, QUESTIONS),
+        replace(ANSWERS, soft=lambda row: f"of {row['units']:,} {unit_words(row)}"),
+        *(ACCURACY, *AGAINST),
+    ),
     rows=shown_rows,
 )
 ORDERS = TableSpec(
@@ -250,14 +268,15 @@ ORDERS = TableSpec(
     "Which of two models is better, by runs and by people",
     (
         *(col.VARIANT, col.MODEL, Column("other_model", "Other model"), Column("questions", "Questions", COUNT)),
-        Column("runs", "Runs: model minus other, points", POINTS, "ci_runs", why="why"),
-        Column("field", "People: the same, points", POINTS, "ci_field", why="why"),
-        Column("units_field", "People", COUNT, soft=lambda row: "in the smaller field"),
+        Column("runs", "By runs, points", POINTS, "ci_runs", why="why"),
+        Column("field", "By people, points", POINTS, "ci_field", why="why"),
+        Column("units_field", "People", COUNT),
         Column("flips", "Order flips", SHARE, why="why"),
     ),
     orders_in,
     ("order_flips",),
-    "On the questions that runs of both and people of both answered.",
+    "Model minus other model, on the questions that runs of both and people of both answered; people of the smaller "
+    "field.",
     optional=True,
 )
 
@@ -271,11 +290,11 @@ def say(report: Report) -> str:
 
 
 def say_field(row: Row, chatbot: str | None) -> str:
-    whose = f"For {plural(row['units'], 'person', 'people')}{f' with {chatbot}' if chatbot else ''}"
-    asked = f"{row['questions']:,} of the {row['size']:,} questions of {row['benchmark']}"
-    ends = f" ({INTERVAL} {percent(row['ci'][0])} to {percent(row['ci'][1])})" if row["ci"] else ""
+    asked = f"all {row['size']:,}" if row["questions"] == row["size"] else f"{row['questions']:,} of {row['size']:,}"
+    ends = f"{INTERVAL} {percent(row['ci'][0])} to {percent(row['ci'][1])}, " if row["ci"] else ""
     few = "" if row["ci"] else f" {row['ci_why']}"
-    return f"{whose}, {plural(row['n'], 'answer')} to {asked}: {percent(row['accuracy'])} are right{ends}.{few}"
+    n = f"n = {plural(row['units'], 'person', 'people')}, {plural(row['n'], 'answer')} to {asked} questions"
+    return f"{chatbot or 'The chatbot'} is right on {percent(row['accuracy'])} of {row['benchmark']} ({ends}{n}).{few}"
 
 
 PART = Part(

@@ -186,7 +186,8 @@ class Definition(StudyHead):
         """
         row = [self.prompts[at].slug for at in order_for(len(self.prompts), self.order_scheme, place, person)]
         order = put_in(row, self.repeats, self.arms, place, f"{self.slug}\n{cell}")
-        return self.matrix.put_in(order, draw, self.slug) if self.matrix else order
+        chatbot, _, _ = cell.partition("\n")
+        return self.matrix.put_in(order, draw, f"{self.slug}\n{chatbot}") if self.matrix else order
 
     def to_document(self) -> dict[str, Any]:
         """All of it as plain JSON values: what a frozen version stores and what is hashed."""
@@ -489,40 +490,6 @@ def prompt_text(prompt: PromptDefinition) -> str:
 def choice_text(question: str, choices: Sequence[str], request: str) -> str:
     options = [f"{letter}. {choice}" for letter, choice in zip("ABCDEFGH", choices, strict=False)]
     return "\n\n".join([question, "\n".join(options), request])
-
-
-def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str, Any]]) -> Definition:
-    """The study with its default items replaced by the benchmark's, where `items` (by id) has them.
-
-    A default stays where variants of it, or its words in another language, ask for another letter or have another
-    number of choices than the item.
-    """
-
-    def fits(prompt: PromptDefinition) -> bool:
-        item = items[prompt.item]
-        wanted = (len(item["choices"]), item["answer"])
-        variants = [variant for variant in definition.prompts if variant.variant_of == prompt.slug]
-        variants += [prompt] if definition.languages else []
-        return all((len(variant.choices), variant.answer) == wanted for variant in variants)
-
-    prompts = [
-        _filled(prompt, items[prompt.item]) if prompt.item in items and fits(prompt) else prompt
-        for prompt in definition.prompts
-    ]
-    return replace(definition, prompts=tuple(prompts))
-
-
-def _filled(prompt: PromptDefinition, item: Mapping[str, Any]) -> PromptDefinition:
-    filled = replace(
-        prompt,
-        question=item["question"],
-        choices=tuple(item["choices"]),
-        answer=item["answer"],
-        imported=True,
-    )
-    if len(filled.answer) != 1 or filled.answer not in letters(filled):
-        raise ValueError(f"The answer {filled.answer!r} of the item {prompt.item} is not the letter of any choice.")
-    return filled
 
 
 def chatbot_of(definition: Definition, model: str) -> str | None:

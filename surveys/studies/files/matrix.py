@@ -48,13 +48,25 @@ class Matrix:
         return {f"{SLUG}{number}": question for number, question in enumerate(self.questions, 1)}
 
     def drawn(self, draw: int, seed: str) -> list[str]:
-        """The questions of a draw, by slug: the next so many of one random order that begins again at its end.
+        """The questions of a draw, by slug: the next so many of random orders of the set, one after the other.
 
-        Draws from 0 on without a gap ask no question twice before every question was asked once.
+        Draws from 0 on without a gap ask no question twice before every question was asked once. Each order is another
+        one: else people who come in turns of their groups would always have the questions of their group.
         """
         slugs, begin = list(self.by_slug), draw * self.each
-        order = shuffled(len(slugs), f"{seed}\n{self.set}\nquestions")
-        return [slugs[order[at % len(slugs)]] for at in range(begin, begin + self.each)]
+        first, last = begin // len(slugs), (begin + self.each - 1) // len(slugs)
+        found = [question for row in self._orders(last + 1, seed)[first:] for question in row]
+        return [slugs[question] for question in found[begin - first * len(slugs) :][: self.each]]
+
+    def _orders(self, count: int, seed: str) -> list[list[int]]:
+        """So many orders of all questions, in which none is twice in the draw that has the end of one and the next."""
+        size, rows = len(self.questions), list[list[int]]()
+        for number in range(count):
+            row, missing = shuffled(size, f"{seed}\n{self.set}\n{number}\nquestions"), -number * size % self.each
+            before = rows[-1][missing - self.each :] if missing else []
+            head = [question for question in row if question not in before][:missing]
+            rows.append([*head, *(question for question in row if question not in head)])
+        return rows
 
     def put_in(self, order: Sequence[str], draw: int, seed: str) -> list[str]:
         """An order of prompts with the questions of this draw at random places."""

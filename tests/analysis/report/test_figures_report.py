@@ -11,7 +11,10 @@ from tests.analysis.report.compare_samples import FEW, add_people, make_compared
 pytestmark = pytest.mark.django_db
 
 # Two prompts are too few for a correlation, none is a variant of another one, one chatbot has no mix, no pair is named.
-NOTHING = {"contexts", "mixes", "pair", "scores", "blend", "variants", "person_or_dice", "arms", "taken"}
+NOTHING = {
+    *("contexts", "mixes", "pair", "scores", "blend", "variants", "person_or_dice", "field_benchmark", "arms"),
+    "taken",
+}
 
 
 def test_every_figure_is_drawn_from_a_computed_report() -> None:

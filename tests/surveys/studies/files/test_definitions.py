@@ -16,13 +16,13 @@ from surveys.studies.files.definitions import (
     Definition,
     StudyFileError,
     cells_for,
-    fill_benchmark_items,
     letters,
     parse_study,
     prompt_text,
     read_study,
     screened_out,
 )
+from surveys.studies.lifecycle import fill_benchmark_items
 from tests.surveys.studies.files.sample_study import GOOD, SAMPLES, changed, make_definition
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -10,13 +10,13 @@ from surveys.models.hashes import fingerprint
 from surveys.studies.files.definitions import (
     Definition,
     StudyFileError,
-    fill_benchmark_items,
     in_language,
     parse_study,
     prompt_text,
 )
 from surveys.studies.files.languages import PAGE_LANGUAGES, TEXTS
 from surveys.studies.files.schema import LISTS, PROMPT_KINDS, TABLES, StudyHead, keys_of
+from surveys.studies.lifecycle import fill_benchmark_items
 from tests.surveys.studies.files.sample_study import GOOD, IN_GERMAN
 
 

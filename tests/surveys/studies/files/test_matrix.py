@@ -27,6 +27,13 @@ def test_no_question_is_asked_twice_before_all_were_asked_once(each: int, questi
         assert max(counts) - min(counts) <= 1
 
 
+def test_people_who_come_in_turns_of_their_groups_are_asked_all_questions() -> None:
+    matrix = make_matrix(6, 24)
+    for group in (0, 1):
+        asked = Counter(slug for draw in range(group, 40, 2) for slug in matrix.drawn(draw, "tea"))
+        assert set(asked) == set(matrix.by_slug)
+
+
 def test_questions_stand_anywhere_among_the_prompts_whose_order_stays() -> None:
     matrix, prompts = make_matrix(), ["a", "b", "c", "d"]
     places = Counter[int]()

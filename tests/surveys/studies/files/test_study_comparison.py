@@ -9,9 +9,9 @@ import pytest
 from surveys.models import Study
 from surveys.models.hashes import fingerprint
 from surveys.studies.exclusions import effect_of
-from surveys.studies.files.definitions import Definition, StudyFileError, fill_benchmark_items, parse_study
+from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
 from surveys.studies.files.schema import Exclusion, Reference
-from surveys.studies.lifecycle import load_definition
+from surveys.studies.lifecycle import fill_benchmark_items, load_definition
 from tests.surveys.studies.files.sample_study import changed, make_definition
 
 RULE = "attention_fails = 2"
