@@ -87,7 +87,7 @@ def test_a_person_share_is_of_the_prompts_that_are_asked_twice() -> None:
         ('expected = "equal"\nsmallest = 0.15', 'expected = "equal"', "hypotheses[2].smallest", "needs the bounds"),
         ("looks = [6]", "looks = [12]", "plan.looks", "names 12 people, but there are 12 places"),
         ("looks = [6]", "looks = [6, 3]", "plan.looks", "in rising order"),
-        ("looks = [6]", "looks = [6, 6]", "plan.looks", "each once"),
+        ("looks = [6]", "looks = [6, 6]", "plan.looks", "more than once"),
         ("smallest = 0.1\n", "smallest = 10\n", "hypotheses[1].smallest", "for 10 points write 0.1"),
         ("looks = [6]", "alpha = 0", "plan.alpha", "above 0 and at most 1"),
         ("looks = [6]", 'multiverse = ["exclusion"]', "plan.multiverse", "did you mean `exclusions`?"),
