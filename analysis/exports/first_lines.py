@@ -88,6 +88,7 @@ LINES = {
         'print(prompts[["prompt", "kind", "correct"]])',
         'print(prompts[, c("prompt", "kind", "correct")])',
     ),
+    "questions": by("questions", "subject", "options"),
     "runs": FirstLines(
         'print(runs[["run", "source", "model", "temperature", "users", "repeats", "usd"]])',
         'print(runs[, c("run", "source", "model", "temperature", "users", "repeats", "usd")])',

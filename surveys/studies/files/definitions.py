@@ -264,11 +264,7 @@ def frozen(value: Any) -> Any:
 Also = Callable[[dict[str, Any]], Iterable[Misfit]]
 
 
-def nothing_more(study: dict[str, Any]) -> tuple[Misfit, ...]:
-    return ()
-
-
-def read_study(path: Path | str, also: Also = nothing_more) -> Definition:
+def read_study(path: Path | str, also: Also | None = None) -> Definition:
     """The study of a file `<slug>.toml`; raises `StudyFileError` with every fault at once."""
     path = Path(path)
     try:
@@ -279,7 +275,7 @@ def read_study(path: Path | str, also: Also = nothing_more) -> Definition:
     return parse_study(content, path.stem, also)
 
 
-def parse_study(content: bytes, name: str | None = None, also: Also = nothing_more) -> Definition:
+def parse_study(content: bytes, name: str | None = None, also: Also | None = None) -> Definition:
     """The study of a file, called `name`.toml if it has a name; `also`: what else does not fit of what was read."""
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
@@ -287,7 +283,7 @@ def parse_study(content: bytes, name: str | None = None, also: Also = nothing_mo
     study, misfits = read_keys(read_toml(text))
     if name is not None and study.get("slug", name) != name:
         misfits.append(("slug", f"is `{study['slug']}`, but the file is called {name}.toml; make them equal"))
-    misfits += [*find_misfits(study), *also(study)]
+    misfits += [*find_misfits(study), *(also(study) if also else ())]
     if misfits:
         raise StudyFileError(_located(misfits, find_lines(text)))
     return _defined(study)
@@ -493,15 +489,13 @@ def choice_text(question: str, choices: Sequence[str], request: str) -> str:
 
 
 def chatbot_of(definition: Definition, model: str) -> str | None:
-    """The slug of the first chatbot that the model belongs to; None: compared with all field answers together."""
+    """The slug of the first chatbot that the model belongs to; None: compared with all field answers together.
+
+    Patterns are what the file says, else what is known of a chatbot with this slug or name.
+    """
     name = model.strip().casefold()
-    for chatbot in definition.chatbots:
-        if any(fnmatchcase(name, pattern.casefold()) for pattern in patterns_of(chatbot)):
-            return chatbot.slug
+    for bot in definition.chatbots:
+        patterns = bot.models or WELL_KNOWN.get(bot.slug) or WELL_KNOWN.get(bot.name.casefold(), ())
+        if any(fnmatchcase(name, pattern.casefold()) for pattern in patterns):
+            return bot.slug
     return None
-
-
-def patterns_of(chatbot: Chatbot) -> tuple[str, ...]:
-    """What the file says, else what is known of a chatbot with this slug or name."""
-    known = WELL_KNOWN.get(chatbot.slug) or WELL_KNOWN.get(chatbot.name.casefold(), ())
-    return chatbot.models or known
