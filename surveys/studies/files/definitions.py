@@ -259,8 +259,6 @@ def frozen(value: Any) -> Any:
 
 
 # Reading a file ------------------------------------------------------------------------------------------
-
-
 Also = Callable[[dict[str, Any]], Iterable[Misfit]]
 
 
@@ -489,9 +487,9 @@ def choice_text(question: str, choices: Sequence[str], request: str) -> str:
 
 
 def chatbot_of(definition: Definition, model: str) -> str | None:
-    """The slug of the first chatbot that the model belongs to; None: compared with all field answers together.
+    """The slug of the first chatbot that the model belongs to, by its patterns or those that are known of it.
 
-    Patterns are what the file says, else what is known of a chatbot with this slug or name.
+    None: compared with all field answers together.
     """
     name = model.strip().casefold()
     for bot in definition.chatbots:
