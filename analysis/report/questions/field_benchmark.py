@@ -249,7 +249,7 @@ TABLE = TableSpec(
         *(ACCURACY, UNKNOWN_SHARE, *AGAINST),
     ),
     lambda report, options: rows_of(report, "field_benchmark"),
-    ("field_accuracy", "against_field"),
+    ("field_accuracy", "field_minus_runs"),
     empty=NOT_ASKED,
 )
 PAGE = replace(
@@ -305,7 +305,7 @@ PART = Part(
         "field_accuracy": "`accuracy` of the field, and of runs on the same questions: mean over questions of the "
         "share of right answers, unknown ones counted as wrong, so that every question counts the same. For people it "
         "stands for the whole set, of which each was asked a few.",
-        "against_field": "Accuracy of the field minus that of the source, on the questions that both answered.",
+        "field_minus_runs": "Accuracy of the field minus that of the source, on the questions that both answered.",
         "order_flips": "`flips`: chance that the order of two models is another for people than by runs, if the errors "
         "of both differences are normal.",
     },

@@ -126,6 +126,10 @@ def test_every_scheme_has_the_same_colours() -> None:
     assert len({frozenset(palette) for palette in PALETTES.values()}) == 1
 
 
+def test_no_part_takes_the_name_of_another_ones_definition() -> None:
+    assert sum(len(part.definitions) for part in PARTS.values()) == len(DEFINITIONS)
+
+
 def test_every_definition_has_its_place_in_the_docs() -> None:
     text = (Path(settings.BASE_DIR) / "docs" / "methods.md").read_text()
     assert DEFINITIONS.keys() - set(re.findall(r'<a id="(\w+)"></a>', text)) == set()
