@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from analysis.stats.blends.blending import Blend, blend, chance_of_luck
-from analysis.stats.blends.sides import Compared, Sides, compare
+from analysis.stats.blends.sides import BlendSides, PromptAnswers, compare
 from analysis.stats.intervals import Interval
 from benchmarks.coverage import answers
 
@@ -43,12 +43,12 @@ WORLDS: dict[str, tuple[Sequence[Kind], int]] = {
 }
 
 
-def make_world(kinds: Sequence[Kind], shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> Sides:
+def make_world(kinds: Sequence[Kind], shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> BlendSides:
     """`shares` of the people answer as each source; sources that are one object give items equally often."""
     logits = {kind: np.log(rng.dirichlet(np.full(ITEMS, kind.even), size=PROMPTS) + 1e-9) for kind in kinds}
     of_people = rng.choice(len(kinds), size=people, p=shares)
     units = people + sum(kind.units for kind in kinds)
-    return Sides([make_prompt(kinds, logits, at, of_people, rng) for at in range(PROMPTS)], len(kinds) + 1, units)
+    return BlendSides([make_prompt(kinds, logits, at, of_people, rng) for at in range(PROMPTS)], len(kinds) + 1, units)
 
 
 def make_prompt(
@@ -57,7 +57,7 @@ def make_prompt(
     prompt: int,
     of_people: NDArray[np.int64],
     rng: np.random.Generator,
-) -> Compared:
+) -> PromptAnswers:
     odds, side, unit = [np.array([logits[kinds[kind]][prompt] for kind in of_people])], [np.zeros(len(of_people))], []
     odds[0] = odds[0] + TASTE * rng.normal(size=odds[0].shape)
     unit.append(np.arange(len(of_people)))

@@ -23,7 +23,7 @@ from analysis.stats.persons.arms import Change, States, change_of
 from analysis.stats.persons.carrying import Carried, carried_over
 from analysis.stats.persons.explaining import Explained, by_level, by_step, explain
 from analysis.stats.persons.permanova import centre, permanova
-from analysis.stats.persons.unlikeness import Answers, pairs_of, unlike_choices, unlike_lists
+from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
 from analysis.stats.resampling import ChoiceSample, ItemSample
 from benchmarks.coverage import answers, zipf
 
@@ -58,7 +58,7 @@ class World:
             return np.argmax(logits / heat + rng.gumbel(size=logits.shape), axis=1)[:, None]
         return answers(logits / heat, rng)
 
-    def unlike(self, said: NDArray[np.int64], of: NDArray[np.int64]) -> Answers:
+    def unlike(self, said: NDArray[np.int64], of: NDArray[np.int64]) -> ReadableAnswers:
         if self.options:
             return unlike_choices(ChoiceSample(said[:, 0].astype(np.int8), self.options, 0), of)
         rows = np.repeat(np.arange(len(said), dtype=np.int32), said.shape[1])
@@ -105,7 +105,9 @@ def unlike_rows(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     return float(1 - shared.mean() / one.shape[1])
 
 
-def study_of(world: World, people: int, repeated: int, rng: np.random.Generator) -> tuple[list[Answers], list[Answers]]:
+def study_of(
+    world: World, people: int, repeated: int, rng: np.random.Generator
+) -> tuple[list[ReadableAnswers], list[ReadableAnswers]]:
     """Answers of the field, `repeated` of the people asked twice, and of stateless calls, by prompt."""
     tastes, field, offline = world.tastes(people, rng), [], []
     for prompt in range(PROMPTS):
@@ -171,7 +173,7 @@ MOVED = 8  # taste of persons with memory beside that of others: it moves their 
 
 def explained_study(
     people: int, rng: np.random.Generator, moved: float = MOVED
-) -> tuple[list[Answers], NDArray[np.int64], list[NDArray[np.int64]]]:
+) -> tuple[list[ReadableAnswers], NDArray[np.int64], list[NDArray[np.int64]]]:
     """Answers by prompt, the position of each, and the levels of ten explanations of persons, memory first."""
     world = World(taste=0.6)
     levels = [rng.integers(0, 2 if at < 5 else 3, people) for at in range(1 + len(OTHERS))]

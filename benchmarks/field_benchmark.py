@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 
-from analysis.stats.persons.accuracy import Scored, accuracy, difference
+from analysis.stats.persons.accuracy import ScoredQuestions, accuracy, difference
 
 SIZE, EACH = 514, 6
 Floats = NDArray[np.float64]
@@ -39,19 +39,19 @@ class World:
         right = 1 / (1 + np.exp(-(odds[:, None] + self.ability * nodes)))
         return float((right @ (weights / weights.sum())).mean())
 
-    def study(self, odds: Floats, people: int, rng: np.random.Generator, of_two: bool = False) -> Scored:
+    def study(self, odds: Floats, people: int, rng: np.random.Generator, of_two: bool = False) -> ScoredQuestions:
         """What people answer; `of_two`: of each second one, by chance, who use one of two chatbots."""
         order, who = rng.permutation(len(odds)), np.repeat(np.arange(people), EACH)
         question = order[np.arange(people * EACH) % len(odds)]
         ability = rng.normal(0, 1, people) * self.ability
         right = rng.random(len(who)) < 1 / (1 + np.exp(-(odds[question] + ability[who])))
         kept = (rng.random(people) < 0.5)[who] if of_two else np.ones(len(who), dtype=bool)
-        return Scored(question[kept], who[kept], right[kept], len(odds))
+        return ScoredQuestions(question[kept], who[kept], right[kept], len(odds))
 
-    def runs(self, odds: Floats, repeats: int, rng: np.random.Generator) -> Scored:
+    def runs(self, odds: Floats, repeats: int, rng: np.random.Generator) -> ScoredQuestions:
         right = rng.random((repeats, len(odds))) < 1 / (1 + np.exp(-odds))
         question, unit = np.tile(np.arange(len(odds)), repeats), np.repeat(np.arange(repeats), len(odds))
-        return Scored(question, unit, right.ravel(), len(odds))
+        return ScoredQuestions(question, unit, right.ravel(), len(odds))
 
 
 def coverage(world: World, people: int, studies: int, of_two: bool = False) -> tuple[float, float, float, float]:

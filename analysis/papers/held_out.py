@@ -16,7 +16,7 @@ MEASURES = ("accuracy", "precision", "recall", "f1")
 Shape = dict[str, Any]
 
 
-class HeldOut(NamedTuple):
+class HeldOutItems(NamedTuple):
     """`items`: on which all are compared; `is_common`: whether trained models decided which these are."""
 
     items: int
@@ -24,7 +24,7 @@ class HeldOut(NamedTuple):
     rows: list[Shape]
 
 
-def score_models(study: Study, question: LabelQuestion, negative: str = "") -> HeldOut:
+def score_models(study: Study, question: LabelQuestion, negative: str = "") -> HeldOutItems:
     """Judges, baselines and trained models, best F1 first. What is to be found: the question's own positive label.
 
     `negative`: where a scale of three is read as two, the one label that counts as not to be found; all others do.
@@ -50,7 +50,7 @@ def score_models(study: Study, question: LabelQuestion, negative: str = "") -> H
         common &= models[rater].keys()
     rows = [score(rater, said, truth, common, clusters, question, negative) for rater, said in models.items()]
     rows.sort(key=lambda row: (-(row["f1"]["value"] or 0), row["rater"]))
-    return HeldOut(len(common), bool(trained), rows)
+    return HeldOutItems(len(common), bool(trained), rows)
 
 
 def is_found(value: str, question: LabelQuestion, negative: str) -> bool:

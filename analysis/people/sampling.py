@@ -103,7 +103,7 @@ def sample_users(
     return step.report | {"chosen_users": [eligible.keys[place] for place in chosen]}
 
 
-class Draw(NamedTuple):
+class SampleDraw(NamedTuple):
     """How a further sample is drawn: by which rule, of all who can be chosen or of the sampled ones."""
 
     size: int
@@ -117,7 +117,7 @@ POOLS = ("all", "sampled")
 
 
 def sample_beside(
-    corpus: Corpus, name: str, how: Draw, show: Show = lambda share, number: None, actor: str = ACTOR
+    corpus: Corpus, name: str, how: SampleDraw, show: Show = lambda share, number: None, actor: str = ACTOR
 ) -> dict[str, Any]:
     """Draw a further sample and keep it by its name beside the one that is studied; returns its report.
 
@@ -150,7 +150,7 @@ def sample_beside(
     return {"corpus": corpus.name, "name": name, **found, "chosen_users": kept["keys"]}
 
 
-def draw_random(pool: Pool, how: Draw) -> list[int]:
+def draw_random(pool: Pool, how: SampleDraw) -> list[int]:
     """As many by chance, each with the same chance, in the order of their keys."""
     return sorted(draw(range(len(pool.keys)), min(how.size, len(pool.keys)), generator(str(how.seed), "sample")))
 

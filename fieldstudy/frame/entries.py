@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from django.http import HttpRequest
 from django.urls import reverse
 
-from fieldstudy.frame.standing import Advice, Standing, count_study, standing_of
+from fieldstudy.frame.standing import Advice, EntryStanding, count_study, standing_of
 from surveys.models import Study
 from surveys.studies.access import RANK, Role
 
@@ -34,7 +34,7 @@ class Entry:
     name: str
     title: str
     tabs: tuple[Tab, ...]
-    standing: Standing = Standing()
+    standing: EntryStanding = EntryStanding()
     is_here: bool = False
 
     @property

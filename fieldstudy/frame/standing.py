@@ -35,7 +35,7 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Standing:
+class EntryStanding:
     """How an entry stands: a count with its unit, one line, and what waits for somebody."""
 
     count: str = ""
@@ -120,94 +120,96 @@ def work_of(study: Study) -> dict[str, Any]:
 WAITS = "{} asked for it. Another researcher confirms or declines it."
 
 
-def study_stands(study: Study, counts: Counts) -> Standing:
+def study_stands(study: Study, counts: Counts) -> EntryStanding:
     version = f"Version {study.current.number}" if study.current else "No version"
     if study.archived_at:
-        return Standing(study.get_state_display(), "", f"{version}, in the archive")
+        return EntryStanding(study.get_state_display(), "", f"{version}, in the archive")
     if name := counts.asked.get(TeamRequest.What.LAUNCH):
         step = Advice("A launch waits for a second person", WAITS.format(name), "console:change-state", ("launch",))
-        return Standing(study.get_state_display(), "", f"{version}, waits for a second person", step)
+        return EntryStanding(study.get_state_display(), "", f"{version}, waits for a second person", step)
     if study.state == Study.State.DRAFT:
         step = Advice(
             "Read and launch the study", "Nobody can take part before. A pilot tries it first.", "console:setup"
         )
-        return Standing(study.get_state_display(), "", f"{version}, not launched", step)
+        return EntryStanding(study.get_state_display(), "", f"{version}, not launched", step)
     if study.state == Study.State.PAUSED:
         step = Advice("Resume recruiting", "Nobody new can begin.", "console:change-state", ("resume",))
-        return Standing(study.get_state_display(), "", f"{version}, recruiting is paused", step)
-    return Standing(study.get_state_display(), "", f"{version}, nothing to do")
+        return EntryStanding(study.get_state_display(), "", f"{version}, recruiting is paused", step)
+    return EntryStanding(study.get_state_display(), "", f"{version}, nothing to do")
 
 
-def collect_stands(study: Study, counts: Counts) -> Standing:
+def collect_stands(study: Study, counts: Counts) -> EntryStanding:
     count, unit = f"{counts.filled:,}", f"of {counts.places:,}"
     if name := counts.asked.get(TeamRequest.What.PAY):
         step = Advice("A payment waits for a second person", WAITS.format(name), "paying:board")
-        return Standing(count, unit, "A payment waits for a second person", step)
+        return EntryStanding(count, unit, "A payment waits for a second person", step)
     if not counts.number("people"):
         words = "Nobody has come yet"
         step = Advice("Give people the link", f"{words}. The set-up has the link and the codes.", "console:setup")
-        return Standing(count, unit, words, step if study.state == Study.State.LIVE else None)
+        return EntryStanding(count, unit, words, step if study.state == Study.State.LIVE else None)
     if study.state == Study.State.LIVE and counts.filled == counts.places:
         step = Advice("Close the study", "All places are filled.", "console:change-state", ("close",))
-        return Standing(count, unit, "All places are filled", step)
+        return EntryStanding(count, unit, "All places are filled", step)
     if study.state == Study.State.LIVE and (slow := behind(counts.cells)):
         why = f"{slow.filled:,} of {slow.places:,} places are filled."
-        return Standing(count, unit, f"{slow.name} is behind", Advice(f"{slow.name} is behind", why, "console:monitor"))
+        return EntryStanding(
+            count, unit, f"{slow.name} is behind", Advice(f"{slow.name} is behind", why, "console:monitor")
+        )
     words = f"{plural(counts.leased, 'person', 'people')} at work" if counts.leased else "Nobody is at work now"
-    return Standing(count, unit, words)
+    return EntryStanding(count, unit, words)
 
 
-def models_stand(study: Study, counts: Counts) -> Standing:
+def models_stand(study: Study, counts: Counts) -> EntryStanding:
     n, running = counts.number("runs"), counts.runs.get(Run.State.RUNNING, 0)
     unit, cost = "run" if n == 1 else "runs", dollars(Decimal(counts.millionths) / MILLION)
     if not n:
         wanted = counts.number("people") and not work_of(study)
         step = Advice("Start a first run", "People’s answers have nothing beside them yet.", "baselines:new-run")
-        return Standing("0", unit, "None yet", step if wanted else None)
+        return EntryStanding("0", unit, "None yet", step if wanted else None)
     if early := sum(counts.runs.get(state, 0) for state in ENDED_EARLY):
         words = f"{plural(early, 'run')} stopped early"
-        return Standing(f"{n:,}", unit, words, Advice(words, "Go on with it, or end it.", "baselines:runs"))
-    return Standing(f"{n:,}", unit, f"{running:,} running, {cost}" if running else f"Not running, {cost}")
+        return EntryStanding(f"{n:,}", unit, words, Advice(words, "Go on with it, or end it.", "baselines:runs"))
+    return EntryStanding(f"{n:,}", unit, f"{running:,} running, {cost}" if running else f"Not running, {cost}")
 
 
-def answers_stand(study: Study, counts: Counts) -> Standing:
+def answers_stand(study: Study, counts: Counts) -> EntryStanding:
     n = counts.number("waiting")
     if not n:
-        return Standing("0", "to check", "Nothing to check")
+        return EntryStanding("0", "to check", "Nothing to check")
     step = Advice(f"Check {plural(n, 'answer')}", "The rules are not sure what the text says.", "answers:review")
-    return Standing(f"{n:,}", "to check", "The rules are not sure", step)
+    return EntryStanding(f"{n:,}", "to check", "The rules are not sure", step)
 
 
-def compare_stands(study: Study, counts: Counts) -> Standing:
+def compare_stands(study: Study, counts: Counts) -> EntryStanding:
     asked = len({prompt["slug"] for prompt in study.current.document.get("prompts", ())}) if study.current else 0
     n, simulated, _ = counts.numbers.get("people", (0, 0, 0))
     people = plural(n, "person", "people") + (f" ({simulated:,} simulated)" if simulated else "")
-    return Standing(
+    return EntryStanding(
         f"{asked:,}", "prompt" if asked == 1 else "prompts", f"{people}, {plural(counts.number('runs'), 'run')}"
     )
 
 
-def items_stand(study: Study, counts: Counts) -> Standing:
+def items_stand(study: Study, counts: Counts) -> EntryStanding:
     n, done, wanted = counts.numbers.get("labels", (0, 0, 0))
     if not n:
         handed = work_of(study).get("kind") != "imported"
         step = Advice("Give annotators items", "There is nothing to judge yet.", "people:items") if handed else None
-        return Standing("0", "items", "None yet", step)
-    return Standing(f"{n:,}", "item" if n == 1 else "items", f"{done:,} of {plural(wanted, 'label')}")
+        return EntryStanding("0", "items", "None yet", step)
+    return EntryStanding(f"{n:,}", "item" if n == 1 else "items", f"{done:,} of {plural(wanted, 'label')}")
 
 
-def agreement_stands(study: Study, counts: Counts) -> Standing:
+def agreement_stands(study: Study, counts: Counts) -> EntryStanding:
     done = counts.numbers.get("labels", (0, 0, 0))[1]
     decided = "Pilot gate decided" if counts.number("decisions") else "Pilot gate not decided"
-    return Standing(f"{done:,}", "label" if done == 1 else "labels", decided)
+    return EntryStanding(f"{done:,}", "label" if done == 1 else "labels", decided)
 
 
-def export_stands(study: Study, counts: Counts) -> Standing:
+def export_stands(study: Study, counts: Counts) -> EntryStanding:
     n = counts.number("exported")
-    return Standing(f"{n:,}", "download" if n == 1 else "downloads", "Data, figures, bundle")
+    return EntryStanding(f"{n:,}", "download" if n == 1 else "downloads", "Data, figures, bundle")
 
 
-STANDINGS: dict[str, Callable[[Study, Counts], Standing]] = {
+STANDINGS: dict[str, Callable[[Study, Counts], EntryStanding]] = {
     "study": study_stands,
     "collect": collect_stands,
     "models": models_stand,
@@ -220,5 +222,5 @@ STANDINGS: dict[str, Callable[[Study, Counts], Standing]] = {
 }
 
 
-def standing_of(entry: str, study: Study, counts: Counts) -> Standing:
+def standing_of(entry: str, study: Study, counts: Counts) -> EntryStanding:
     return STANDINGS[entry](study, counts)

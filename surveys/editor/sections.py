@@ -16,28 +16,28 @@ LANGUAGES = "languages"
 
 
 @dataclass(frozen=True)
-class Section:
+class FileSection:
     name: str
     title: str
     parts: tuple[str, ...]
 
 
 SECTIONS = (
-    Section("about", "About & pay", ("", "pay", "places", "recruiting", "filters")),
-    Section("consent", "Consent", ("consent", "debrief")),
-    Section("chatbots", "Chatbots", ("chatbots", "chatbot_question")),
-    Section("questions", "Questions & cells", ("questions", "cells")),
-    Section("prompts", "Prompts", ("prompts", "order", "repeats", "arms", "rating")),
-    Section("checks", "Checks", ("checks", "comprehension", "attention", "perception", "exclusions")),
-    Section("annotation", "Annotation", ("annotation", "wordings")),
-    Section("plan", "Plan", ("hypotheses", "plan", "references")),
-    Section("codes", "Codes", ("codes",)),
-    Section(LANGUAGES, "Languages", (LANGUAGES,)),
+    FileSection("about", "About & pay", ("", "pay", "places", "recruiting", "filters")),
+    FileSection("consent", "Consent", ("consent", "debrief")),
+    FileSection("chatbots", "Chatbots", ("chatbots", "chatbot_question")),
+    FileSection("questions", "Questions & cells", ("questions", "cells")),
+    FileSection("prompts", "Prompts", ("prompts", "order", "repeats", "arms", "rating")),
+    FileSection("checks", "Checks", ("checks", "comprehension", "attention", "perception", "exclusions")),
+    FileSection("annotation", "Annotation", ("annotation", "wordings")),
+    FileSection("plan", "Plan", ("hypotheses", "plan", "references")),
+    FileSection("codes", "Codes", ("codes",)),
+    FileSection(LANGUAGES, "Languages", (LANGUAGES,)),
 )
 
 
 @dataclass
-class Card:
+class EntryCard:
     """A table of the file, or one entry of a list."""
 
     place: str
@@ -63,13 +63,13 @@ class Card:
 
 
 @dataclass
-class Part:
+class SectionPart:
     """A table or a list of the file, whole."""
 
     name: str
     title: str
     words: str
-    cards: list[Card]
+    cards: list[EntryCard]
     is_list: bool = False
     faults: list[StudyFault] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ def section_of(place: str) -> str:
     return next((section.name for section in SECTIONS if top in section.parts), SECTIONS[0].name)
 
 
-def sections_for(raw: Mapping[str, Any]) -> list[Section]:
+def sections_for(raw: Mapping[str, Any]) -> list[FileSection]:
     """Those that are of use to people who paste answers, or to those who annotate; and those that the file has."""
     annotates = "annotation" in raw
 
@@ -93,31 +93,31 @@ def sections_for(raw: Mapping[str, Any]) -> list[Section]:
         return fits or part in raw
 
     return [
-        Section(section.name, section.title, parts)
+        FileSection(section.name, section.title, parts)
         for section in SECTIONS
         if (parts := tuple(part for part in section.parts if is_of_use(part)))
     ]
 
 
-def parts_of_section(section: Section, raw: Mapping[str, Any], text: str) -> list[Part]:
+def parts_of_section(section: FileSection, raw: Mapping[str, Any], text: str) -> list[SectionPart]:
     return [part for name in section.parts for part in _parts(name, raw, text)]
 
 
-def _parts(name: str, raw: Mapping[str, Any], text: str) -> Iterator[Part]:
+def _parts(name: str, raw: Mapping[str, Any], text: str) -> Iterator[SectionPart]:
     if name == LANGUAGES:
         yield from _translations(raw)
         return
     title = name.replace("_", " ").capitalize() or "The study"
-    part = Part(name, title, as_words(words_of_docs().get((name, ""), "")) if name else "", [], name in LISTS)
+    part = SectionPart(name, title, as_words(words_of_docs().get((name, ""), "")) if name else "", [], name in LISTS)
     if name in LISTS and _is_list(raw.get(name, []), text, name):
         part.cards = [_entry(name, number, raw) for number in range(1, len(raw.get(name, [])) + 1)]
     elif name in TABLES and isinstance(raw.get(name, {}), dict):
-        part.cards = [Card(name, fields_for(name, name, keys_of(TABLES[name]), raw.get(name, {})))]
+        part.cards = [EntryCard(name, fields_for(name, name, keys_of(TABLES[name]), raw.get(name, {})))]
     elif not name:
         head = {key: value for key, value in raw.items() if key not in (*TABLES, *LISTS, LANGUAGES)}
-        part.cards = [Card("", fields_for("", "", keys_of(StudyHead), head))]
+        part.cards = [EntryCard("", fields_for("", "", keys_of(StudyHead), head))]
     else:
-        part.is_list, part.cards = False, [Card("", [FormField("", name, "toml", raw=raw[name])])]
+        part.is_list, part.cards = False, [EntryCard("", [FormField("", name, "toml", raw=raw[name])])]
     yield part
 
 
@@ -126,11 +126,11 @@ def _is_list(entries: Any, text: str, name: str) -> bool:
     return whole and is_list_of_tables(text, name)
 
 
-def _entry(name: str, number: int, raw: Mapping[str, Any]) -> Card:
+def _entry(name: str, number: int, raw: Mapping[str, Any]) -> EntryCard:
     entry, place = raw[name][number - 1], f"{name}[{number}]"
     fields = fields_for(name, place, keys_of_entry(name, entry), entry, groups_of(name, raw))
     named = next((str(entry[key]) for key in NAMED_BY if entry.get(key)), "")
-    return Card(place, fields, number, named)
+    return EntryCard(place, fields, number, named)
 
 
 def keys_of_entry(name: str, entry: Mapping[str, Any]) -> Mapping[str, Key]:
@@ -178,18 +178,20 @@ def _lines(options: Any) -> tuple[str, ...]:
 # Languages -------------------------------------------------------------------------------------------------------
 
 
-def _translations(raw: Mapping[str, Any]) -> Iterator[Part]:
+def _translations(raw: Mapping[str, Any]) -> Iterator[SectionPart]:
     """Each text of the study beside the same in every further language."""
     given = raw.get(LANGUAGES, {})
     if not isinstance(given, dict) or not all(isinstance(said, dict) for said in given.values()):
-        yield Part(LANGUAGES, "Languages", "", [Card("", [FormField("", LANGUAGES, "toml", raw=given)])])
+        yield SectionPart(LANGUAGES, "Languages", "", [EntryCard("", [FormField("", LANGUAGES, "toml", raw=given)])])
         return
     words = as_words(words_of_docs().get(("languages.de", ""), ""))
-    yield Part(LANGUAGES, "Languages", words, [])
+    yield SectionPart(LANGUAGES, "Languages", words, [])
     wanted = texts_of(read_keys(dict(raw))[0]) if given else {}
     for place, texts in _levels(wanted):
         shown = [_translated(code, place, key, what, raw) for key, what in texts.items() for code in given if what.own]
-        yield Part("", " · ".join(place).replace("_", " ").capitalize() or "The study", "", [Card("", shown)])
+        yield SectionPart(
+            "", " · ".join(place).replace("_", " ").capitalize() or "The study", "", [EntryCard("", shown)]
+        )
 
 
 def _levels(
@@ -236,7 +238,7 @@ class Located:
     anchor: str
 
 
-def locate(faults: list[StudyFault], sections: Mapping[str, list[Part]]) -> list[Located]:
+def locate(faults: list[StudyFault], sections: Mapping[str, list[SectionPart]]) -> list[Located]:
     """Put each fault at its field, or at the nearest table around it."""
     known: dict[str, Any] = {}
     for parts in sections.values():

@@ -19,8 +19,8 @@ from surveys.editor.pages import copy_page, show_copy
 from surveys.editor.preview_pages import pages_of
 from surveys.editor.sections import (
     LANGUAGES,
-    Part,
-    Section,
+    FileSection,
+    SectionPart,
     languages_left,
     locate,
     parts_of_section,
@@ -84,7 +84,7 @@ def with_changes(text: str, changes: Changes) -> str:
     return text
 
 
-def parts_named(text: str, name: str) -> list[Part]:
+def parts_named(text: str, name: str) -> list[SectionPart]:
     raw = writing.read(text)
     section = next((each for each in sections_for(raw) if each.name == name), None)
     if section is None:
@@ -167,7 +167,7 @@ def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
     }
 
 
-def entries_in(section: Section, parts: dict[str, list[Part]]) -> int:
+def entries_in(section: FileSection, parts: dict[str, list[SectionPart]]) -> int:
     return sum(len(part.cards) for part in parts[section.name] if part.is_list)
 
 

@@ -18,7 +18,7 @@ from analysis.people.attributes import LEAST_CONFIDENCE
 from analysis.people.filters import FILTERS, FilterSettings, SettingError
 from analysis.people.funnel import filter_users
 from analysis.people.merging import SIMILARITY, merge_attributes
-from analysis.people.sampling import POOLS, RULES, SIZE, Draw, sample_beside, sample_users
+from analysis.people.sampling import POOLS, RULES, SIZE, SampleDraw, sample_beside, sample_users
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
 from analysis.people.stages.prompt_lists import ListedPrompt, is_list, prompts_of, read_prompts
 from analysis.people.steps import ACTOR, PeopleError
@@ -173,7 +173,7 @@ SAMPLE = (
 
 def run_sample(corpus: Corpus, options: Options, show: Show) -> Report:
     if options["name"]:
-        how = Draw(options["size"], options["by"], options["of"], options["seed"])
+        how = SampleDraw(options["size"], options["by"], options["of"], options["seed"])
         return sample_beside(corpus, options["name"], how, show)
     if (options["by"], options["of"]) != (RULES[0], POOLS[0]):
         raise CommandError("The sample that is studied has the farthest points of all; name another one: --name NAME.")

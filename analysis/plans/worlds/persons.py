@@ -10,7 +10,7 @@ from analysis.plans.worlds.sided import MANY, STEPS, Prompted, Sizes, Study, Wor
 from analysis.stats.hypotheses.persons import further_from_crowd, person_share
 from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.persons.shares import Assignments, measure
-from analysis.stats.persons.unlikeness import Answers, pairs_of, unlike_choices, unlike_lists
+from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ def share_world(prompts: Sequence[Prompted], truth: float, people: int, twice: f
     return world
 
 
-def answers_twice(rng: np.random.Generator, prompt: Prompted, truth: float, of: Ints, people: int) -> Answers:
+def answers_twice(rng: np.random.Generator, prompt: Prompted, truth: float, of: Ints, people: int) -> ReadableAnswers:
     assumed, again = prompt.assumed, of[people:]
     if prompt.options:
         codes = np.concatenate([letters(rng, prompt, assumed.share, people)] * 2)[: len(of)]
@@ -124,7 +124,9 @@ def crowd_world(prompts: Sequence[Prompted], truth: float, sizes: Sizes) -> Worl
     return world
 
 
-def answers_in_crowd(rng: np.random.Generator, prompt: Prompted, truth: float, weight: float, sizes: Sizes) -> Answers:
+def answers_in_crowd(
+    rng: np.random.Generator, prompt: Prompted, truth: float, weight: float, sizes: Sizes
+) -> ReadableAnswers:
     of = np.arange(sum(sizes))
     sides = list(zip((moved(prompt, truth, weight), usual(prompt)), sizes, strict=True))
     if prompt.options:

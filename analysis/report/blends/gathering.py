@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from analysis.report.samples import Data, Group, Rows, Source
-from analysis.stats.blends.sides import Sides, compare
+from analysis.stats.blends.sides import BlendSides, compare
 from analysis.stats.intervals import FEWEST_UNITS
 from analysis.stats.resampling import UNKNOWN
 
@@ -67,7 +67,7 @@ def names_in(data: Data, source: Source, prompt: str, rows: Rows) -> csr_matrix:
     return csr_matrix((np.ones(len(items.rows)), (items.rows, items.codes)), (items.n, items.size))
 
 
-def sides_of(data: Data, blended: Blended) -> Sides:
+def sides_of(data: Data, blended: Blended) -> BlendSides:
     """A person, and a simulated user or repeat, is the same unit to all prompts."""
     found = [whose_and_what(data, blended.sides, prompt) for prompt in blended.prompts]
     whose = np.concatenate([who for _, _, who in found], axis=1)
@@ -75,7 +75,7 @@ def sides_of(data: Data, blended: Blended) -> Sides:
     ends = np.cumsum([who.shape[1] for _, _, who in found])[:-1]
     units = np.split(unit.ravel(), ends)
     prompts = [compare(named, side, of) for (named, side, _), of in zip(found, units, strict=True)]
-    return Sides(prompts, len(blended.sides), names.shape[1])
+    return BlendSides(prompts, len(blended.sides), names.shape[1])
 
 
 def whose_and_what(data: Data, sides: Sequence[Source], prompt: str) -> tuple[csr_matrix, np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from analysis.report.dataset import OFFLINE
 from analysis.report.samples import Data, Group, Row, Rows, Source, low_high, reasons
 from analysis.stats.persons.numbers import PersonEstimate
 from analysis.stats.persons.shares import Measured, measure
-from analysis.stats.persons.unlikeness import Answers, unlike_choices, unlike_lists
+from analysis.stats.persons.unlikeness import ReadableAnswers, unlike_choices, unlike_lists
 from surveys.models import Prompt
 
 USUAL = ""  # the state in which an account is
@@ -39,14 +39,14 @@ def rows_in_state(data: Data, source: Source, prompt: str, state: str = USUAL) -
     return rows[~data.frames.field.columns["unreached"][rows]] if source.is_field else rows
 
 
-def compare_answers(data: Data, source: Source, prompt: str, rows: Rows) -> Answers:
+def compare_answers(data: Data, source: Source, prompt: str, rows: Rows) -> ReadableAnswers:
     of = data.frame(source.is_field).who[rows]
     if prompt in data.choices:
         return unlike_choices(data.options_in(source.is_field, prompt, rows), of)
     return unlike_lists(data.items_in(source.is_field, prompt, rows), of)
 
 
-def usual_answers(data: Data, source: Source, prompt: str) -> Answers:
+def usual_answers(data: Data, source: Source, prompt: str) -> ReadableAnswers:
     """In the usual state, whatever the occasion."""
     return data.once(
         ("usual answers", source, prompt),

@@ -11,7 +11,7 @@ from analysis.report.dataset import TOLD, background_of
 from analysis.report.persons.askings import compare_answers, fields_of
 from analysis.report.samples import Data, Group
 from analysis.stats.persons.explaining import Explanation, by_level, by_step
-from analysis.stats.persons.unlikeness import Answers, pairs_of
+from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of
 from surveys.console.wording import language_name
 from surveys.models import ChatbotContext
 
@@ -69,10 +69,10 @@ class Crowd:
         return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.empty(0, np.int64)
 
 
-def first_answers(data: Data, group: Group, prompt: str) -> tuple[Answers, Ints]:
+def first_answers(data: Data, group: Group, prompt: str) -> tuple[ReadableAnswers, Ints]:
     """When people were first asked, and the rows of these answers."""
 
-    def compare() -> tuple[Answers, Ints]:
+    def compare() -> tuple[ReadableAnswers, Ints]:
         rows = data.rows_of(group.field, prompt)
         found = compare_answers(data, group.field, prompt, rows)
         return found, rows[found.rows]

@@ -21,7 +21,7 @@ from analysis.report.samples import Data, correct_over_prompts, low_high, reason
 from analysis.stats.intervals import share_interval
 from analysis.stats.persons.explaining import by_step, demean, explain
 from analysis.stats.persons.numbers import estimate, mean_of
-from analysis.stats.persons.unlikeness import Answers, pairs_of
+from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of
 from surveys.console.wording import INTERVAL, decimal, number, span
 from surveys.models import Participant
 
@@ -91,7 +91,7 @@ def values_of(data: Data, prompt: str, rows: Ints) -> dict[str, Floats]:
     return {"items": np.where(lengths > 0, lengths, np.nan), "unknown_share": (lengths == 0).astype(float)}
 
 
-def distances(answers: Answers, read: Ints, rows: Ints) -> Floats:
+def distances(answers: ReadableAnswers, read: Ints, rows: Ints) -> Floats:
     """Of each row, NaN where nothing was found in the answer."""
     found = np.full(len(rows), np.nan)
     pairs = pairs_of(answers)

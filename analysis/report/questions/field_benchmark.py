@@ -27,7 +27,7 @@ from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import FIELD
-from analysis.report.questions.set_sides import Side, side_of_field, sides_of_runs
+from analysis.report.questions.set_sides import SetSide, side_of_field, sides_of_runs
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
 from analysis.stats.persons.accuracy import difference, flip_chance
 from analysis.stats.resampling import UNKNOWN
@@ -63,7 +63,7 @@ def compute(data: Data) -> list[Row]:
     return rows
 
 
-def row_of(matrix: Matrix, side: Side, field: Side | None) -> Row:
+def row_of(matrix: Matrix, side: SetSide, field: SetSide | None) -> Row:
     found, source = side.estimate, side.source
     return {
         "benchmark": matrix.set,
@@ -85,7 +85,7 @@ def row_of(matrix: Matrix, side: Side, field: Side | None) -> Row:
     }
 
 
-def against(field: Side, side: Side) -> Row:
+def against(field: SetSide, side: SetSide) -> Row:
     """Field minus runs, on the questions that both answered."""
     found = difference(field.scored, side.scored)
     p = None
@@ -98,7 +98,7 @@ def against(field: Side, side: Side) -> Row:
     }
 
 
-def add_orders(rows: Sequence[Row], runs: Sequence[Side], fields: dict[str | None, Side]) -> None:
+def add_orders(rows: Sequence[Row], runs: Sequence[SetSide], fields: dict[str | None, SetSide]) -> None:
     """In the row of one model its order with each later one, by runs and by people, on the same questions."""
     by_row = {id(side): row for side in runs for row in rows if is_of(row, side)}
     for one, other in combinations(runs, 2):
@@ -125,7 +125,7 @@ def add_orders(rows: Sequence[Row], runs: Sequence[Side], fields: dict[str | Non
         )
 
 
-def is_of(row: Row, side: Side) -> bool:
+def is_of(row: Row, side: SetSide) -> bool:
     keys = side.source.key | side.settings
     return row["source"] != FIELD and all(row[name] == value for name, value in keys.items())
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from analysis.stats.blends.sides import Floats, Measured, Sides, estimate
+from analysis.stats.blends.sides import BlendSides, Floats, SideMeans, estimate
 from analysis.stats.intervals import FEWEST_UNITS, Interval, Z, t_quantile
 from analysis.stats.persons.numbers import PersonEstimate
 
@@ -92,7 +92,7 @@ class Blend:
     why: str | None
 
 
-def blend(sides: Sides, rng: np.random.Generator, draws: int, named: int | None = None) -> Blend:
+def blend(sides: BlendSides, rng: np.random.Generator, draws: int, named: int | None = None) -> Blend:
     """Of two sources or more, with at least two units to each prompt, and two people; `named` is one of the sources."""
     measured, sources = sides.measured, sides.sides - 1
     weights = fit(measured.means[None])[0]
@@ -111,7 +111,7 @@ def blend(sides: Sides, rng: np.random.Generator, draws: int, named: int | None 
     )
 
 
-def weight_intervals(sides: Sides, weights: Floats, rng: np.random.Generator, draws: int) -> list[Interval | None]:
+def weight_intervals(sides: BlendSides, weights: Floats, rng: np.random.Generator, draws: int) -> list[Interval | None]:
     """Where 95 in 100 weights lie that are fitted anew, each unit counted with an exponential weight in all prompts at
     once (the Bayesian bootstrap, Rubin 1981, Ann. Stat. 9:130-134), and √(m / (m − 1)) t / z times as far off for m
     units of the smallest side.
@@ -125,7 +125,7 @@ def weight_intervals(sides: Sides, weights: Floats, rng: np.random.Generator, dr
     return [(min(low, weight), max(high, weight)) for low, high, weight in zip(*ends, weights, strict=True)]
 
 
-def cross_validate(sides: Sides, rng: np.random.Generator, named: int | None) -> HeldOut | None:
+def cross_validate(sides: BlendSides, rng: np.random.Generator, named: int | None) -> HeldOut | None:
     """Distances in people and simulated users without whom blend and nearest single source were chosen.
 
     Each side is split at random, into FOLDS parts or into as many as leave four units in each. Given the choices, parts
@@ -155,7 +155,7 @@ def cross_validate(sides: Sides, rng: np.random.Generator, named: int | None) ->
     return HeldOut(*estimates)
 
 
-def parts_of(sides: Sides, parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def parts_of(sides: BlendSides, parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """The part of each unit (units,), as many of each group in every part."""
     part = np.zeros(sides.units, dtype=np.int64)
     for group in range(sides.sides):
@@ -164,7 +164,7 @@ def parts_of(sides: Sides, parts: int, rng: np.random.Generator) -> NDArray[np.i
     return part
 
 
-def chance_of_luck(measured: Measured) -> float:
+def chance_of_luck(measured: SideMeans) -> float:
     """p of: some single source is as near to the field as any blend.
 
     The distance is convex in the weights, so source s is the nearest of all blends where weight that moves from it to

@@ -18,7 +18,7 @@ AT_ONCE = 100  # draws
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class PromptAnswers:
     """Answers to one prompt: `said` (k, features) of each unit on each side, and which `side` and `unit` (k,) it is.
 
     1 − δ of two answers is the inner product of what they said. A unit may answer for several sides, as a simulated
@@ -41,11 +41,11 @@ class Compared:
         one, other = self.own
         return np.asarray(self.said[one].multiply(self.said[other]).sum(axis=1)).ravel()
 
-    def where(self, kept: NDArray[np.bool_]) -> "Compared":
-        return Compared(self.said[kept], self.side[kept], self.unit[kept])
+    def where(self, kept: NDArray[np.bool_]) -> "PromptAnswers":
+        return PromptAnswers(self.said[kept], self.side[kept], self.unit[kept])
 
 
-def compare(named: csr_matrix, side: Ints, unit: Ints) -> Compared:
+def compare(named: csr_matrix, side: Ints, unit: Ints) -> PromptAnswers:
     """Of answers (n, items) with 1 where one names an item, or takes a letter; those that name nothing are left out.
 
     δ = 1 − |A ∩ B| / max(|A|, |B|), as of `unlike_lists`: 1 / max is the sum over lengths l that are no smaller than
@@ -64,14 +64,14 @@ def compare(named: csr_matrix, side: Ints, unit: Ints) -> Compared:
     mean = csr_matrix((1 / given[place], (place, np.arange(len(place)))), (pairs.shape[1], len(place)))
     said = csr_matrix(mean @ csr_matrix(hstack(blocks))) if blocks else csr_matrix((0, 1))
     # What one unit alone names is alike to nothing of another's.
-    return Compared(said[:, said.getnnz(axis=0) > 1], pairs[0], pairs[1])
+    return PromptAnswers(said[:, said.getnnz(axis=0) > 1], pairs[0], pairs[1])
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class BlendSides:
     """Answers of `sides` sides to some prompts, which count the same; side 0 is the field. Units are 0 … units-1."""
 
-    prompts: Sequence[Compared]
+    prompts: Sequence[PromptAnswers]
     sides: int
     units: int
 
@@ -96,9 +96,9 @@ class Sides:
         of_prompts = [np.bincount(prompt.side, minlength=self.sides) for prompt in self.prompts]
         return np.stack([self.answered.getnnz(axis=0), np.min(of_prompts, axis=0)])
 
-    def where(self, units: NDArray[np.bool_]) -> "Sides":
+    def where(self, units: NDArray[np.bool_]) -> "BlendSides":
         """Of these units alone."""
-        return Sides([prompt.where(units[prompt.unit]) for prompt in self.prompts], self.sides, self.units)
+        return BlendSides([prompt.where(units[prompt.unit]) for prompt in self.prompts], self.sides, self.units)
 
     def means(self, weights: Floats) -> Floats:
         """Mean unlikeness of the sides (draws, sides, sides), each unit counted with its weight (draws, units).
@@ -112,13 +112,13 @@ class Sides:
         )
 
     @cached_property
-    def measured(self) -> "Measured":
+    def measured(self) -> "SideMeans":
         """All units alike, and what the means are without each."""
         found = np.mean([_without_each(prompt, self.sides, self.units) for prompt in self.prompts], axis=0)
-        return Measured(found[-1], found[:-1], self.group_of)
+        return SideMeans(found[-1], found[:-1], self.group_of)
 
 
-def _means(prompt: Compared, sides: int, weights: Floats) -> Floats:
+def _means(prompt: PromptAnswers, sides: int, weights: Floats) -> Floats:
     given = weights[:, prompt.unit]
     of_side = [prompt.side == side for side in range(sides)]
     said = [prompt.said[mine].T @ given[:, mine].T for mine in of_side]
@@ -143,7 +143,7 @@ def _unlike(shared: Floats, pairs: Floats) -> Floats:
     return 1 - shared / np.where(pairs > 1e-9, pairs, np.nan)
 
 
-def _without_each(prompt: Compared, sides: int, units: int) -> Floats:
+def _without_each(prompt: PromptAnswers, sides: int, units: int) -> Floats:
     """The means without each unit, and at the end of all of them (units + 1, sides, sides)."""
     k = len(prompt.side)
     whose = csr_matrix((np.ones(k), (np.arange(k), prompt.side)), (k, sides))
@@ -159,7 +159,7 @@ def _without_each(prompt: Compared, sides: int, units: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SideMeans:
     """Means (sides, sides), what they are `without` each unit (units, sides, sides), and the group of each (units,)."""
 
     means: Floats

@@ -26,7 +26,7 @@ PAIR = 0.5  # s² of two answers that differ
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredQuestions:
     """Answers to the `size` questions of a set: (n,) each one's question, its unit (a person, a simulated user or a
     repeat) and whether it is right.
     """
@@ -81,7 +81,7 @@ class Scored:
         return alone, float((of_unit**2).sum() - (residual**2).sum())
 
 
-def accuracy(scored: Scored) -> PersonEstimate:
+def accuracy(scored: ScoredQuestions) -> PersonEstimate:
     """Share of right answers to the whole set: the mean over questions of each one's share.
 
     It is what logistic regression with an effect for every question predicts, averaged over the questions; no fit is
@@ -91,13 +91,15 @@ def accuracy(scored: Scored) -> PersonEstimate:
     return over(scored.asked, scored.size, [(scored, 1)])
 
 
-def difference(one: Scored, other: Scored, questions: NDArray[np.bool_] | None = None) -> PersonEstimate:
+def difference(
+    one: ScoredQuestions, other: ScoredQuestions, questions: NDArray[np.bool_] | None = None
+) -> PersonEstimate:
     """Accuracy of one minus that of the other, on the questions that both were asked; both are other people."""
     shared = one.asked & other.asked
     return over(shared if questions is None else shared & questions, one.size, [(one, 1), (other, -1)])
 
 
-def over(questions: NDArray[np.bool_], size: int, sides: Sequence[tuple[Scored, int]]) -> PersonEstimate:
+def over(questions: NDArray[np.bool_], size: int, sides: Sequence[tuple[ScoredQuestions, int]]) -> PersonEstimate:
     """Mean over questions of the signed shares of one or two sides.
 
     Variance in two stages (Cochran 1977, Sampling Techniques, ch. 10): (1 - f) s² / k + f v + c, where f = k / size of

@@ -13,7 +13,7 @@ from scipy.stats import f as f_distribution
 
 from analysis.stats.intervals import p_value, tail_p
 from analysis.stats.persons.explaining import demean
-from analysis.stats.persons.unlikeness import Answers, between_persons
+from analysis.stats.persons.unlikeness import ReadableAnswers, between_persons
 
 BATCH_CELLS = 2**20  # of the bases of one batch of draws
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Taken:
     p_spread: float | None
 
 
-def centre(found: Sequence[Answers]) -> Centred | None:
+def centre(found: Sequence[ReadableAnswers]) -> Centred | None:
     """Of answers of several chatbots to one prompt; answers of one person count as their mean."""
     parts = [_persons_of(answers) for answers in found if len(answers.of)]
     if not parts:
@@ -66,7 +66,7 @@ def centre(found: Sequence[Answers]) -> Centred | None:
     return Centred(who, blocks, squared, gower)
 
 
-def _persons_of(answers: Answers) -> tuple[Ints, NDArray[np.float32]]:
+def _persons_of(answers: ReadableAnswers) -> tuple[Ints, NDArray[np.float32]]:
     who, place = np.unique(answers.of, return_inverse=True)
     between = between_persons(answers.unlike, place, len(who))
     np.fill_diagonal(between, 0)

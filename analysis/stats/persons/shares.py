@@ -18,7 +18,7 @@ from analysis.stats.persons.numbers import (
     minus,
     one_minus_ratio,
 )
-from analysis.stats.persons.unlikeness import Answers, number_persons, pairs_of
+from analysis.stats.persons.unlikeness import ReadableAnswers, number_persons, pairs_of
 
 Floats = NDArray[np.float64]
 FEWEST_TESTED = 10  # persons with repeats, below which there are numbers and no test
@@ -61,19 +61,19 @@ class DiceSplit:
 class Measured:
     """One prompt's answers of one source, measured; persons are numbered over all of the source's prompts."""
 
-    answers: Answers
+    answers: ReadableAnswers
     within: Jackknifed
     between: Jackknifed
     pairs: int
 
 
-def measure(found: Sequence[Answers]) -> list[Measured]:
+def measure(found: Sequence[ReadableAnswers]) -> list[Measured]:
     """Each prompt by itself, with persons numbered over all of them."""
     numbered, persons = number_persons(found)
     return [_measure(answers, persons) for answers in numbered]
 
 
-def _measure(answers: Answers, persons: int) -> Measured:
+def _measure(answers: ReadableAnswers, persons: int) -> Measured:
     pairs = pairs_of(answers)
     given = np.bincount(answers.of, minlength=persons)
     return Measured(
@@ -129,7 +129,7 @@ def split(some: Sequence[Measured], offline: Sequence[Measured]) -> DiceSplit:
     return DiceSplit(estimate(api, 0.0), apart(within, api), apart(between, api))
 
 
-def chance_of(some: Sequence[Answers], assignments: Assignments) -> tuple[float | None, float | None]:
+def chance_of(some: Sequence[ReadableAnswers], assignments: Assignments) -> tuple[float | None, float | None]:
     """Two-sided p of D_within by giving later answers to other persons of the same prompt.
 
     The statistic is the mean over persons of δ(first answer, later answers), minus its mean over all assignments; over
@@ -148,7 +148,7 @@ def chance_of(some: Sequence[Answers], assignments: Assignments) -> tuple[float 
     return p_value(strength, np.abs(drawn)), tail_p(strength, np.abs(drawn), ways)
 
 
-def _first_to_later(answers: Answers) -> tuple[NDArray[np.int64], Floats]:
+def _first_to_later(answers: ReadableAnswers) -> tuple[NDArray[np.int64], Floats]:
     """Who has several answers, and the mean δ of each one's first to each one's later answers, (m, m)."""
     given = np.bincount(answers.of)
     kept = given[answers.of] > 1

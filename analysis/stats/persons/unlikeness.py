@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ReadableAnswers:
     """Readable answers to one prompt: `unlike` (n, n) of each two, and `of` (n,) whose each is, any number a person.
 
     `rows` (n,) are their places among all answers given, of which `unread` name nothing and are left out.
@@ -24,11 +24,11 @@ class Answers:
     rows: Ints
     unread: int
 
-    def where(self, kept: NDArray[np.bool_]) -> "Answers":
-        return Answers(self.unlike[np.ix_(kept, kept)], self.of[kept], self.rows[kept], self.unread)
+    def where(self, kept: NDArray[np.bool_]) -> "ReadableAnswers":
+        return ReadableAnswers(self.unlike[np.ix_(kept, kept)], self.of[kept], self.rows[kept], self.unread)
 
 
-def unlike_lists(sample: ItemSample, of: Ints) -> Answers:
+def unlike_lists(sample: ItemSample, of: Ints) -> ReadableAnswers:
     """δ(A, B) = 1 - |A ∩ B| / max(|A|, |B|) of the items of two answers: 0 the same, 1 nothing in common."""
     lengths = np.bincount(sample.rows, minlength=sample.n)
     rows = np.flatnonzero(lengths)
@@ -36,15 +36,15 @@ def unlike_lists(sample: ItemSample, of: Ints) -> Answers:
     named[sample.rows, sample.codes] = 1
     named, long = named[rows], lengths[rows].astype(np.float32)
     shared = named @ named.T / np.maximum(long[:, None], long)
-    return Answers(np.asarray(1 - shared, dtype=np.float32), np.asarray(of)[rows], rows, sample.n - len(rows))
+    return ReadableAnswers(np.asarray(1 - shared, dtype=np.float32), np.asarray(of)[rows], rows, sample.n - len(rows))
 
 
-def unlike_choices(sample: ChoiceSample, of: Ints) -> Answers:
+def unlike_choices(sample: ChoiceSample, of: Ints) -> ReadableAnswers:
     """δ(a, b) = 0 where both answers take the same option, else 1."""
     rows = np.flatnonzero(sample.codes != UNKNOWN)
     codes = sample.codes[rows]
     unlike = (codes[:, None] != codes).astype(np.float32)
-    return Answers(unlike, np.asarray(of)[rows], rows, sample.unknown)
+    return ReadableAnswers(unlike, np.asarray(of)[rows], rows, sample.unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Pairs:
     others: Floats
 
 
-def pairs_of(answers: Answers) -> Pairs:
+def pairs_of(answers: ReadableAnswers) -> Pairs:
     """Means within persons and between each and everybody else."""
     who, place = np.unique(answers.of, return_inverse=True)
     k = len(who)
@@ -88,7 +88,7 @@ def between_persons(unlike: NDArray[np.float32], place: Ints, k: int) -> NDArray
     return np.asarray(summed / np.outer(given, given), dtype=np.float32)
 
 
-def number_persons(found: Sequence[Answers]) -> tuple[list[Answers], int]:
+def number_persons(found: Sequence[ReadableAnswers]) -> tuple[list[ReadableAnswers], int]:
     """The same answers with persons numbered 0 … count-1 over all prompts, and the count."""
     if not found:
         return [], 0
@@ -96,6 +96,7 @@ def number_persons(found: Sequence[Answers]) -> tuple[list[Answers], int]:
     ends = np.cumsum([len(answers.of) for answers in found])[:-1]
     parts = np.split(of.astype(np.int64), ends)
     numbered = [
-        Answers(answers.unlike, part, answers.rows, answers.unread) for answers, part in zip(found, parts, strict=True)
+        ReadableAnswers(answers.unlike, part, answers.rows, answers.unread)
+        for answers, part in zip(found, parts, strict=True)
     ]
     return numbered, len(names)

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from analysis.stats.blends.blending import blend, chance_of_luck, contrast, cross_validate, distances, fit
-from analysis.stats.blends.sides import Sides, compare
+from analysis.stats.blends.sides import BlendSides, compare
 from analysis.stats.persons.unlikeness import unlike_lists
 from analysis.stats.resampling import ItemSample
 from benchmarks.blends import WORLDS, make_world
@@ -14,7 +14,7 @@ from benchmarks.blends import WORLDS, make_world
 HALVES = {"flat field": (0.5, 0, 0, 0.5), "few people": (0.5, 0, 0.5)}
 
 
-def some_sides(rng: np.random.Generator) -> tuple[Sides, list[np.ndarray], np.ndarray, np.ndarray]:
+def some_sides(rng: np.random.Generator) -> tuple[BlendSides, list[np.ndarray], np.ndarray, np.ndarray]:
     """Lists of one to five items; a unit answers twice, another one on two sides, and one answer names nothing."""
     side = np.array([0] * 6 + [1] * 7 + [2] * 7)
     unit = np.array([0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 11, 5, 12, 13, 14, 15, 15, 16])
@@ -25,7 +25,7 @@ def some_sides(rng: np.random.Generator) -> tuple[Sides, list[np.ndarray], np.nd
         chosen[3] = False
         named.append(chosen)
         prompts.append(compare(csr_matrix(chosen.astype(float)), side, unit))
-    return Sides(prompts, 3, 17), named, side, unit
+    return BlendSides(prompts, 3, 17), named, side, unit
 
 
 def by_pairs(named: list[np.ndarray], side: np.ndarray, unit: np.ndarray) -> np.ndarray:

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from analysis.stats.persons.accuracy import Scored, accuracy, difference, flip_chance
+from analysis.stats.persons.accuracy import ScoredQuestions, accuracy, difference, flip_chance
 from analysis.stats.persons.numbers import PersonEstimate
 from benchmarks.field_benchmark import World, coverage
 
 
-def scored(*answers: tuple[int, int, int], size: int = 3) -> Scored:
+def scored(*answers: tuple[int, int, int], size: int = 3) -> ScoredQuestions:
     """Of questions, units, and whether each answer is right."""
     question, unit, right = (np.array(column) for column in zip(*answers, strict=True))
-    return Scored(question, unit, right.astype(bool), size)
+    return ScoredQuestions(question, unit, right.astype(bool), size)
 
 
 def test_it_is_what_logistic_regression_with_an_effect_for_every_question_predicts() -> None:
@@ -24,7 +24,7 @@ def test_it_is_what_logistic_regression_with_an_effect_for_every_question_predic
         return float(np.logaddexp(0, np.where(right, -1, 1) * effects[question]).sum())
 
     effects = minimize(loss, np.zeros(3)).x
-    found = accuracy(Scored(question, np.arange(60) % 20, right, 3))
+    found = accuracy(ScoredQuestions(question, np.arange(60) % 20, right, 3))
     assert found.value == pytest.approx((1 / (1 + np.exp(-effects))).mean(), abs=1e-4)
 
 
@@ -40,7 +40,7 @@ def test_by_hand_with_all_questions_asked() -> None:
 def test_few_people_have_no_interval_and_nobody_no_value() -> None:
     few = accuracy(scored((0, 0, 1), (1, 1, 0), (2, 2, 1)))
     assert few.value == pytest.approx(2 / 3) and few.ci is None and few.why
-    nobody = Scored(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool), 3)
+    nobody = ScoredQuestions(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, bool), 3)
     assert accuracy(nobody).value is None and difference(nobody, nobody).why
 
 

@@ -11,7 +11,7 @@ from analysis.stats.persons.arms import States, change_of
 from analysis.stats.persons.carrying import carried_over
 from analysis.stats.persons.explaining import OTHER, by_level, by_step, explain
 from analysis.stats.persons.permanova import basis_of, centre, equal_spread, permanova
-from analysis.stats.persons.unlikeness import Answers
+from analysis.stats.persons.unlikeness import ReadableAnswers
 from benchmarks import dice
 
 # --- regression
@@ -86,7 +86,7 @@ def test_a_share_is_that_of_sums_of_squares() -> None:
     far = rng.random((12, 12))
     far = np.triu(far, 1) + np.triu(far, 1).T
     level = np.array([0] * 5 + [1] * 7)
-    whole = centre([Answers(far.astype(np.float32), np.arange(12), np.arange(12), 0)])
+    whole = centre([ReadableAnswers(far.astype(np.float32), np.arange(12), np.arange(12), 0)])
     (found,) = permanova(whole, [level], rng, 99)
 
     def squares(places: np.ndarray) -> float:
@@ -99,7 +99,7 @@ def test_a_share_is_that_of_sums_of_squares() -> None:
 def test_permutations_stay_within_a_chatbot() -> None:
     """A level that only the chatbots differ in takes nothing."""
     far = np.ones((6, 6), np.float32) - np.eye(6, dtype=np.float32)
-    whole = centre([Answers(far, np.arange(6) + 6 * bot, np.arange(6), 0) for bot in (0, 1)])
+    whole = centre([ReadableAnswers(far, np.arange(6) + 6 * bot, np.arange(6), 0) for bot in (0, 1)])
     assert basis_of(np.repeat([0, 1], 6), whole.blocks).shape[1] == 0
     assert permanova(whole, [np.repeat([0, 1], 6)], np.random.default_rng(0), 9) == [None]
 
@@ -109,7 +109,7 @@ def test_spread_is_told_apart_from_place() -> None:
     level = np.repeat([0, 1], 40)
     points = np.where(level, 4.0, 1.0)[:, None] * rng.normal(size=(80, 3))
     far = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2)).astype(np.float32)
-    whole = centre([Answers(far, np.arange(80), np.arange(80), 0)])
+    whole = centre([ReadableAnswers(far, np.arange(80), np.arange(80), 0)])
     assert equal_spread(whole, level) < 0.001
     assert equal_spread(whole, np.tile([0, 1], 40)) > 0.01
 

@@ -7,18 +7,18 @@ import pytest
 
 from analysis.stats.persons import shares
 from analysis.stats.persons.numbers import estimate, mean_of_pairs, mean_over, minus
-from analysis.stats.persons.unlikeness import Answers, pairs_of, unlike_choices, unlike_lists
+from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 from benchmarks import dice
 
 
-def lists(named: list[list[int]], of: list[int], size: int = 9) -> Answers:
+def lists(named: list[list[int]], of: list[int], size: int = 9) -> ReadableAnswers:
     rows = np.repeat(np.arange(len(named), dtype=np.int32), [len(items) for items in named])
     codes = np.array([item for items in named for item in items], dtype=np.int32)
     return unlike_lists(ItemSample(len(named), rows, codes, size), np.array(of))
 
 
-def random_answers(people: int, rng: np.random.Generator) -> Answers:
+def random_answers(people: int, rng: np.random.Generator) -> ReadableAnswers:
     """Everybody once, some twice or three times, some answers without an item."""
     of = np.concatenate([np.arange(people), rng.integers(0, people, people)])
     return lists([rng.choice(9, rng.integers(0, 5), replace=False).tolist() for _ in of], of.tolist())
@@ -52,7 +52,7 @@ def test_errors_come_from_leaving_out_each_person_in_all_prompts() -> None:
     rng = np.random.default_rng(2)
     prompts = [random_answers(8, rng), random_answers(8, rng)]
 
-    def person(some: list[Answers]) -> float:
+    def person(some: list[ReadableAnswers]) -> float:
         measured = shares.measure(some)
         return float(np.mean([each.between.value - each.within.value for each in measured]))
 

@@ -11,7 +11,7 @@ from surveys.editor import writing
 from surveys.editor.copies import SHIPPED
 from surveys.editor.documents import to_file
 from surveys.editor.fields import FormField
-from surveys.editor.sections import Section, locate, parts_of_section, sections_for
+from surveys.editor.sections import FileSection, locate, parts_of_section, sections_for
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.files.lines import statements
 
@@ -21,7 +21,7 @@ WORDS = ("Tea", "Größe \\ „so“", 'say "yes"', 'one\ntwo """three""" \\n', 
 BAD = ("ZZ z!", "-3", "0.5", "1979-05-27", "[]", "a\na", "\x07", "y" * 301)
 
 
-def fields_of(text: str, only: Section | None = None) -> list[FormField]:
+def fields_of(text: str, only: FileSection | None = None) -> list[FormField]:
     text = writing.plain(text)
     raw = writing.read(text)
     sections = [only] if only else sections_for(raw)
