@@ -94,7 +94,7 @@ class Matrix:
 
 def set_misfits(study: Mapping[str, Any], sets: Mapping[str, int]) -> list[tuple[str, str]]:
     """What is wrong with a study's set, where `sets` are those that are here with their numbers of questions."""
-    matrix = study.get("matrix", {})
+    matrix = study.get("matrix") or {}
     name, each = matrix.get("set", ""), matrix.get("each", 0)
     if not name:
         return []
