@@ -136,11 +136,17 @@ def told_width(tested: TestedKind) -> str:
 
 
 def opening_of(report: Report, page: str) -> str:
-    """What a page opens with: its first claim, or that there is none; nothing where there is too little to compare."""
+    """What a page opens with: its first claim, or that there is none; nothing where there is too little to compare.
+
+    While texts are unread, what is missing may be among them.
+    """
     found = next((claim for claim in report.get("claims") or () if claim["page"] == page), None)
     if found:
         return str(found.get("headline", found["sentence"]) if page == "overview" else found["sentence"])
-    return next((str(family["sentence"]) for family in report.get("families") or () if family["page"] == page), "")
+    family: Row = next((family for family in report.get("families") or () if family["page"] == page), {})
+    if (count := report.get("answers", {}).get("unread")) and not family.get("tests"):
+        return f"Nothing is compared yet: {plural(count, 'text')} still to be read."
+    return str(family.get("sentence", ""))
 
 
 def said_of(report: Report, kinds: Sequence[str], page: str = "overview") -> str:
