@@ -1,0 +1,33 @@
+"""Scenarios of raters: how often they are right, and how alike what they rate is, from hopeful to cautious."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RaterScenario:
+    """`right`: chance of a rater who reads to give the right label; `guessing`: part of raters who give any label.
+
+    `common`: share of items whose right label is the last of the scale, the others being equally frequent; `alike`:
+    correlation of this between two items of one user.
+    """
+
+    name: str
+    right: float
+    guessing: float
+    common: float
+    alike: float
+
+    @property
+    def words(self) -> str:
+        return (
+            f"raters give the right label {self.right:.0%} of the time, {self.guessing:.0%} of them guess; the last "
+            f"label is right for {self.common:.0%} of items; items of one user correlate by {self.alike:g}"
+        )
+
+
+RATER_SCENARIOS = (
+    RaterScenario("hopeful", 0.95, 0.0, 0.5, 0.05),
+    RaterScenario("middle", 0.85, 0.05, 0.6, 0.1),
+    RaterScenario("cautious", 0.7, 0.15, 0.75, 0.2),
+)
+MAIN = RATER_SCENARIOS[1].name
