@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from surveys.console.wording import percent
+
 
 @dataclass(frozen=True)
 class RaterScenario:
@@ -20,8 +22,9 @@ class RaterScenario:
     @property
     def words(self) -> str:
         return (
-            f"raters give the right label {self.right:.0%} of the time, {self.guessing:.0%} of them guess; the last "
-            f"label is right for {self.common:.0%} of items; items of one user correlate by {self.alike:g}"
+            f"raters give the right label in {percent(self.right)} of cases, {percent(self.guessing)} of them guess; "
+            f"the last label of the scale is right for {percent(self.common)} of items; items of one user correlate by "
+            f"{self.alike:g}"
         )
 
 

@@ -80,12 +80,27 @@ def say_cheapest(entry: Row, within: float) -> str:
 
 def opening_of_annotators(report: Row) -> str:
     """Of α, with the study's own items and labels, in each scenario."""
-    planned = report["planned"]
-    rows = [row for row in of_measure(report, ALPHA) if all(row[name] == planned[name] for name in planned)]
+    rows = as_planned(report, ALPHA)
     if not rows:
         return f"Simulated for {plural(len(report['sizes']), 'design')}."
-    widths = [f"± {say(ALPHA, row['width'])} if raters are as in {row['scenario']}" for row in rows]
-    return f"{say_design(planned).capitalize()}: α of {report['question']} is known to {', '.join(widths)}."
+    widths = [
+        f"± {say(ALPHA, row['width'])} ({row['scenario']} raters, α {say_value(ALPHA, row['value'])})" for row in rows
+    ]
+    return f"{say_design(report['planned'])} tell α of {report['question']} to {', '.join(widths)}."
+
+
+def say_others(report: Row, measure: str) -> str:
+    """How far studies with other raters differ, with the study's own items and labels; nothing where not simulated."""
+    spreads = [f"± {say(measure, row['spread'])} ({row['scenario']})" for row in as_planned(report, measure)]
+    if not spreads:
+        return ""
+    design = say_design(report["planned"])
+    return f"With other raters 95 % of studies lie within {', '.join(spreads)} of their mean: {design}."
+
+
+def as_planned(report: Row, measure: str) -> list[Row]:
+    planned = report["planned"]
+    return [row for row in of_measure(report, measure) if all(row[name] == planned[name] for name in planned)]
 
 
 def tables_of_annotators(report: Row) -> list[Row]:
@@ -114,8 +129,8 @@ def table_of(report: Row, measure: str) -> Row:
         curves.append({"title": f"{plural(overlap, 'label')} an item{unit}", **drawn})
     return {
         "name": NAMES[measure],
-        "measure": measure,
         "curves": curves,
+        "others": say_others(report, measure),
         "rows": [cells_of(row) for row in rows],
         "cheapest": [
             say_cheapest(entry, report["within"]) for entry in report["cheapest"] if entry["measure"] == measure

@@ -137,8 +137,8 @@ def test_the_page_shows_each_width_with_its_scenario(client: Client, monkeypatch
     keep_plan(study)
     assert find_plan(study) is not None
     page = client.get(address).content.decode()
-    assert "60 items with 3 labels each: α of quality is known to ± 0." in page
-    assert "if raters are as in hopeful" in page and "if raters are as in cautious" in page
+    assert "60 items with 3 labels each tell α of quality to ± 0." in page
+    assert all(f"({name} raters, α 0." in page for name in ("hopeful", "middle", "cautious"))
     assert "simulated, not real" in page and "3 labels an item, ±" in page and "Minutes of people" in page
     assert client.get(reverse("plans:osf", args=["teas"])).status_code == 404
     make_items(study, 8)
