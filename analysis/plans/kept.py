@@ -14,7 +14,7 @@ from analysis.models import MetricValue
 from analysis.plans.annotators.simulating import RaterSetting, plan_annotators
 from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
-from surveys.models import Study
+from surveys.models import Annotation, Study
 from surveys.studies import under_way
 from surveys.studies.lifecycle import definition_of
 
@@ -36,14 +36,20 @@ def fingerprint_of(study: Study, *more: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def has_annotators(study: Study) -> bool:
+    return bool(study.current_id and definition_of(study.current_id).annotation)
+
+
 def usual_setting(study: Study) -> Setting | RaterSetting:
-    return RaterSetting() if definition_of(study.current_id).annotation else Setting()
+    return RaterSetting() if has_annotators(study) else Setting()
 
 
 def fingerprint_of_plan(study: Study) -> str:
     setting = usual_setting(study)
-    if isinstance(setting, RaterSetting):  # items are only ever added
-        return fingerprint_of(study, setting, study.annotation_items.aggregate(Max("pk")))
+    if isinstance(setting, RaterSetting):  # items, labels and decisions are only ever added
+        items, pilot = study.annotation_items, Annotation.objects.filter(item__study=study, item__pilot=True)
+        rests_on = [rows.aggregate(Max("pk")) for rows in (items, pilot, study.gate_decisions)]
+        return fingerprint_of(study, setting, rests_on)
     piloted = study.participants.filter(pilot=True).aggregate(count=Count("pk"), last=Max("finished_at"))
     return fingerprint_of(study, setting, piloted)
 

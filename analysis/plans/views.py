@@ -12,7 +12,7 @@ from redis import RedisError
 from analysis.plans.annotators.simulating import find_labelling
 from analysis.plans.annotators.texts import opening_of_annotators, tables_of_annotators
 from analysis.plans.came import came_on_page
-from analysis.plans.kept import find_plan, forget_progress, progress_of, set_progress
+from analysis.plans.kept import find_plan, forget_progress, has_annotators, progress_of, set_progress
 from analysis.plans.outputs.registration import write_registration
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis
 from analysis.plans.simulating import PlanError
@@ -36,7 +36,7 @@ def plan(request: HttpRequest) -> HttpResponse:
 def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpResponse:
     study = request.study
     definition = definition_of(study.current_id) if study.current_id else None
-    if definition and definition.annotation:
+    if has_annotators(study):
         return show_annotators(request, fault, status)
     found = find_plan(study) if definition and definition.hypotheses else None
     hypotheses = [say_hypothesis(definition, each) for each in definition.hypotheses] if definition else []
@@ -104,7 +104,7 @@ def progress(request: HttpRequest) -> HttpResponse:
 def simulated(request: HttpRequest) -> Study:
     """The study, where it has hypotheses or annotators."""
     study: Study = request.study
-    return study if study.current_id and definition_of(study.current_id).annotation else planned(request)
+    return study if has_annotators(study) else planned(request)
 
 
 def planned(request: HttpRequest) -> Study:

@@ -9,14 +9,13 @@ from django.core.management.base import CommandError
 from analysis.answers.readings import read_new
 from analysis.plans.annotators.simulating import FEWEST, WITHIN, RaterSetting, plan_annotators
 from analysis.plans.annotators.texts import lines_of_annotators
-from analysis.plans.kept import KeptCells
+from analysis.plans.kept import KeptCells, has_annotators
 from analysis.plans.outputs.registration import write_registration
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of
 from analysis.runs.progress import ProgressLine
 from surveys.imports.actions import Options, Report, StudyAction, arg, find_study
 from surveys.models import Study
-from surveys.studies.lifecycle import definition_of
 
 MOST_PEOPLE, MOST_REPLICATES, MOST_ITEMS = 100_000, 10_000, 20_000
 OF_PEOPLE, OF_ANNOTATORS = ("people", "calls", "wish", "like", "pdf"), ("items", "overlap", "within")
@@ -45,7 +44,7 @@ class Command(StudyAction):
     def carry_out(self, study: Study, options: Options) -> Report | None:
         if not 20 <= options["replicates"] <= MOST_REPLICATES:
             raise CommandError(f"--replicates takes 20 to {MOST_REPLICATES:,}.")
-        annotates = bool(study.current_id and definition_of(study.current_id).annotation)
+        annotates = has_annotators(study)
         strange = OF_PEOPLE if annotates else OF_ANNOTATORS
         if given := [name for name in strange if options[name] is not None]:
             whose = "a study of annotators" if annotates else "a study whose people paste answers"

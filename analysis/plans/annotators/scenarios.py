@@ -18,14 +18,16 @@ class RaterScenario:
     guessing: float
     common: float
     alike: float
+    source: str = ""  # of what is seen
 
     @property
     def words(self) -> str:
-        return (
+        words = (
             f"raters give the right label in {percent(self.right)} of cases, {percent(self.guessing)} of them guess; "
             f"the last label of the scale is right for {percent(self.common)} of items; items of one user correlate by "
             f"{self.alike:g}"
         )
+        return f"{self.source}: {words}" if self.source else words
 
 
 RATER_SCENARIOS = (
@@ -33,4 +35,4 @@ RATER_SCENARIOS = (
     RaterScenario("middle", 0.85, 0.05, 0.6, 0.1),
     RaterScenario("cautious", 0.7, 0.15, 0.75, 0.2),
 )
-MAIN = RATER_SCENARIOS[1].name
+HOPEFUL, MIDDLE, CAUTIOUS = RATER_SCENARIOS

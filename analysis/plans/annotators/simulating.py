@@ -10,7 +10,8 @@ import numpy as np
 
 from analysis.agreement.annotations import scale_of
 from analysis.plans.annotators.measuring import ALPHA, KAPPA, SHARE, measure_labels
-from analysis.plans.annotators.scenarios import MAIN, RATER_SCENARIOS, RaterScenario
+from analysis.plans.annotators.scenarios import MIDDLE, RATER_SCENARIOS, RaterScenario
+from analysis.plans.annotators.seen import seen_in_pilot
 from analysis.plans.costs import cost_of
 from analysis.plans.simulating import BLOCK, DRAWS, REPLICATES, Cell, Cells, PlanError, Progress
 from analysis.plans.worlds.raters import Design, Rated, draw_labels
@@ -108,7 +109,9 @@ def plan_annotators(
     definition = definition_of(study.current.pk)
     labelling = find_labelling(study, definition)
     designs = usual_designs(labelling, setting)
-    places, rows = list(product(RATER_SCENARIOS, designs)), []
+    seen = seen_in_pilot(study, labelling.rated)
+    scenarios = (*RATER_SCENARIOS, seen) if seen else RATER_SCENARIOS
+    places, rows = list(product(scenarios, designs)), []
     for number, (scenario, design) in enumerate(places):
         progress(number, len(places))
         size, began = (design, labelling.rated), time.monotonic()
@@ -131,14 +134,14 @@ def plan_annotators(
         "rests_on": labelling.words,
         "planned": {"items": labelling.planned.items, "overlap": labelling.planned.overlap},
         "within": setting.within,
-        "main": MAIN,
-        "scenarios": [{"name": scenario.name, "words": scenario.words} for scenario in RATER_SCENARIOS],
+        "main": (seen or MIDDLE).name,
+        "scenarios": [{"name": scenario.name, "words": scenario.words} for scenario in scenarios],
         "measures": list(labelling.measures),
         "sizes": sizes,
         "rows": rows,
         "cheapest": [
             cheapest_design(rows, sizes, scenario, measure, setting.within)
-            for measure, scenario in product(labelling.measures, RATER_SCENARIOS)
+            for measure, scenario in product(labelling.measures, scenarios)
         ],
     }
 

@@ -83,9 +83,7 @@ def opening_of_annotators(report: Row) -> str:
     rows = as_planned(report, ALPHA)
     if not rows:
         return f"Simulated for {plural(len(report['sizes']), 'design')}."
-    widths = [
-        f"± {say(ALPHA, row['width'])} ({row['scenario']} raters, α {say_value(ALPHA, row['value'])})" for row in rows
-    ]
+    widths = [f"± {say(ALPHA, row['width'])} ({row['scenario']}, α {say_value(ALPHA, row['value'])})" for row in rows]
     return f"{say_design(report['planned'])} tell α of {report['question']} to {', '.join(widths)}."
 
 

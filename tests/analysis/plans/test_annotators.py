@@ -12,20 +12,22 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.plans import views
+from analysis.plans.annotators import seen
 from analysis.plans.annotators.measuring import measure_labels
-from analysis.plans.annotators.scenarios import RATER_SCENARIOS
+from analysis.plans.annotators.scenarios import CAUTIOUS, HOPEFUL, MIDDLE
+from analysis.plans.annotators.seen import alpha_of, right_for, seen_in_pilot, votes_of_people
 from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, plan_annotators, summed
-from analysis.plans.kept import find_plan, forget_progress, keep_plan
+from analysis.plans.kept import find_plan, fingerprint_of_plan, forget_progress, keep_plan
 from analysis.plans.worlds.raters import Design, Rated, draw_labels
 from analysis.stats.agreement.agreement import head_row, measure_agreement, write_estimate
 from analysis.stats.agreement.labels import Scale
 from analysis.stats.intervals import wilson_interval
+from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.factories import make_account, make_annotation_study, make_items
 
 YES_NO = Rated(2, Scale(), 30, by_user=False)
 QUALITY = Rated(3, Scale(ordered=True), 30, by_user=True, per_user=5)
 STARS = Rated(5, Scale(True, (1.0, 2.0, 3.0, 4.0, 5.0)), 30, by_user=True, per_user=2, parts=2)
-HOPEFUL, MIDDLE, CAUTIOUS = RATER_SCENARIOS
 
 
 @pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
@@ -122,6 +124,31 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
     assert again["planned"] == {"items": 12, "overlap": 3}
 
 
+@pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
+def test_a_pilot_is_planned_from_with_the_alpha_that_it_has(rated: Rated) -> None:
+    right = right_for(0.6, rated, replace(MIDDLE, guessing=0.0))
+    labels = draw_labels(np.random.default_rng(5), rated, Design(3000, 3), replace(MIDDLE, guessing=0.0, right=right))
+    assert alpha_of(votes_of_people(labels), rated.scale) == pytest.approx(0.6, abs=0.03)
+
+
+@pytest.mark.django_db
+def test_a_pilot_is_a_scenario_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, _ = make_annotated("pilot")
+    few = RaterSetting((40,), (3,), 20)
+    assert plan_annotators(study, few)["main"] == "middle"  # eight items are too few
+    before = fingerprint_of_plan(study)
+    monkeypatch.setattr(seen, "FEWEST", 8)
+    found = plan_annotators(study, few)
+    assert found["main"] == "as in the pilot" and len(found["scenarios"]) == 4
+    assert found["scenarios"][3]["words"].startswith("as in the pilot, α 0.68 of 8 items: raters give")
+    (value,) = [row["value"] for row in found["rows"] if (row["scenario"], row["measure"]) == (found["main"], "alpha")]
+    assert value == pytest.approx(0.68, abs=0.06)
+    study.participants.update(origin="simulated")
+    assert seen_in_pilot(study, YES_NO) is None  # made-up people say nothing of real ones
+    make_items(study, 1, 20, pilot=True)
+    assert fingerprint_of_plan(study) != before
+
+
 @pytest.mark.django_db
 def test_the_page_shows_each_width_with_its_scenario(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_annotation_study("draft", kind="attribute", quota=20, places=9)
@@ -138,7 +165,7 @@ def test_the_page_shows_each_width_with_its_scenario(client: Client, monkeypatch
     assert find_plan(study) is not None
     page = client.get(address).content.decode()
     assert "60 items with 3 labels each tell α of quality to ± 0." in page
-    assert all(f"({name} raters, α 0." in page for name in ("hopeful", "middle", "cautious"))
+    assert all(f"({name}, α 0." in page for name in ("hopeful", "middle", "cautious"))
     assert "simulated, not real" in page and "3 labels an item, ±" in page and "Minutes of people" in page
     assert client.get(reverse("plans:osf", args=["teas"])).status_code == 404
     make_items(study, 8)
