@@ -7,7 +7,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from analysis.answers.readings import read_new
-from analysis.plans.annotators.simulating import FEWEST, WITHIN, RaterSetting, plan_annotators
+from analysis.plans.annotators.simulating import FEWEST, MOST, WITHIN, RaterSetting, plan_annotators
 from analysis.plans.annotators.texts import lines_of_annotators
 from analysis.plans.kept import KeptCells, has_annotators
 from analysis.plans.outputs.registration import write_registration
@@ -17,7 +17,7 @@ from analysis.runs.progress import ProgressLine
 from surveys.imports.actions import Options, Report, StudyAction, arg, find_study
 from surveys.models import Study
 
-MOST_PEOPLE, MOST_REPLICATES, MOST_ITEMS = 100_000, 10_000, 20_000
+MOST_PEOPLE, MOST_REPLICATES = 100_000, 10_000
 OF_PEOPLE, OF_ANNOTATORS = ("people", "calls", "wish", "like", "pdf"), ("items", "overlap", "within")
 
 
@@ -54,8 +54,8 @@ class Command(StudyAction):
     def of_annotators(self, study: Study, options: Options) -> Report:
         items, overlaps = (tuple(sorted(set(options[name] or ()))) for name in ("items", "overlap"))
         within = WITHIN if options["within"] is None else options["within"]
-        if items and not (items[0] >= FEWEST and items[-1] <= MOST_ITEMS):
-            raise CommandError(f"--items takes {FEWEST} to {MOST_ITEMS:,}.")
+        if items and not (items[0] >= FEWEST and items[-1] <= MOST):
+            raise CommandError(f"--items takes {FEWEST} to {MOST:,}.")
         if overlaps and not (overlaps[0] >= 2 and overlaps[-1] <= 20) or not 0 < within < 1:
             raise CommandError("--overlap takes 2 to 20, --within a number between 0 and 1.")
         setting = RaterSetting(items, overlaps, options["replicates"], options["seed"], within)

@@ -26,7 +26,7 @@ from surveys.studies.lifecycle import definition_of
 
 PARTS = (0.5, 1.0, 2.0)  # of the study's items
 OVERLAPS = (2, 3, 5)
-FEWEST = 10  # items
+FEWEST, MOST = 10, 20_000  # items
 PER_USER = 10  # items about one user, before any are imported
 WITHIN = 0.05  # half an interval that is wanted
 NORMAL = 1.96  # standard deviations that hold 95 %
@@ -96,7 +96,7 @@ def find_labelling(study: Study, definition: Definition) -> Labelling:
 
 def usual_designs(labelling: Labelling, setting: RaterSetting) -> list[Design]:
     planned = labelling.planned
-    items = setting.items or dict.fromkeys(max(FEWEST, round(part * planned.items)) for part in PARTS)
+    items = setting.items or dict.fromkeys(min(MOST, max(FEWEST, round(part * planned.items))) for part in PARTS)
     overlaps = setting.overlaps or sorted({*OVERLAPS, planned.overlap} - {1})
     return [Design(*sizes) for sizes in product(items, overlaps)]
 
