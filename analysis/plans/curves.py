@@ -27,10 +27,16 @@ def curves_of(report: dict[str, Any], hypothesis: Row) -> list[dict[str, Any]]:
 
 
 def drawing(
-    report: dict[str, Any], rows: Sequence[Row], name: str, most: float, say: Callable[[float], str]
+    report: dict[str, Any],
+    rows: Sequence[Row],
+    name: str,
+    most: float,
+    say: Callable[[float], str],
+    along: str = "people",
 ) -> dict[str, Any]:
-    people = [size["people"] for size in report["sizes"]]
-    first, last = min(people), max(people)
+    """`along`: what the sizes are numbers of."""
+    counts = [size[along] for size in report["sizes"]]
+    first, last = min(counts), max(counts)
 
     def x(count: float) -> float:
         return LEFT + (RIGHT - LEFT) * ((count - first) / (last - first) if last > first else 0.5)
@@ -41,9 +47,9 @@ def drawing(
     lines = []
     for scenario in report["scenarios"]:
         found = [row for row in rows if row["scenario"] == scenario["name"] and row[name] is not None]
-        dots = [(x(row["people"]), y(row[name])) for row in found]
+        dots = [(x(row[along]), y(row[name])) for row in found]
         errors = [
-            {"x": px(x(row["people"])), "low": px(y(row[f"{name}_ci"][0])), "high": px(y(row[f"{name}_ci"][1]))}
+            {"x": px(x(row[along])), "low": px(y(row[f"{name}_ci"][0])), "high": px(y(row[f"{name}_ci"][1]))}
             for row in found
             if f"{name}_ci" in row
         ]
@@ -61,12 +67,10 @@ def drawing(
     return {
         "lines": lines,
         "levels": [{"y": px(y(most * part)), "label": say(most * part)} for part in (0, 0.5, 1)],
-        "sizes": [
-            {"x": px(x(size["people"])), "people": size["people"], "cost": short(size)} for size in report["sizes"]
-        ],
+        "sizes": [{"x": px(x(size[along])), "count": size[along], "cost": short(size)} for size in report["sizes"]],
         "planned": px(x(report["planned"])) if first <= report["planned"] <= last else None,
         "alt": "; ".join(
-            f"{row['scenario']}, {row['people']} people: {'none' if row[name] is None else say(row[name])}"
+            f"{row['scenario']}, {row[along]} {along}: {'none' if row[name] is None else say(row[name])}"
             for row in rows
         ),
     }

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import time
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ from django.db import transaction
 from django.db.models import Count, Max
 
 from analysis.models import MetricValue
-from analysis.plans.scenarios import Scenario
+from analysis.plans.annotators.simulating import RaterSetting, plan_annotators
 from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
-from surveys.models import Study
+from surveys.models import Annotation, Study
 from surveys.studies import under_way
+from surveys.studies.lifecycle import definition_of
 
 NAME, CELL = "plan", "plan cell"
 
@@ -36,9 +36,22 @@ def fingerprint_of(study: Study, *more: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def has_annotators(study: Study) -> bool:
+    return bool(study.current_id and definition_of(study.current_id).annotation)
+
+
+def usual_setting(study: Study) -> Setting | RaterSetting:
+    return RaterSetting() if has_annotators(study) else Setting()
+
+
 def fingerprint_of_plan(study: Study) -> str:
+    setting = usual_setting(study)
+    if isinstance(setting, RaterSetting):  # items, labels and decisions are only ever added
+        items, pilot = study.annotation_items, Annotation.objects.filter(item__study=study, item__pilot=True)
+        rests_on = [rows.aggregate(Max("pk")) for rows in (items, pilot, study.gate_decisions)]
+        return fingerprint_of(study, setting, rests_on)
     piloted = study.participants.filter(pilot=True).aggregate(count=Count("pk"), last=Max("finished_at"))
-    return fingerprint_of(study, Setting(), piloted)
+    return fingerprint_of(study, setting, piloted)
 
 
 def find_plan(study: Study) -> dict[str, Any] | None:
@@ -48,24 +61,24 @@ def find_plan(study: Study) -> dict[str, Any] | None:
 
 
 class KeptCells:
-    """Each scenario and number of people as soon as it is simulated, so that a plan that is killed goes on from there.
+    """Each scenario and size as soon as it is simulated, so that a plan that is killed goes on from there.
     What is seen of a pilot or of another study stands in the scenario.
     """
 
-    def __init__(self, study: Study, setting: Setting) -> None:
-        self.study, self.setting = study, replace(setting, sizes=(), wish=0)
+    def __init__(self, study: Study, setting: Setting | RaterSetting) -> None:
+        self.study, self.setting = study, setting.of_cell
 
-    def _key(self, scenario: Scenario, people: int) -> dict[str, Any]:
-        fingerprint = fingerprint_of(self.study, self.setting, scenario, people)
+    def _key(self, scenario: object, size: object) -> dict[str, Any]:
+        fingerprint = fingerprint_of(self.study, self.setting, scenario, size)
         return {"study": self.study, "name": CELL, "fingerprint": fingerprint}
 
-    def find(self, scenario: Scenario, people: int) -> Cell | None:
-        row = MetricValue.objects.filter(**self._key(scenario, people)).first()
+    def find(self, scenario: object, size: object) -> Cell | None:
+        row = MetricValue.objects.filter(**self._key(scenario, size)).first()
         return row.value if row else None
 
-    def keep(self, scenario: Scenario, people: int, cell: Cell, seconds: float) -> None:
+    def keep(self, scenario: object, size: object, cell: Cell, seconds: float) -> None:
         given = {"value": tidy(cell), "seconds": seconds}
-        MetricValue.objects.update_or_create(**self._key(scenario, people), defaults=given)
+        MetricValue.objects.update_or_create(**self._key(scenario, size), defaults=given)
 
     def forget(self) -> None:
         MetricValue.objects.filter(study=self.study, name=CELL).delete()
@@ -86,9 +99,17 @@ def forget_progress(study: Study) -> None:
 
 def keep_plan(study: Study) -> None:
     """Simulate it and keep it in place of an earlier one; raises PlanError."""
-    began, cells = time.monotonic(), KeptCells(study, Setting())
+    began, setting = time.monotonic(), usual_setting(study)
+    cells = KeptCells(study, setting)
+
+    def progress(done: int, total: int) -> None:
+        set_progress(study, done, total)
+
     try:
-        value = tidy(plan_study(study, Setting(), lambda done, total: set_progress(study, done, total), cells=cells))
+        if isinstance(setting, RaterSetting):
+            value = tidy(plan_annotators(study, setting, progress, cells))
+        else:
+            value = tidy(plan_study(study, setting, progress, cells=cells))
     finally:
         forget_progress(study)
     with transaction.atomic():

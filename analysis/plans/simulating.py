@@ -35,9 +35,9 @@ Cell = dict[str, Any]  # what comes of one scenario and number of people
 class Cells(Protocol):
     """What is kept of a plan while it is simulated."""
 
-    def find(self, scenario: Scenario, people: int) -> Cell | None: ...
+    def find(self, scenario: object, size: object) -> Cell | None: ...
 
-    def keep(self, scenario: Scenario, people: int, cell: Cell, seconds: float) -> None: ...
+    def keep(self, scenario: object, size: object, cell: Cell, seconds: float) -> None: ...
 
 
 class PlanError(Exception):
@@ -51,6 +51,11 @@ class Setting:
     calls: int = CALLS
     seed: int = 0
     wish: float = WISH
+
+    @property
+    def of_cell(self) -> "Setting":
+        """As far as one scenario and size depend on it."""
+        return replace(self, sizes=(), wish=0)
 
 
 def usual_sizes(definition: Definition) -> tuple[int, ...]:

@@ -9,11 +9,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
+from analysis.plans.annotators.simulating import find_labelling
+from analysis.plans.annotators.texts import opening_of_annotators, tables_of_annotators
 from analysis.plans.came import came_on_page
-from analysis.plans.kept import find_plan, forget_progress, progress_of, set_progress
+from analysis.plans.kept import find_plan, forget_progress, has_annotators, progress_of, set_progress
 from analysis.plans.outputs.registration import write_registration
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis
-from analysis.plans.simulating import PlanError, check
+from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
 from analysis.plans.texts import looks_lines, opening_of, tables_of
 from surveys.console.pages import show, study_page
@@ -34,6 +36,8 @@ def plan(request: HttpRequest) -> HttpResponse:
 def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpResponse:
     study = request.study
     definition = definition_of(study.current_id) if study.current_id else None
+    if has_annotators(study):
+        return show_annotators(request, fault, status)
     found = find_plan(study) if definition and definition.hypotheses else None
     hypotheses = [say_hypothesis(definition, each) for each in definition.hypotheses] if definition else []
     page: dict[str, Any] = {
@@ -51,6 +55,18 @@ def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpR
     return show(request, "plans/plan.html", "setup", status, **page)
 
 
+def show_annotators(request: HttpRequest, fault: str, status: int) -> HttpResponse:
+    found = find_plan(request.study)
+    page: dict[str, Any] = {
+        "found": found,
+        "answer": opening_of_annotators(found) if found else "",
+        "tables": tables_of_annotators(found) if found else [],
+        "fault": fault,
+        **standing(request.study),
+    }
+    return show(request, "plans/annotators.html", "setup", status, **page)
+
+
 def standing(study: Study) -> dict[str, Any]:
     done = progress_of(study) if study.current_id else None
     return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
@@ -60,10 +76,12 @@ def standing(study: Study) -> dict[str, Any]:
 @study_page(Role.RESEARCHER)
 def simulate(request: HttpRequest) -> HttpResponse:
     """Have a worker simulate the plan, unless one does already."""
-    study = planned(request)
+    study = simulated(request)
     if progress_of(study) is None and find_plan(study) is None:
         try:
-            check(definition_of(study.current_id))
+            definition = definition_of(study.current_id)
+            if definition.annotation:
+                find_labelling(study, definition)
             set_progress(study, 0, 1)
             simulate_plan.delay(study.pk)
         except PlanError as fault:
@@ -78,9 +96,15 @@ def simulate(request: HttpRequest) -> HttpResponse:
 @study_page()
 def progress(request: HttpRequest) -> HttpResponse:
     """How far it is; the page is loaded again when it is there."""
-    if progress_of(planned(request)) is None:
+    if progress_of(simulated(request)) is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "plans/_progress.html", {"study": request.study, **standing(request.study)})
+
+
+def simulated(request: HttpRequest) -> Study:
+    """The study, where it has hypotheses or annotators."""
+    study: Study = request.study
+    return study if has_annotators(study) else planned(request)
 
 
 def planned(request: HttpRequest) -> Study:

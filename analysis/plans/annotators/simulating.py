@@ -1,0 +1,224 @@
+"""A study of annotators simulated many times: how wide its intervals are, by scenario, items and labels an item."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from analysis.agreement.annotations import scale_of
+from analysis.plans.annotators.measuring import ALPHA, KAPPA, SHARE, measure_labels
+from analysis.plans.annotators.scenarios import MIDDLE, RATER_SCENARIOS, RaterScenario
+from analysis.plans.annotators.seen import seen_in_pilot
+from analysis.plans.costs import cost_of
+from analysis.plans.simulating import BLOCK, DRAWS, REPLICATES, Cell, Cells, PlanError, Progress
+from analysis.plans.worlds.raters import Design, Rated, draw_labels
+from analysis.stats.agreement.estimates import Estimate
+from analysis.stats.resampling import generator
+from analysis.stats.speed import each
+from surveys.models import AnnotationItem, Study
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.kinds import IMPORTED, KINDS, LabelQuestion
+from surveys.studies.files.label_questions import questions_for
+from surveys.studies.lifecycle import definition_of
+
+PARTS = (0.5, 1.0, 2.0)  # of the study's items
+OVERLAPS = (2, 3, 5)
+FEWEST, MOST = 10, 20_000  # items
+PER_USER = 10  # items about one user, before any are imported
+WITHIN = 0.05  # half an interval that is wanted
+NORMAL = 1.96  # standard deviations that hold 95 %
+
+
+@dataclass(frozen=True)
+class RaterSetting:
+    """Empty: parts of the study's items, and OVERLAPS with its own. `within`: half of the interval that is wanted."""
+
+    items: tuple[int, ...] = ()
+    overlaps: tuple[int, ...] = ()
+    replicates: int = REPLICATES
+    seed: int = 0
+    within: float = WITHIN
+
+    @property
+    def of_cell(self) -> "RaterSetting":
+        return replace(self, items=(), overlaps=(), within=0)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """What a study has its annotators rate, as far as a plan needs it. `known`: items that are imported."""
+
+    question: LabelQuestion
+    rated: Rated
+    planned: Design
+    known: int
+    is_sided: bool
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return (ALPHA, KAPPA, SHARE) if self.is_sided else (ALPHA, KAPPA)
+
+    @property
+    def words(self) -> str:
+        per_user, parts = self.rated.per_user, self.rated.parts
+        users = f"{per_user} items about each user" if per_user > 1 else "each item about another user"
+        shape = f"{users}, {parts} ratings an item" if parts > 1 else users
+        source = f"on average in the {self.known:,} items imported" if self.known else "assumed: none is imported yet"
+        return f"{shape}, {source}"
+
+
+def find_labelling(study: Study, definition: Definition) -> Labelling:
+    """Of the main study's items, or of as many as its annotators can label where none is imported; raises PlanError."""
+    work = definition.annotation
+    if work is None or work.kind == IMPORTED:
+        raise PlanError(f"{definition.slug} has no annotators to plan for: its labels were imported.")
+    question = questions_for(work)[0]
+    items = AnnotationItem.objects.filter(study=study, pilot=False, purpose=AnnotationItem.Purpose.WORK)
+    rows = list(items.values_list("cluster", f"payload__{question.per}" if question.per else "pk"))
+    known = len(rows)
+    own = sum(not cluster for cluster, _ in rows)
+    users = own + len({cluster for cluster, _ in rows if cluster})
+    parts = sum(len(listed) for _, listed in rows) / known if known and question.per else 1
+    rated = Rated(
+        k=len(question.values),
+        scale=scale_of(question),
+        quota=work.quota,
+        by_user=work.block == "user",
+        per_user=max(1, round(known / users)) if known else PER_USER,
+        parts=max(1, round(parts)),
+    )
+    count = known or definition.planned_people * work.quota // work.overlap
+    return Labelling(question, rated, Design(max(FEWEST, count), work.overlap), known, KINDS[work.kind].sided)
+
+
+def usual_designs(labelling: Labelling, setting: RaterSetting) -> list[Design]:
+    planned = labelling.planned
+    items = setting.items or dict.fromkeys(min(MOST, max(FEWEST, round(part * planned.items))) for part in PARTS)
+    overlaps = setting.overlaps or sorted({*OVERLAPS, planned.overlap} - {1})
+    return [Design(*sizes) for sizes in product(items, overlaps)]
+
+
+def plan_annotators(
+    study: Study, setting: RaterSetting, progress: Progress = lambda done, total: None, cells: Cells | None = None
+) -> dict[str, Any]:
+    """Of the study's newest version, each scenario and design; raises PlanError."""
+    assert study.current is not None
+    definition = definition_of(study.current.pk)
+    labelling = find_labelling(study, definition)
+    designs = usual_designs(labelling, setting)
+    seen = seen_in_pilot(study, labelling.rated)
+    scenarios = (*RATER_SCENARIOS, seen) if seen else RATER_SCENARIOS
+    places, rows = list(product(scenarios, designs)), []
+    for number, (scenario, design) in enumerate(places):
+        progress(number, len(places))
+        size, began = (design, labelling.rated), time.monotonic()
+        cell = cells.find(scenario, size) if cells else None
+        if cell is None:
+            cell = simulate_design(labelling, scenario, design, setting)
+            if cells:
+                cells.keep(scenario, size, cell, time.monotonic() - began)
+        rows += cell["rows"]
+    progress(len(places), len(places))
+    sizes = [size_row(definition, labelling, design) for design in designs]
+    return {
+        "study": definition.slug,
+        "simulated": True,
+        "version": study.current.number,
+        "version_sha256": study.current.sha256,
+        "replicates": setting.replicates,
+        "seed": setting.seed,
+        "question": labelling.question.name,
+        "rests_on": labelling.words,
+        "planned": {"items": labelling.planned.items, "overlap": labelling.planned.overlap},
+        "within": setting.within,
+        "main": (seen or MIDDLE).name,
+        "scenarios": [{"name": scenario.name, "words": scenario.words} for scenario in scenarios],
+        "measures": list(labelling.measures),
+        "sizes": sizes,
+        "rows": rows,
+        "cheapest": [
+            cheapest_design(rows, sizes, scenario, measure, setting.within)
+            for measure, scenario in product(labelling.measures, scenarios)
+        ],
+    }
+
+
+def size_row(definition: Definition, labelling: Labelling, design: Design) -> dict[str, Any]:
+    """What a design costs; a judge sees two responses in both orders."""
+    people, orders = design.people(labelling.rated.quota), 2 if labelling.is_sided else 1
+    return {
+        "items": design.items,
+        "overlap": design.overlap,
+        "people": people,
+        **cost_of(definition, people, design.items * orders),
+    }
+
+
+def simulate_design(labelling: Labelling, scenario: RaterScenario, design: Design, setting: RaterSetting) -> Cell:
+    """A row for each measure. Drawn in blocks, which share cores."""
+
+    def draw(start: int) -> list[dict[str, Estimate]]:
+        rng = generator(setting.seed, "plan of annotators", scenario.name, design.items, design.overlap, start)
+        return [
+            measure_labels(
+                draw_labels(rng, labelling.rated, design, scenario), labelling.rated, rng, DRAWS, labelling.is_sided
+            )
+            for _ in range(start, min(start + BLOCK, setting.replicates))
+        ]
+
+    studies = [one for block in each(draw, range(0, setting.replicates, BLOCK)) for one in block]
+    about = {"scenario": scenario.name, "items": design.items, "overlap": design.overlap}
+    return {
+        "rows": [about | {"measure": name, **summed([one[name] for one in studies])} for name in labelling.measures]
+    }
+
+
+def summed(studies: Sequence[Estimate]) -> dict[str, Any]:
+    """Over simulated studies, with Monte Carlo errors: the mean `value`, half the interval on average (`width`), and
+    `spread`, within how much of their mean 95 % of studies lie, each with raters of its own.
+
+    `without`: studies that have no interval.
+    """
+    values = np.array([one.value for one in studies if one.value is not None])
+    halves = np.array([(one.ci[1] - one.ci[0]) / 2 for one in studies if one.ci])
+    width, width_error = mean_of(halves)
+    value, value_error = mean_of(values)
+    n = len(values)
+    spread = NORMAL * float(values.std(ddof=1)) if n > 1 else None
+    return {
+        "value": value,
+        "value_error": value_error,
+        "width": width,
+        "width_error": width_error,
+        "spread": spread,
+        "spread_error": None if spread is None else spread / (2 * (n - 1)) ** 0.5,
+        "without": len(studies) - len(halves),
+    }
+
+
+def mean_of(found: np.ndarray) -> tuple[float | None, float | None]:
+    """With its standard error over simulated studies."""
+    if len(found) < 2:
+        return (float(found[0]) if len(found) else None), None
+    return float(found.mean()), float(found.std(ddof=1) / len(found) ** 0.5)
+
+
+def cheapest_design(
+    rows: Sequence[dict[str, Any]],
+    sizes: Sequence[dict[str, Any]],
+    scenario: RaterScenario,
+    measure: str,
+    within: float,
+) -> dict[str, Any]:
+    """Of the designs simulated, the one that costs least with half an interval of at most `within`."""
+    widths = {
+        (row["items"], row["overlap"]): row["width"]
+        for row in rows
+        if (row["scenario"], row["measure"]) == (scenario.name, measure) and row["width"] is not None
+    }
+    fits = [size for size in sizes if widths.get((size["items"], size["overlap"]), np.inf) <= within]
+    best = min(fits, key=lambda size: (size["total"], size["items"]), default=None)
+    return {"scenario": scenario.name, "measure": measure, "design": best}

@@ -1,0 +1,154 @@
+"""A simulated plan of annotators in words: for a terminal line by line, and for its page."""
+
+from typing import Any
+
+from analysis.plans.annotators.measuring import ALPHA, KAPPA, SHARE
+from analysis.plans.curves import drawing
+from surveys.console.wording import decimal, percent, plural
+
+Row = dict[str, Any]
+HEAD = f"{'scenario':10} {'items':>7} {'labels':>7} {'value':>7} {'±':>12} {'error':>8} {'other raters ±':>15}"
+NAMES = {
+    ALPHA: "α of people",
+    KAPPA: "Mean κ of people with a judge who is as accurate",
+    SHARE: "Share of people’s ratings that prefer the personalised response",
+}
+SHORT = {ALPHA: "α", KAPPA: "κ with a judge", SHARE: "The share preferred"}
+
+
+def say(measure: str, value: float | None) -> str:
+    """A width, or a spread; of a share in points."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f} points" if measure == SHARE else decimal(value, 3)
+
+
+def say_value(measure: str, value: float | None) -> str:
+    if value is None:
+        return "–"
+    return percent(value) if measure == SHARE else decimal(value, 2)
+
+
+def say_design(design: Row) -> str:
+    return f"{plural(design['items'], 'item')} with {plural(design['overlap'], 'label')} each"
+
+
+def lines_of_annotators(report: Row) -> list[str]:
+    found = [
+        f"SIMULATED: {report['replicates']} studies for each number, seed {report['seed']}; question "
+        f"{report['question']}; {report['rests_on']}.",
+        *(f"{entry['name']}: {entry['words']}" for entry in report["scenarios"]),
+        "±: half the 95 % interval, with the raters as they are; other raters: 95 % of studies lie within.",
+    ]
+    for measure in report["measures"]:
+        found += ["", NAMES[measure], HEAD]
+        for row in of_measure(report, measure):
+            error = "–" if row["width_error"] is None else f"{row['width_error']:.4f}"
+            found.append(
+                f"{row['scenario']:10} {row['items']:7,} {row['overlap']:7} {say_value(measure, row['value']):>7} "
+                f"{say(measure, row['width']):>12} {error:>8} {say(measure, row['spread']):>15}"
+            )
+    return [*found, "", *map(say_cost, report["sizes"]), "", *cheapest_lines(report)]
+
+
+def of_measure(report: Row, measure: str) -> list[Row]:
+    return [row for row in report["rows"] if row["measure"] == measure]
+
+
+def say_cost(size: Row) -> str:
+    people, calls = plural(size["people"], "person", "people"), plural(size["calls"], "call")
+    return (
+        f"{say_design(size)}: {people}, {size['currency']} {size['pay']:,.0f} pay + {size['fee']:,.0f} fee, "
+        f"{size['minutes'] / 60:,.0f} hours of people, {calls} of a judge"
+    )
+
+
+def cheapest_lines(report: Row) -> list[str]:
+    return [say_cheapest(entry, report["within"]) for entry in report["cheapest"]]
+
+
+def say_cheapest(entry: Row, within: float) -> str:
+    measure, design = entry["measure"], entry["design"]
+    wanted = f"{SHORT[measure]} to ± {say(measure, within)}, {entry['scenario']}"
+    if not design:
+        return f"{wanted}: none of these designs."
+    return f"{wanted}: {say_design(design)}, {design['currency']} {design['total']:,.0f} with the fee."
+
+
+# --- for a page
+
+
+def opening_of_annotators(report: Row) -> str:
+    """Of α, with the study's own items and labels, in each scenario."""
+    rows = as_planned(report, ALPHA)
+    if not rows:
+        return f"Simulated for {plural(len(report['sizes']), 'design')}."
+    widths = [f"± {say(ALPHA, row['width'])} ({row['scenario']}, α {say_value(ALPHA, row['value'])})" for row in rows]
+    return f"{say_design(report['planned'])} tell α of {report['question']} to {', '.join(widths)}."
+
+
+def say_others(report: Row, measure: str) -> str:
+    """How far studies with other raters differ, with the study's own items and labels; nothing where not simulated."""
+    spreads = [f"± {say(measure, row['spread'])} ({row['scenario']})" for row in as_planned(report, measure)]
+    if not spreads:
+        return ""
+    design = say_design(report["planned"])
+    return f"With other raters 95 % of studies lie within {', '.join(spreads)} of their mean: {design}."
+
+
+def as_planned(report: Row, measure: str) -> list[Row]:
+    planned = report["planned"]
+    return [row for row in of_measure(report, measure) if all(row[name] == planned[name] for name in planned)]
+
+
+def tables_of_annotators(report: Row) -> list[Row]:
+    return [table_of(report, measure) for measure in report["measures"]]
+
+
+def table_of(report: Row, measure: str) -> Row:
+    """With a drawing for each number of labels an item: widths against items, a line for each scenario."""
+    rows = [row | {"width_ci": ends_of(row)} if row["width_error"] else row for row in of_measure(report, measure)]
+    widest = max((row["width"] for row in rows if row["width"] is not None), default=1.0) or 1.0
+    curves = []
+    for overlap in dict.fromkeys(size["overlap"] for size in report["sizes"]):
+        part = report | {
+            "sizes": [size for size in report["sizes"] if size["overlap"] == overlap],
+            "planned": report["planned"]["items"] if report["planned"]["overlap"] == overlap else 0,
+        }
+        drawn = drawing(
+            part,
+            [row for row in rows if row["overlap"] == overlap],
+            "width",
+            1.1 * widest,
+            lambda value: say(measure, value).removesuffix(" points"),
+            "items",
+        )
+        unit = ", ± points" if measure == SHARE else ", ±"
+        curves.append({"title": f"{plural(overlap, 'label')} an item{unit}", **drawn})
+    return {
+        "name": NAMES[measure],
+        "curves": curves,
+        "others": say_others(report, measure),
+        "rows": [cells_of(row) for row in rows],
+        "cheapest": [
+            say_cheapest(entry, report["within"]) for entry in report["cheapest"] if entry["measure"] == measure
+        ],
+    }
+
+
+def ends_of(row: Row) -> tuple[float, float]:
+    return row["width"] - 1.96 * row["width_error"], row["width"] + 1.96 * row["width_error"]
+
+
+def cells_of(row: Row) -> Row:
+    measure = row["measure"]
+    return {
+        "scenario": row["scenario"],
+        "items": row["items"],
+        "overlap": row["overlap"],
+        "value": say_value(measure, row["value"]),
+        "width": say(measure, row["width"]),
+        "between": " to ".join(say(measure, end) for end in row["width_ci"]) if "width_ci" in row else "–",
+        "spread": say(measure, row["spread"]),
+        "without": row["without"],
+    }

@@ -1,0 +1,172 @@
+"""Plans of annotators: the report's own numbers, what a scenario promises, the command and the page."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from analysis.plans import views
+from analysis.plans.annotators import seen
+from analysis.plans.annotators.measuring import measure_labels
+from analysis.plans.annotators.scenarios import CAUTIOUS, HOPEFUL, MIDDLE
+from analysis.plans.annotators.seen import alpha_of, right_for, seen_in_pilot, votes_of_people
+from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, plan_annotators, summed
+from analysis.plans.kept import find_plan, fingerprint_of_plan, forget_progress, keep_plan
+from analysis.plans.worlds.raters import Design, Rated, draw_labels
+from analysis.stats.agreement.agreement import head_row, measure_agreement, write_estimate
+from analysis.stats.agreement.labels import Scale
+from analysis.stats.intervals import wilson_interval
+from tests.analysis.agreement.annotation_samples import make_annotated
+from tests.factories import make_account, make_annotation_study, make_items
+
+YES_NO = Rated(2, Scale(), 30, by_user=False)
+QUALITY = Rated(3, Scale(ordered=True), 30, by_user=True, per_user=5)
+STARS = Rated(5, Scale(True, (1.0, 2.0, 3.0, 4.0, 5.0)), 30, by_user=True, per_user=2, parts=2)
+
+
+@pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
+def test_numbers_are_those_of_the_report(rated: Rated) -> None:
+    labels = draw_labels(np.random.default_rng(1), rated, Design(100, 3), MIDDLE)
+    found = measure_labels(labels, rated, np.random.default_rng(2), 200, with_share=False)
+    whole = measure_agreement(labels, np.random.default_rng(2), rated.scale, draws=200)
+    assert write_estimate(found["alpha"]) == head_row(whole)["alpha"]
+    kappa = whole.means["across"]["kappa"]
+    assert found["kappa"].n == kappa.n > 2 and found["kappa"].value == pytest.approx(kappa.value)
+    assert found["kappa"].ci == pytest.approx(kappa.ci)
+    assert found["alpha"].units == 100 / rated.per_user
+
+
+@pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
+def test_every_item_has_its_labels_and_nobody_more_than_the_quota(rated: Rated) -> None:
+    design = Design(70, 4)
+    labels = draw_labels(np.random.default_rng(1), rated, design, CAUTIOUS)  # refuses two labels of one rater
+    assert set(np.bincount(labels.items)) == {4 + 1}  # and the judge
+    *people, judge = labels.per_rater
+    assert len(people) == design.people(30) == 10 and judge == 70 * rated.parts
+    assert max(people) <= 30 * rated.parts
+
+
+def test_alpha_of_two_labels_is_that_of_the_formula() -> None:
+    """Of raters right with chance r about labels that are even: 1 - α = 2 r (1 - r) / 0.5."""
+    even = replace(HOPEFUL, alike=0.001, right=0.9)
+    labels = draw_labels(np.random.default_rng(1), YES_NO, Design(6000, 2), even)
+    found = measure_labels(labels, YES_NO, np.random.default_rng(2), 20, with_share=False)
+    assert found["alpha"].value == pytest.approx(1 - 2 * 0.9 * 0.1 / 0.5, abs=0.03)
+
+
+def test_share_and_its_interval_without_users_are_those_of_wilson() -> None:
+    """Two ratings of one item by one person only: the last of five labels and a quarter of the others are preferred."""
+    alone = replace(STARS, per_user=1, parts=1)
+    sure = replace(HOPEFUL, right=1.0, common=0.6)
+    labels = draw_labels(np.random.default_rng(1), alone, Design(2000, 1), sure)
+    share = measure_labels(labels, alone, np.random.default_rng(2), 50, with_share=True)["preference_share"]
+    assert share.value == pytest.approx(0.6 + 0.4 / 4, abs=0.03) and share.n == 2000 and share.ci
+    low, high = wilson_interval(round(share.value * 2000), 2000)
+    assert share.ci == pytest.approx((low, high), abs=0.001)
+
+
+def test_intervals_hold_the_value_where_raters_are_alike() -> None:
+    """19 of 20 intervals, with 60 users; where some raters guess, studies differ more than intervals say."""
+    alike = replace(MIDDLE, guessing=0.0)
+
+    def studies(scenario: Any) -> list[Any]:
+        rng = np.random.default_rng(3)
+        drawn = (draw_labels(rng, QUALITY, Design(300, 3), scenario) for _ in range(150))
+        return [measure_labels(labels, QUALITY, rng, 200, with_share=False)["alpha"] for labels in drawn]
+
+    found = studies(alike)
+    value = np.mean([one.value for one in found])
+    assert 0.89 <= np.mean([one.ci[0] <= value <= one.ci[1] for one in found]) <= 0.99
+    told, guessing = summed(found), summed(studies(replace(alike, guessing=0.15)))
+    assert told["spread"] == pytest.approx(told["width"], rel=0.2) and told["without"] == 0
+    assert guessing["spread"] > 1.5 * guessing["width"]
+
+
+def test_the_cheapest_design_is_among_those_that_fit() -> None:
+    sizes = [{"items": items, "overlap": 3, "total": items} for items in (100, 200, 400)]
+    rows = [
+        {"scenario": "middle", "measure": "alpha", "items": items, "overlap": 3, "width": width}
+        for items, width in ((100, None), (200, 0.05), (400, 0.03))
+    ]
+    assert cheapest_design(rows, sizes, MIDDLE, "alpha", 0.05)["design"] == sizes[1]
+    assert cheapest_design(rows, sizes, MIDDLE, "alpha", 0.01)["design"] is None
+
+
+@pytest.mark.django_db
+def test_the_command_says_widths_by_design_and_scenario() -> None:
+    study = make_annotation_study("draft", kind="preference", quota=10, overlap=3)
+    few = ["--items", "40", "80", "--overlap", "2", "3", "--replicates", "20"]
+    out = StringIO()
+    call_command("plan", "teas", *few, "--json", stdout=out)
+    found = json.loads(out.getvalue())
+    assert len(found["rows"]) == 3 * 3 * 4 and found["rests_on"].startswith("10 items about each user, assumed")
+    assert found["sizes"][3] | {"total": 0} == found["sizes"][3] | {"people": 24, "calls": 160, "total": 0}
+    widths = {
+        (row["items"], row["overlap"]): row["width"]
+        for row in found["rows"]
+        if (row["measure"], row["scenario"]) == ("preference_share", "middle")
+    }
+    assert widths[80, 3] < widths[40, 2]
+    out = StringIO()
+    call_command("plan", "teas", *few, stdout=out)
+    assert out.getvalue().startswith("SIMULATED: 20 studies") and "cautious" in out.getvalue()
+    with pytest.raises(CommandError, match="--people is not for a study of annotators"):
+        call_command("plan", "teas", "--people", "100")
+    make_items(study, 12)
+    again = plan_annotators(study, RaterSetting((40,), (2,), 20))
+    assert again["rests_on"] == "each item about another user, 2 ratings an item, on average in the 12 items imported"
+    assert again["planned"] == {"items": 12, "overlap": 3}
+
+
+@pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
+def test_a_pilot_is_planned_from_with_the_alpha_that_it_has(rated: Rated) -> None:
+    right = right_for(0.6, rated, replace(MIDDLE, guessing=0.0))
+    labels = draw_labels(np.random.default_rng(5), rated, Design(3000, 3), replace(MIDDLE, guessing=0.0, right=right))
+    assert alpha_of(votes_of_people(labels), rated.scale) == pytest.approx(0.6, abs=0.03)
+
+
+@pytest.mark.django_db
+def test_a_pilot_is_a_scenario_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, _ = make_annotated("pilot")
+    few = RaterSetting((40,), (3,), 20)
+    assert plan_annotators(study, few)["main"] == "middle"  # eight items are too few
+    before = fingerprint_of_plan(study)
+    monkeypatch.setattr(seen, "FEWEST", 8)
+    found = plan_annotators(study, few)
+    assert found["main"] == "as in the pilot" and len(found["scenarios"]) == 4
+    assert found["scenarios"][3]["words"].startswith("as in the pilot, α 0.68 of 8 items: raters give")
+    (value,) = [row["value"] for row in found["rows"] if (row["scenario"], row["measure"]) == (found["main"], "alpha")]
+    assert value == pytest.approx(0.68, abs=0.06)
+    study.participants.update(origin="simulated")
+    assert seen_in_pilot(study, YES_NO) is None  # made-up people say nothing of real ones
+    make_items(study, 1, 20, pilot=True)
+    assert fingerprint_of_plan(study) != before
+
+
+@pytest.mark.django_db
+def test_the_page_shows_each_width_with_its_scenario(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_annotation_study("draft", kind="attribute", quota=20, places=9)
+    forget_progress(study)
+    asked: list[int] = []
+    monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
+    client.force_login(make_account("researcher", study, "researcher"))
+    address = reverse("plans:plan", args=["teas"])
+    assert address in client.get(reverse("console:setup", args=["teas"])).content.decode()
+    assert "Not simulated yet" in client.get(address).content.decode()
+    assert client.post(reverse("plans:simulate", args=["teas"])).status_code == 302 and asked == [study.pk]
+    monkeypatch.setattr("analysis.plans.kept.usual_setting", lambda study: RaterSetting((30, 60), (3,), 20))
+    keep_plan(study)
+    assert find_plan(study) is not None
+    page = client.get(address).content.decode()
+    assert "60 items with 3 labels each tell α of quality to ± 0." in page
+    assert all(f"({name}, α 0." in page for name in ("hopeful", "middle", "cautious"))
+    assert "simulated, not real" in page and "3 labels an item, ±" in page and "Minutes of people" in page
+    assert client.get(reverse("plans:osf", args=["teas"])).status_code == 404
+    make_items(study, 8)
+    assert find_plan(study) is None  # items came since
