@@ -27,7 +27,7 @@ HYPOTHESES = (
 )
 
 
-def goals(quick: bool = False) -> list[Goal]:
+def goals(quick: bool) -> list[Goal]:
     definition = replace(read_study(Path(lifecycle.__file__).parent / "field-13.toml"), hypotheses=HYPOTHESES)
     setting = Setting(usual_sizes(definition), 20 if quick else 200)
     began = time.monotonic()

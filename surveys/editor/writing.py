@@ -190,6 +190,10 @@ def _escaped(value: str) -> str:
 # Entries of a list -----------------------------------------------------------------------------------------------
 
 
+def is_entry(place: str, name: str) -> bool:
+    return place.startswith(f"{name}[") and place.endswith("]") and place[len(name) + 1 : -1].isdigit()
+
+
 def spans(text: str, name: str) -> list[tuple[int, int]]:
     """Where each [[name]] starts and ends, with the comments directly above it and the tables below it."""
     found, current, comment = [], [0, 0], None
@@ -198,7 +202,7 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
         written = text[each.start : each.end].strip()
         if each.is_header and not (inside and each.place.startswith(f"{inside}.")):
             found += [(current[0], current[1])] if inside else []
-            inside = each.place if re.fullmatch(rf"{re.escape(name)}\[\d+\]", each.place) else ""
+            inside = each.place if is_entry(each.place, name) else ""
             current = [each.start if comment is None else comment, each.end]
         if each.place and inside:
             current[1] = each.end

@@ -1,7 +1,6 @@
 """A plan as a registration on paper: what OSF's template asks, and what the simulation says, marked as such."""
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,7 @@ def simulated_data(found: dict[str, Any]) -> dict[str, Any]:
 
 def svg_of(curve: Mapping[str, Any]) -> str:
     """The page's drawing with its own styles."""
-    drawn = re.search(r"<svg.*</svg>", render_to_string("plans/_curve.html", {"curve": curve}), re.DOTALL)
-    assert drawn is not None
-    whole = drawn[0].replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" width="372" height="214"', 1)
+    page = render_to_string("plans/_curve.html", {"curve": curve})
+    drawn = page[page.index("<svg") : page.rindex("</svg>") + len("</svg>")]
+    whole = drawn.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" width="372" height="214"', 1)
     return whole.replace(">", f"><style>{STYLE}</style>", 1)

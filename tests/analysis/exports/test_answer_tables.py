@@ -72,10 +72,10 @@ def test_rows_have_the_columns_of_the_codebook(study: Study, table: str, pids: b
     decide(study, odd.pk, "ada", seen=0, names=["Assam"])
     described = codebook_of(study, pids).tables[table]
     rows = rows_of(study, table, pids=pids)
-    assert rows and len(rows) == count_rows(study, described, Selection())
+    assert (rows or table == "questions") and len(rows) == count_rows(study, described, Selection())
     assert all(list(row) == [column.name for column in described.columns] for row in rows)
     names = {*Participant.objects.values_list("pid", flat=True)}
-    assert any(name in str(rows) for name in names) is (pids and "participant" in rows[0])
+    assert any(name in str(rows) for name in names) is (pids and bool(rows) and "participant" in rows[0])
 
 
 def test_tables_add_up_to_the_report(study: Study) -> None:

@@ -184,7 +184,7 @@ def test_participant_takes_as_many_statements_whatever_they_gave(django_assert_n
         for number in range(revisions):
             make_response(person, "teas", f"{number}. Only one", keep=True)
         # Session, account, study, role (2), person, answers, flags, sessions, drafts, decisions.
-        with django_assert_num_queries(11):
+        with django_assert_num_queries(12):
             client.get(f"/console/teas/participants/{person.pseudonym}/")
 
 

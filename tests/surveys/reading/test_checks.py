@@ -66,7 +66,7 @@ def test_check_says_all_that_is_asked_of_it(check: PasteCheck) -> None:
 
 @pytest.mark.parametrize("study", ["demo", "field-13"])
 def test_shipped_study_uses_every_check(study: str) -> None:
-    assert set(read_study(STUDIES / f"{study}.toml").paste_checks) == set(CHECKS) - {SAME_AGAIN}
+    assert {*read_study(STUDIES / f"{study}.toml").paste_checks} | {SAME_AGAIN} == set(CHECKS)
 
 
 @pytest.mark.parametrize(

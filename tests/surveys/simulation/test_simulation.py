@@ -151,7 +151,7 @@ def test_killed_server_loses_no_confirmed_answer(tmp_path: Path) -> None:
         trouble.join()
         end_server(servers[-1])
     assert len(servers) == 2 and report["violations"] == []
-    assert report["ends"] == {"DEMODONE1": 8} and report["confirmed"] == 32
+    assert report["ends"] == {"DEMODONE1": 8} and report["confirmed"] == 40
 
 
 @pytest.mark.processes

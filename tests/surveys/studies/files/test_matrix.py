@@ -1,11 +1,12 @@
 """The benchmark in the field: who is asked which questions, and the faults of files that say so."""
 
 from collections import Counter
+from functools import partial
 
 import pytest
 
 from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
-from surveys.studies.files.matrix import Matrix, SetQuestion
+from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
 from tests.surveys.studies.files.sample_study import GOOD, IN_GERMAN, make_definition
 
 FILE = GOOD + '\n[matrix]\nset = "sums"\neach = 3\n'
@@ -45,7 +46,7 @@ def test_questions_stand_anywhere_among_the_prompts_whose_order_stays() -> None:
 
 
 def test_a_study_comes_back_from_its_document_and_others_hold_no_word_of_it() -> None:
-    definition = parse_study(FILE.encode(), "teas", {"sums": 20})
+    definition = parse_study(FILE.encode(), "teas", partial(set_misfits, sets={"sums": 20}))
     assert Definition.from_document(definition.to_document()) == definition
     assert "matrix" not in make_definition().to_document()
 
@@ -61,7 +62,7 @@ def test_a_study_comes_back_from_its_document_and_others_hold_no_word_of_it() ->
 )
 def test_fault_of_a_set_has_place_line_and_way_out(sets: dict[str, int], place: str, says: str) -> None:
     with pytest.raises(StudyFileError) as caught:
-        parse_study(FILE.encode(), "teas", sets)
+        parse_study(FILE.encode(), "teas", partial(set_misfits, sets=sets))
     (fault,) = caught.value.faults
     assert (fault.place, says in fault.message) == (place, True)
     assert fault.line == FILE.splitlines().index("[matrix]") + (2 if place == "matrix.set" else 3)
