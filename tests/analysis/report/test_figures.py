@@ -16,9 +16,7 @@ from analysis.charts.theme import LIGHT, PALETTES
 from analysis.report.parts import FIGURES
 from tests.analysis.report.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
 
-OF_ROWS = [
-    name for name in FIGURES if name not in ("pair", "field_benchmark")
-]  # whose rows are made in tests of their own
+OF_ROWS = [name for name in FIGURES if name not in ("pair", "field_benchmark")]  # rows of their own
 UNNAMED = ("positions",)  # which names nothing that comes from outside, and has no undefined value
 PART = {"demographics": "cells", "latency": "costs"}
 SVG = "{http://www.w3.org/2000/svg}"

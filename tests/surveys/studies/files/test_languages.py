@@ -179,6 +179,7 @@ NEVER_SHOWN = {
     "filters",
     "repeats",
     "hypotheses",
+    "team",
     "plan",
 }
 
