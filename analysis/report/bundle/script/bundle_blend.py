@@ -84,8 +84,10 @@ def sums_of(bundle: Bundle, row: Row, sources: list[Row], prompt: str) -> Sums:
     tables += [bundle.calls(bundle.runs_of(source), prompt) for source in sources]
     table = pd.concat([one.assign(side=side) for side, one in enumerate(tables)], ignore_index=True)
     table = readable(table, is_choice(bundle, prompt))
-    alone = table["respondent"].str.startswith("call ")
-    calls = "run " + table["run"].astype(str) + " " + table["repeat"].astype(str)
+    by_repeat = [side for side, source in enumerate(sources, 1) if source["unit"] == "repeat"]
+    alone = table["respondent"].str.startswith("call ") | table["side"].isin(by_repeat)
+    whose = zip(table["run"], table["user"], table["repeat"], strict=True)
+    calls = pd.Series([f"run {run} {user} {repeat}" for run, user, repeat in whose], table.index)
     keys = [table["side"], table["respondent"].where(~alone, calls)]
     far = pd.DataFrame(unlike(table, is_choice(bundle, prompt)))
     averaged = far.groupby(keys).mean().T.groupby(keys).mean()
