@@ -25,7 +25,7 @@ from analysis.report.dataset import ALL, FIELD, Frames, load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.pairs.sides import others_in
 from analysis.report.parts import DEFINITIONS, INTERVALS, PARTS
-from analysis.report.planned.looks import looks_taken
+from analysis.report.planned.looks import ACTION
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
 from analysis.stats.speed import uncollected
@@ -46,6 +46,7 @@ CODE = (
         "persons",
         "planned",
         "multiverse",
+        "blends",
         "questions",
         "claims/enough.py",
         "benchmark_letters.py",
@@ -55,14 +56,19 @@ CODE = (
         "columns.py",
         "dataset.py",
     ),
-    *("samples.py", "../answers/compared.py", "../stats", "../stats/persons", "../stats/hypotheses"),
+    *("samples.py", "../answers/compared.py"),
+    *("../stats", "../stats/agreement", "../stats/persons", "../stats/hypotheses", "../stats/blends"),
 )
+
+
+def code_files() -> list[Path]:
+    return [found for name in CODE for found in sorted((HERE / name).glob("*.py")) or [HERE / name]]
 
 
 @cache
 def code_version() -> str:
     digest = hashlib.sha256()
-    for path in (found for name in CODE for found in sorted((HERE / name).glob("*.py")) or [HERE / name]):
+    for path in code_files():
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -76,7 +82,7 @@ def stamp_of(study: Study) -> dict[str, Any]:
         "people": people_stamp(study),
         "answers": answer_stamp(study),
         "runs": sorted(runs),
-        "plan": [study.launched_at, study.closed_at, len(looks_taken(study))],
+        "plan": [study.launched_at, study.closed_at],
     }
 
 
@@ -113,16 +119,17 @@ SELECT
     WHERE version.study_id = %(study)s),
   (SELECT md5(string_agg(concat(item.benchmark, item.answer), ' ' ORDER BY item.id)) FROM surveys_benchmarkitem item
     WHERE item.benchmark IN (SELECT benchmark FROM analysis_run WHERE study_id = %(study)s OR study_id IS NULL)),
+  (SELECT count(*) FROM surveys_auditevent WHERE study_id = %(study)s AND action = %(look)s),
   (SELECT coalesce(max(number), 0) FROM analysis_aliasdecision WHERE study_id = %(study)s)
 """
 
 
 def people_stamp(study: Study) -> list[Any]:
     """Of the study's versions, people, what they told and what is asked about their answers; of the keys of benchmarks,
-    which a new import may change; at the end the version of the spellings.
+    which a new import may change; of the looks taken; at the end the version of the spellings.
     """
     with connection.cursor() as cursor:
-        cursor.execute(PEOPLE, {"study": study.pk})
+        cursor.execute(PEOPLE, {"study": study.pk, "look": ACTION})
         return list(cursor.fetchone())
 
 

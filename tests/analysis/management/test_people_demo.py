@@ -52,10 +52,11 @@ def test_stage_includes_the_earlier_ones(settings, monkeypatch: pytest.MonkeyPat
     done: list[str] = []
     monkeypatch.setitem(STAGES, "people", 0.0)
     monkeypatch.setattr("analysis.management.commands.demo.analyse", lambda *given: done.append("analysed"))
+    monkeypatch.setattr("analysis.management.commands.demo.analyse_repeats", lambda *given: done.append("repeats"))
     monkeypatch.setattr("analysis.management.commands.demo.fill_people", lambda *given: done.append("people"))
     monkeypatch.setattr("surveys.simulation.demo.annotate_demo", lambda *given: done.append("annotated"))
     call_command("demo", stage="people", stdout=io.StringIO(), stderr=io.StringIO())
-    assert done == ["annotated", "analysed", "people"]
+    assert done == ["annotated", "analysed", "repeats", "people"]
 
 
 def test_progress_is_a_few_lines_where_no_terminal_is() -> None:

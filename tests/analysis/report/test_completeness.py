@@ -1,5 +1,6 @@
 """Every part of the report, and every measure, has all that pages, documents, exports and docs ask of it."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -18,11 +19,13 @@ from analysis.report.outputs.text import SHORT, tables_of
 from analysis.report.pages.shown import MEASURES as IN_ADDRESSES
 from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
 from analysis.report.parts import DEFINITIONS, FIGURES, INTERVALS, PART_OF_FIGURE, PARTS
+from analysis.report.reports import code_files
 from analysis.report.reports import report as make_whole
 from analysis.stats import heterogeneity
 from analysis.stats.intervals import share_interval
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.test_bundle import make_world
+from tests.test_architecture import imports_of, modules_of, sources, whole
 
 ONE_OBJECT = ("about", "flow", "as_planned")  # one object each, which pages show in words or on cards
 MEASURES = (*OF_LISTS, *OF_CHOICES)
@@ -124,6 +127,14 @@ def test_a_measure_of_lists_stands_in_every_output(measure: Measure, report: Rep
 
 def test_every_scheme_has_the_same_colours() -> None:
     assert len({frozenset(palette) for palette in PALETTES.values()}) == 1
+
+
+def test_kept_results_rest_on_the_code_of_every_part_and_of_the_statistics_that_it_uses() -> None:
+    files = {path.resolve() for path in code_files()}
+    assert {Path(inspect.getfile(inspect.unwrap(part.compute))) for part in PARTS.values()} - files == set()
+    known = modules_of(sources("analysis"))
+    used = {known.get(whole(module, known)) for path in files for module, _ in imports_of(path) if ".stats." in module}
+    assert used - files - {None} == set()
 
 
 def test_no_part_takes_the_name_of_another_ones_definition() -> None:
