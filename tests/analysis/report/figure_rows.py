@@ -45,6 +45,7 @@ def make_report(
         "mixes": [mix_row(rng, p, s) for p in (*lists, *questions) for s in sources if s != "field"],
         "items": [row for p in lists[:2] for m in models for s in sources for row in item_rows(rng, p, m, s)],
         "benchmarks": [row for m in models for row in benchmark_rows(rng, m)],
+        "field_benchmark": [row for m in models for row in field_benchmark_rows(rng, m)],
         "variability": [row for m in models for row in variability_rows(rng, m)],
         "cells": [row for m in models for p in lists for row in cell_rows(rng, p, MODELS.get(m, m))],
         "drift": [row for m in models for p in (*lists, *questions) for row in drift_rows(rng, p, m, p in lists)],
@@ -181,6 +182,18 @@ def benchmark_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row
                            {"name": "Model Five", "accuracy": 0.772}],
         })  # fmt: skip
     return rows
+
+
+def field_benchmark_rows(rng: Random, model: str) -> list[Row]:
+    """A field, and what models say to its questions."""
+    chatbot, found = MODELS.get(model, model), []
+    for source, unit, units in (("field", "person", 400), ("offline", "repeat", 10)):
+        share = rng.uniform(0.6, 0.8)
+        against = None if source == "field" else {"value": -0.05, "ci": around(-0.05, 0.02, -1), "p": 0.01}
+        row = {"benchmark": "mmlu", "source": source, "model": field_model(model, source), "chatbot": chatbot}
+        row |= {"n": 6 * units, "unit": unit, "units": units, "questions": 500, "size": 514, "accuracy": share}
+        found.append(row | {"ci": around(share, 0.025, 0, 1), "against_field": against, "orders": []})
+    return found
 
 
 def variability_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row]:

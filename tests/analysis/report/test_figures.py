@@ -16,7 +16,7 @@ from analysis.charts.theme import LIGHT, PALETTES
 from analysis.report.parts import FIGURES
 from tests.analysis.report.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
 
-OF_ROWS = [name for name in FIGURES if name not in ("pair", "field_benchmark")]  # rows of their own
+OF_ROWS = [name for name in FIGURES if name != "pair"]  # which is made of one object
 UNNAMED = ("positions",)  # which names nothing that comes from outside, and has no undefined value
 PART = {"demographics": "cells", "latency": "costs"}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -189,7 +189,18 @@ def undefined(row: dict[str, Any]) -> dict[str, Any]:
         "mean",
         "spearman",
     )
-    keys += ("within", "person", "taken", "width", "usd", "correct_share", "ci", "noise_floor", "standardised")
+    keys += (
+        "accuracy",
+        "within",
+        "person",
+        "taken",
+        "width",
+        "usd",
+        "correct_share",
+        "ci",
+        "noise_floor",
+        "standardised",
+    )
     changed = {key: None for key in keys if key in row} | {"why": "nothing to measure"}
     return row | changed | ({"runs": []} if "runs" in row else {})
 

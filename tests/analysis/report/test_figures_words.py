@@ -241,7 +241,7 @@ def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
 # Captions --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("pair", "field_benchmark")])
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "pair"])
 def test_caption_states_n_version_exclusions_and_what_is_simulated(name: str) -> None:
     caption = FIGURES[name](make_report(), Options()).caption
     assert "n\u00a0=\u00a0" in caption
