@@ -18,6 +18,7 @@ from analysis.report.reports import report
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.pasting.read_back import ReadReply, mark_of
+from tests.analysis.report.field_benchmark_world import RIGHT, SUMS, make_sums_in_field
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_item
 from tests.factories import make_participant, make_response, make_study
@@ -65,17 +66,29 @@ def study(world: int) -> Study:
 
 
 @pytest.mark.parametrize("pids", [False, True])
-@pytest.mark.parametrize("table", [*ANSWER_TABLES, *MODEL_TABLES])
+@pytest.mark.parametrize("table", [name for name in (*ANSWER_TABLES, *MODEL_TABLES) if name != "questions"])
 def test_rows_have_the_columns_of_the_codebook(study: Study, table: str, pids: bool) -> None:
     correct(study, FIVE, out=("Oolong",))
     odd = Answer.objects.filter(response__participant__study=study).first()
     decide(study, odd.pk, "ada", seen=0, names=["Assam"])
     described = codebook_of(study, pids).tables[table]
     rows = rows_of(study, table, pids=pids)
-    assert (rows or table == "questions") and len(rows) == count_rows(study, described, Selection())
+    assert rows and len(rows) == count_rows(study, described, Selection())
     assert all(list(row) == [column.name for column in described.columns] for row in rows)
     names = {*Participant.objects.values_list("pid", flat=True)}
-    assert any(name in str(rows) for name in names) is (pids and bool(rows) and "participant" in rows[0])
+    assert any(name in str(rows) for name in names) is (pids and "participant" in rows[0])
+
+
+def test_questions_of_a_set_have_a_row_each() -> None:
+    study = make_sums_in_field(people=1)
+    described = codebook_of(study, False).tables["questions"]
+    rows = rows_of(study, "questions")
+    assert len(rows) == count_rows(study, described, Selection()) == SUMS
+    assert all(list(row) == [column.name for column in described.columns] for row in rows)
+    assert {(row["benchmark"], row["correct"]) for row in rows} == {("sums", RIGHT)}
+    assert {row["prompt"] for row in rows_of(study, "responses") if row["prompt"].startswith("question-")} < {
+        row["prompt"] for row in rows
+    }
 
 
 def test_tables_add_up_to_the_report(study: Study) -> None:

@@ -16,7 +16,8 @@ SUMS, EACH, RIGHT = 20, 4, "B"
 
 def make_sums_in_field(people: int = 12, **changes: object) -> Study:
     """Half of the people use ChatGPT, half Gemini; whose answers are wrong follows from question and person."""
-    for number in range(1, SUMS + 1) if not BenchmarkItem.objects.filter(benchmark="sums").exists() else ():
+    there = BenchmarkItem.objects.filter(benchmark="sums").count()
+    for number in range(there + 1, SUMS + 1):
         make_item(number)
     study = make_study(places=20, **{"matrix": Matrix("sums", EACH), **changes})
     for number in range(people):

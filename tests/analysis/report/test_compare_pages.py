@@ -61,9 +61,9 @@ def test_every_page_opens_with_an_answer_and_has_no_undefined_number(client: Cli
 
 
 def test_numbers_lead_to_texts_and_from_there_to_the_person_or_call(client: Client) -> None:
-    # Numbers of pairs of answers, and of all answers of a person, have no texts of their own; nobody has a set here.
+    # Numbers of pairs of answers, of all answers of a person, and over questions have no texts of their own.
     others = {"overview", "pair", "benchmarks", "drift", "costs", "blend", "person-or-dice", "explanations"}
-    for name in sorted(set(PAGES) - others - {"field-benchmark"}):
+    for name in sorted(set(PAGES) - {*others, "field-benchmark"}):
         behind = links(client.get(address(name)), "/texts/?")
         assert behind
         for href in behind[:2]:
