@@ -17,7 +17,7 @@ from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import Key
 from surveys.studies.files.values import LONGEST_TEXT
 
-LINK = re.compile(r"\[([^\[\]]+)\]\([^()]+\)")
+LINK = re.compile(r"\[(`[^`]+`|[^\[\]]+)\]\([^()]+\)")  # code may have brackets of its own
 Groups = Mapping[str, tuple[str, tuple[str, ...]]]  # by key its words and the options, none where it is typed
 
 

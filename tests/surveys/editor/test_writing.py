@@ -10,7 +10,7 @@ from django.http import QueryDict
 from surveys.editor import writing
 from surveys.editor.copies import SHIPPED
 from surveys.editor.documents import to_file
-from surveys.editor.fields import FormField
+from surveys.editor.fields import FormField, as_words
 from surveys.editor.sections import FileSection, locate, parts_of_section, sections_for
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.files.lines import statements
@@ -135,3 +135,8 @@ def test_form_text_and_command_find_the_same_faults(number: int, tmp_path: Path)
             part.name for part in parts[each.section]
         }
         assert each.anchor in shown
+
+
+def test_words_of_the_documentation_have_no_marks() -> None:
+    words = as_words("a number; with [`[repeats]`](#repeats) or [`[[arms]]`](#arms) *that* of [all](data.md#who):")
+    assert words == "a number; with [repeats] or [[arms]] that of all"
