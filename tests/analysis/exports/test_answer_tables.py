@@ -80,7 +80,7 @@ def test_rows_have_the_columns_of_the_codebook(study: Study, table: str, pids: b
 
 
 def test_questions_of_a_set_have_a_row_each() -> None:
-    study = make_sums_in_field(people=1)
+    study = make_sums_in_field(people=1, slug="sums-in-field")
     described = codebook_of(study, False).tables["questions"]
     rows = rows_of(study, "questions")
     assert len(rows) == count_rows(study, described, Selection()) == SUMS
