@@ -117,7 +117,7 @@ PLANS = (("free", _("Free")), ("paid", _("Paid")), ("work", _("Work or school"))
 
 
 class ContextForm(forms.ModelForm):
-    """How somebody's chatbot is set; which one it is only where no place has said so."""
+    """How somebody's chatbot is set, as far as no question asked; which one it is only where no place has said so."""
 
     class Meta:
         model = ChatbotContext
@@ -129,12 +129,16 @@ class ContextForm(forms.ModelForm):
             bots = [(bot.slug, bot.name) for bot in definition.chatbots] + [("other", gettext("Another one"))]
             self.fields["product"] = ChoiceField(label=_("Which chatbot are you using now?"), choices=bots)
             self.order_fields(["product"])
+        asked = {question.setting for question in definition.questions}
         shown_as = gettext("Shown as “%(name)s”.")
         for name, label, choices, shown in (
             ("memory", _("Does it remember earlier chats?"), YES_NO, bot and bot.memory_name),
             ("personalisation", _("Have you told it how to answer you?"), YES_NO, bot and bot.instructions_name),
             ("plan", _("Which plan are you on?"), PLANS, ""),
         ):
+            if name in asked:
+                del self.fields[name]
+                continue
             help_text = shown_as % {"name": shown} if shown else ""
             self.fields[name] = ChoiceField(label=label, choices=choices, help_text=help_text)
         self.fields["model_shown"] = forms.CharField(

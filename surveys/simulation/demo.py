@@ -27,7 +27,7 @@ from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
-from surveys.studies.files.definitions import Definition, read_study
+from surveys.studies.files.definitions import Definition, read_study, settings_asked
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, AttentionCheck
 from surveys.studies.invitations import let_invite
@@ -143,15 +143,18 @@ def take_part(study: Study, definition: Definition, person: Person, finishes: bo
 
 
 def describe_chatbot(participant: Participant, rng: Random) -> ChatbotContext:
-    bots = lifecycle.definition_of(participant.version_id).chatbots
-    bot = next(bot for bot in bots if bot.slug == participant.cell.chatbot)
+    definition = lifecycle.definition_of(participant.version_id)
+    bot = next(bot for bot in definition.chatbots if bot.slug == participant.cell.chatbot)
+    drawn = {
+        "plan": rng.choice(("free", "free", "free", "paid")),
+        "memory": rng.choice(("on", "on", "off", "unknown")),
+        "personalisation": rng.choice(("on", "off", "off", "unknown")),
+    }
     return ChatbotContext.objects.create(
         participant=participant,
         product=bot.slug,
         model_shown=bot.model,
-        plan=rng.choice(("free", "free", "free", "paid")),
-        memory=rng.choice(("on", "on", "off", "unknown")),
-        personalisation=rng.choice(("on", "off", "off", "unknown")),
+        **drawn | settings_asked(definition, participant.answers),
         chat="new",
         chat_language="English",
         device=rng.choice(("computer", "computer", "phone")),

@@ -107,6 +107,25 @@ def questions_fit_their_purpose(study: Study) -> Misfits:
         if kind in ("number", "text") and question.get("options"):
             yield (f"{place}.options", f"is not for a `{kind}` question")
         yield from _accept_fits(place, question)
+    yield from _settings_fit(study)
+
+
+def _settings_fit(study: Study) -> Misfits:
+    """A question that asks for a setting of the chatbot has an option for each of its values."""
+    seen: dict[str, str] = {}
+    for place, question in entries(study, "questions"):
+        setting, values = question.get("setting"), CONTEXT.get(question.get("setting", ""), ())
+        if not setting:
+            continue
+        if (first := seen.setdefault(setting, place)) != place:
+            yield (f"{place}.setting", f"is `{setting}` again; {first} asks for it already")
+        if not study["chatbots"]:
+            yield (f"{place}.setting", "is of people's chatbots, and this study has none")
+        if question.get("kind", "choice") != "choice" or question.get("required") is False:
+            yield (f"{place}.setting", "needs a `choice` that everybody answers")
+        elif question.get("options") and len(question["options"]) != len(values):
+            options = f"needs {len(values)} options, which stand for {listed(values)} in this order"
+            yield (f"{place}.options", f"has {len(question['options'])}; the setting `{setting}` {options}")
 
 
 def _accept_fits(place: str, question: dict[str, Any]) -> Misfits:

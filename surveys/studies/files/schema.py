@@ -47,6 +47,8 @@ CONTEXT = {
 TYPED = ("model_shown",)
 # Of these, what nobody is asked any more: older versions have rules about it, for answers from their time.
 NOT_ASKED = ("chat",)
+# Of these, what a question of the study can ask for instead, before anybody has a place.
+SETTINGS = ("plan", "memory", "personalisation")
 # What the first question can be answered beside a chatbot's slug.
 SEVERAL, NONE = "several", "none"
 
@@ -244,6 +246,7 @@ class Question(WithOptions):
     accept: Annotated[Lines, entries(1), LeftOut(())]
     required: Annotated[StrictBool, LeftOut(True)]
     help: Annotated[LongText, LeftOut("")]
+    setting: Annotated[str, one_of(*SETTINGS), LeftOut("")] = ""
     shown_options: tuple[str, ...] = stored(())
 
 

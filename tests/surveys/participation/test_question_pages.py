@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from surveys.models import Participant, Study
+from surveys.models import ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.steps import address, minutes_left, question_pages, walked, way_of
 from surveys.studies.files.definitions import Definition, read_study
-from surveys.studies.files.schema import Question
+from surveys.studies.files.schema import CellDefinition, Question
 from tests.factories import (
     advance,
     fitting_answers,
@@ -213,6 +213,22 @@ def test_settings_may_be_asked_after_the_first_prompt_and_of_everybody(client: C
     assert place == walked("attention:leaf", make_definition(settings_later=True), 1)
     said = client.post(settings, {"plan": "free", "memory": "on", "personalisation": "off"})
     assert said.url in (address(participant, "prompt", 2), address(participant, "attention", "leaf"))
+
+
+def test_setting_that_a_question_asks_for_is_asked_once_and_makes_cells(client: Client) -> None:
+    words = ("Nothing", "Every month", "My office pays", "No idea")
+    paying = replace(MILK, slug="paying", text="What do you pay?", options=words, setting="plan")
+    cells = tuple(
+        CellDefinition(slug, slug, {"paying": by}, 5) for slug, by in (("no", words[:1]), ("pays", words[1:]))
+    )
+    study = make_study(definition=make_definition(questions=(ADULT, MILK, paying, CUPS), cells=cells))
+    participant = make_participant(study, at="instructions", cell="pays")
+    assert participant.cell.slug == "pays"
+    advance(participant, Participant.Step.CONTEXT)
+    page = client.get(address(participant, "context")).content.decode()
+    assert 'name="memory"' in page and 'name="plan"' not in page
+    client.post(address(participant, "context"), {"memory": "on", "personalisation": "off", "plan": "free"})
+    assert ChatbotContext.objects.get(participant=participant).plan == "paid"
 
 
 def test_answer_to_the_first_prompt_leads_to_the_settings(client: Client) -> None:

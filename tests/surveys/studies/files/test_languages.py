@@ -155,7 +155,7 @@ NOT_SHOWN = {
     "": {"slug", "language", "prolific_study_ids", "minutes"},
     "consent": {"version", "full"},
     "chatbots": {"slug", "name", "address", "model", "models", "model_offered"},
-    "questions": {"slug", "kind", "purpose", "accept", "required"},
+    "questions": {"slug", "kind", "purpose", "accept", "required", "setting"},
     "comprehension": {"slug", "answer"},
     "attention": {"slug", "answer", "also", "after", "kind"},
     "perception": {"answer", "after"},
