@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import replace
+from random import Random
 
 import pytest
 from django.test import Client
@@ -10,6 +11,7 @@ from django.test import Client
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.steps import address, minutes_left, question_pages, walked, way_of
+from surveys.simulation.demo import describe_chatbot
 from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.files.schema import CellDefinition, Question
 from tests.factories import (
@@ -229,6 +231,8 @@ def test_setting_that_a_question_asks_for_is_asked_once_and_makes_cells(client: 
     assert 'name="memory"' in page and 'name="plan"' not in page
     client.post(address(participant, "context"), {"memory": "on", "personalisation": "off", "plan": "free"})
     assert ChatbotContext.objects.get(participant=participant).plan == "paid"
+    simulated = make_participant(study, at="instructions", cell="no", origin=Participant.Origin.SIMULATED)
+    assert describe_chatbot(simulated, Random(1)).plan == "free"
 
 
 def test_answer_to_the_first_prompt_leads_to_the_settings(client: Client) -> None:
