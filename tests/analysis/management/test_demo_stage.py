@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 from statistics import mean
 
@@ -10,6 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from analysis.answers.aliases import propose
+from analysis.answers.readings import read_new
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.scripted import lifelike_reply, lifelike_wait
 from analysis.management import demo
@@ -17,9 +19,11 @@ from analysis.models import Answer, Completion, Conversation, Endpoint, Persona,
 from analysis.report.reports import report
 from surveys.models import Annotation, AnnotationItem, BenchmarkItem, Response, Study
 from surveys.reading.answers import read_choice, read_items
-from surveys.simulation.answers import items_for
-from surveys.simulation.demo import STAGES, fill
-from surveys.simulation.lifelike import Taste, choose_letter, pick_items, respell
+from surveys.simulation.answers import AskedPrompt, items_for
+from surveys.simulation.demo import FILES, SKEW, SPREAD, STAGES, fill
+from surveys.simulation.lifelike import Taste, choose_letter, pick_items, respell, write_lifelike
+from surveys.studies.files.definitions import read_study
+from surveys.studies.lifecycle import launch, load_definition, prompts_of
 from tests.factories import make_definition, make_study
 
 MOVIES = [{"role": "user", "content": "Recommend five movies for me to watch this weekend."}]
@@ -122,6 +126,39 @@ def test_people_name_more_different_things_than_a_model_without_context() -> Non
     offline = [read_items(scripted([{"role": "user", "content": prompt}], str(n))) for n in range(len(field))]
     assert named_by_four(field) > 1.05 * named_by_four(offline)
     assert coverage(field) < 0.9 * coverage(offline)
+
+
+@pytest.mark.django_db
+def test_person_or_dice_shows_the_split_that_the_demo_is_made_with() -> None:
+    study, _ = load_definition(read_study(FILES / "demo.toml"), "tests")
+    launch(study, "tests")
+    fill_quietly(study)
+    read_new(study)
+    (asked,) = study.current.document["repeats"]["prompts"]
+    rows = [
+        row for row in report(study, draws=200, parts=["person_or_dice"])["person_or_dice"] if row["prompt"] == asked
+    ]
+    assert len(rows) == 2
+    for row in rows:
+        within, between = true_split(prompts_of(study.current_id)[asked], row["chatbot"])
+        assert between - within > 0.05
+        for name, truth in (("within", within), ("between", between), ("person", between - within)):
+            low, high = row[f"ci_{name}"]
+            assert abs(row[name] - truth) <= high - low, (name, truth)  # four standard errors
+
+
+def true_split(asked: AskedPrompt, chatbot: str, people: int = 1500) -> tuple[float, float]:
+    """How unlike two answers of one of the demo's people are, and those of two people, over both of its cells."""
+    rng = Random(1)
+
+    def answers_of(person: int) -> list[set[str]]:
+        spread = SPREAD[("on", "on", "off", "unknown")[rng.randrange(4)]]
+        taste = Taste(chatbot, SKEW, spread, str(person), rng.choice(("daily", "occasional")))
+        return [{*read_items(write_lifelike(asked, rng, taste))} for _ in range(2)]
+
+    own = [answers_of(person) for person in range(people)]
+    others = [(one[0], other[0]) for one, other in pairwise(own)]
+    return tuple(mean(1 - len(one & other) / 5 for one, other in pairs) for pairs in (own, others))
 
 
 def texts_of(study: Study) -> list[str]:
