@@ -9,8 +9,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
+from analysis.plans.annotators.measuring import ALPHA
 from analysis.plans.annotators.simulating import find_labelling
-from analysis.plans.annotators.texts import opening_of_annotators, tables_of_annotators
+from analysis.plans.annotators.texts import as_planned, opening_of_annotators, tables_of_annotators
 from analysis.plans.came import came_on_page
 from analysis.plans.kept import find_plan, forget_progress, has_annotators, progress_of, set_progress
 from analysis.plans.outputs.registration import write_registration
@@ -61,6 +62,7 @@ def show_annotators(request: HttpRequest, fault: str, status: int) -> HttpRespon
         "found": found,
         "answer": opening_of_annotators(found) if found else "",
         "tables": tables_of_annotators(found) if found else [],
+        "has_own": bool(found and as_planned(found, ALPHA)),
         "fault": fault,
         **standing(request.study),
     }

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.plans.worlds.raters import Rated
+from analysis.plans.annotators.drawing import Rated
 from analysis.stats.agreement.agreement import THRESHOLD
 from analysis.stats.agreement.coefficients import ONE_LABEL_IN_USE, coefficient_statistic
 from analysis.stats.agreement.estimates import Estimate, Statistic, bootstrap, group_units

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.agreement.annotations import LabelChoice, gather
+from analysis.plans.annotators.drawing import Design, Rated, draw_labels
 from analysis.plans.annotators.scenarios import MIDDLE, RaterScenario
-from analysis.plans.worlds.raters import Design, Rated, draw_labels
 from analysis.stats.agreement.coefficients import coefficient_statistic
 from analysis.stats.agreement.labels import PERSON, Labels, Scale, count_votes
 from analysis.stats.intervals import Floats

@@ -1,6 +1,7 @@
 """A study of annotators simulated many times: how wide its intervals are, by scenario, items and labels an item."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -9,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from analysis.agreement.annotations import scale_of
+from analysis.plans.annotators.drawing import Design, Rated, draw_labels
 from analysis.plans.annotators.measuring import ALPHA, KAPPA, SHARE, measure_labels
 from analysis.plans.annotators.scenarios import MIDDLE, RATER_SCENARIOS, RaterScenario
 from analysis.plans.annotators.seen import seen_in_pilot
 from analysis.plans.costs import cost_of
 from analysis.plans.simulating import BLOCK, DRAWS, REPLICATES, Cell, Cells, PlanError, Progress
-from analysis.plans.worlds.raters import Design, Rated, draw_labels
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.resampling import generator
 from analysis.stats.speed import each
@@ -29,6 +30,7 @@ OVERLAPS = (2, 3, 5)
 FEWEST, MOST = 10, 20_000  # items
 PER_USER = 10  # items about one user, before any are imported
 WITHIN = 0.05  # half an interval that is wanted
+MOST_WITHOUT = 0.05  # of simulated studies, in a design whose interval counts
 NORMAL = 1.96  # standard deviations that hold 95 %
 
 
@@ -91,7 +93,7 @@ def find_labelling(study: Study, definition: Definition) -> Labelling:
         parts=max(1, round(parts)),
     )
     count = known or definition.planned_people * work.quota // work.overlap
-    return Labelling(question, rated, Design(max(FEWEST, count), work.overlap), known, KINDS[work.kind].sided)
+    return Labelling(question, rated, Design(count, work.overlap), known, KINDS[work.kind].sided)
 
 
 def usual_designs(labelling: Labelling, setting: RaterSetting) -> list[Design]:
@@ -140,7 +142,7 @@ def plan_annotators(
         "sizes": sizes,
         "rows": rows,
         "cheapest": [
-            cheapest_design(rows, sizes, scenario, measure, setting.within)
+            cheapest_design(rows, sizes, scenario, measure, setting)
             for measure, scenario in product(labelling.measures, scenarios)
         ],
     }
@@ -180,8 +182,9 @@ def summed(studies: Sequence[Estimate]) -> dict[str, Any]:
     """Over simulated studies, with Monte Carlo errors: the mean `value`, half the interval on average (`width`), and
     `spread`, within how much of their mean 95 % of studies lie, each with raters of its own.
 
-    `without`: studies that have no interval.
+    `without`: studies that have no interval; `why`: most of them.
     """
+    whys = Counter(one.why for one in studies if not one.ci).most_common(1)
     values = np.array([one.value for one in studies if one.value is not None])
     halves = np.array([(one.ci[1] - one.ci[0]) / 2 for one in studies if one.ci])
     width, width_error = mean_of(halves)
@@ -196,6 +199,7 @@ def summed(studies: Sequence[Estimate]) -> dict[str, Any]:
         "spread": spread,
         "spread_error": None if spread is None else spread / (2 * (n - 1)) ** 0.5,
         "without": len(studies) - len(halves),
+        "why": whys[0][0] if whys else "",
     }
 
 
@@ -211,14 +215,18 @@ def cheapest_design(
     sizes: Sequence[dict[str, Any]],
     scenario: RaterScenario,
     measure: str,
-    within: float,
+    setting: RaterSetting,
 ) -> dict[str, Any]:
-    """Of the designs simulated, the one that costs least with half an interval of at most `within`."""
+    """Of the designs simulated, the one that costs least with half an interval of at most `within`, which all but
+    MOST_WITHOUT of its studies have; `why`: where none has one, the reason.
+    """
+    own = [row for row in rows if (row["scenario"], row["measure"]) == (scenario.name, measure)]
     widths = {
         (row["items"], row["overlap"]): row["width"]
-        for row in rows
-        if (row["scenario"], row["measure"]) == (scenario.name, measure) and row["width"] is not None
+        for row in own
+        if row["without"] <= MOST_WITHOUT * setting.replicates
     }
-    fits = [size for size in sizes if widths.get((size["items"], size["overlap"]), np.inf) <= within]
+    fits = [size for size in sizes if widths.get((size["items"], size["overlap"]), np.inf) <= setting.within]
     best = min(fits, key=lambda size: (size["total"], size["items"]), default=None)
-    return {"scenario": scenario.name, "measure": measure, "design": best}
+    why = "" if widths else Counter(row["why"] for row in own).most_common(1)[0][0]
+    return {"scenario": scenario.name, "measure": measure, "design": best, "why": why}

@@ -3,14 +3,15 @@
 from typing import Any
 
 from analysis.plans.annotators.measuring import ALPHA, KAPPA, SHARE
+from analysis.plans.annotators.simulating import FEWEST, MOST
 from analysis.plans.curves import drawing
-from surveys.console.wording import decimal, percent, plural
+from surveys.console.wording import decimal, join_words, percent, plural
 
 Row = dict[str, Any]
 HEAD = f"{'scenario':10} {'items':>7} {'labels':>7} {'value':>7} {'±':>12} {'error':>8} {'other raters ±':>15}"
 NAMES = {
     ALPHA: "α of people",
-    KAPPA: "Mean κ of people with a judge who is as accurate",
+    KAPPA: "Mean κ of people with a judge who is as accurate as people who do not guess",
     SHARE: "Share of people’s ratings that prefer the personalised response",
 }
 SHORT = {ALPHA: "α", KAPPA: "κ with a judge", SHARE: "The share preferred"}
@@ -44,9 +45,10 @@ def lines_of_annotators(report: Row) -> list[str]:
         found += ["", NAMES[measure], HEAD]
         for row in of_measure(report, measure):
             error = "–" if row["width_error"] is None else f"{row['width_error']:.4f}"
+            why = f"  {row['why']}" if row["width"] is None else ""
             found.append(
                 f"{row['scenario']:10} {row['items']:7,} {row['overlap']:7} {say_value(measure, row['value']):>7} "
-                f"{say(measure, row['width']):>12} {error:>8} {say(measure, row['spread']):>15}"
+                f"{say(measure, row['width']):>12} {error:>8} {say(measure, row['spread']):>15}{why}"
             )
     return [*found, "", *map(say_cost, report["sizes"]), "", *cheapest_lines(report)]
 
@@ -71,7 +73,7 @@ def say_cheapest(entry: Row, within: float) -> str:
     measure, design = entry["measure"], entry["design"]
     wanted = f"{SHORT[measure]} to ± {say(measure, within)}, {entry['scenario']}"
     if not design:
-        return f"{wanted}: none of these designs."
+        return f"{wanted}: none of these designs{entry['why'] and '; ' + entry['why']}."
     return f"{wanted}: {say_design(design)}, {design['currency']} {design['total']:,.0f} with the fee."
 
 
@@ -81,10 +83,30 @@ def say_cheapest(entry: Row, within: float) -> str:
 def opening_of_annotators(report: Row) -> str:
     """Of α, with the study's own items and labels, in each scenario."""
     rows = as_planned(report, ALPHA)
+    design, question = say_design(report["planned"]), report["question"]
     if not rows:
-        return f"Simulated for {plural(len(report['sizes']), 'design')}."
-    widths = [f"± {say(ALPHA, row['width'])} ({row['scenario']}, α {say_value(ALPHA, row['value'])})" for row in rows]
-    return f"{say_design(report['planned'])} tell α of {report['question']} to {', '.join(widths)}."
+        among = f"the {plural(len(report['sizes']), 'design')} simulated"
+        return f"This study’s own {design} are not among {among}{why_not(report['planned'])}."
+    widths = [
+        f"± {say(ALPHA, row['width'])} ({row['scenario']}, α {say_value(ALPHA, row['value'])})"
+        for row in rows
+        if row["width"] is not None
+    ]
+    whys: dict[str, list[str]] = {}
+    for row in rows:
+        if row["width"] is None:
+            whys.setdefault(row["why"], []).append(row["scenario"])
+    missing = "; ".join(f"{join_words(scenarios)}: {why}" for why, scenarios in whys.items())
+    if not widths:
+        return f"{design} do not tell how sure α of {question} will be ({missing})."
+    return f"{design} tell α of {question} to {', '.join(widths)}{missing and '; ' + missing}."
+
+
+def why_not(design: Row) -> str:
+    """Why a study's own design is none of those simulated, where it cannot be."""
+    if design["overlap"] < 2:
+        return ": agreement needs two labels an item"
+    return "" if FEWEST <= design["items"] <= MOST else f": a plan is of {FEWEST} to {MOST:,} items"
 
 
 def say_others(report: Row, measure: str) -> str:
@@ -147,7 +169,7 @@ def cells_of(row: Row) -> Row:
         "items": row["items"],
         "overlap": row["overlap"],
         "value": say_value(measure, row["value"]),
-        "width": say(measure, row["width"]),
+        "width": row["why"] if row["width"] is None else say(measure, row["width"]),
         "between": " to ".join(say(measure, end) for end in row["width_ci"]) if "width_ci" in row else "–",
         "spread": say(measure, row["spread"]),
         "without": row["without"],

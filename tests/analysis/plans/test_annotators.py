@@ -13,13 +13,15 @@ from django.urls import reverse
 
 from analysis.plans import views
 from analysis.plans.annotators import seen
+from analysis.plans.annotators.drawing import Design, Rated, draw_labels
 from analysis.plans.annotators.measuring import measure_labels
 from analysis.plans.annotators.scenarios import CAUTIOUS, HOPEFUL, MIDDLE
 from analysis.plans.annotators.seen import alpha_of, right_for, seen_in_pilot, votes_of_people
 from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, plan_annotators, summed
+from analysis.plans.annotators.texts import cheapest_lines, opening_of_annotators
 from analysis.plans.kept import find_plan, fingerprint_of_plan, forget_progress, keep_plan
-from analysis.plans.worlds.raters import Design, Rated, draw_labels
 from analysis.stats.agreement.agreement import head_row, measure_agreement, write_estimate
+from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Scale
 from analysis.stats.intervals import wilson_interval
 from tests.analysis.agreement.annotation_samples import make_annotated
@@ -61,7 +63,7 @@ def test_alpha_of_two_labels_is_that_of_the_formula() -> None:
 
 
 def test_share_and_its_interval_without_users_are_those_of_wilson() -> None:
-    """Two ratings of one item by one person only: the last of five labels and a quarter of the others are preferred."""
+    """One rating of each item by one person: the last of five labels and a quarter of the others are preferred."""
     alone = replace(STARS, per_user=1, parts=1)
     sure = replace(HOPEFUL, right=1.0, common=0.6)
     labels = draw_labels(np.random.default_rng(1), alone, Design(2000, 1), sure)
@@ -92,10 +94,22 @@ def test_the_cheapest_design_is_among_those_that_fit() -> None:
     sizes = [{"items": items, "overlap": 3, "total": items} for items in (100, 200, 400)]
     rows = [
         {"scenario": "middle", "measure": "alpha", "items": items, "overlap": 3, "width": width}
-        for items, width in ((100, None), (200, 0.05), (400, 0.03))
+        | {"without": without, "why": "no interval: too few" if without else ""}
+        for items, width, without in ((100, 0.04, 11), (200, 0.05, 10), (400, 0.03, 0))
     ]
-    assert cheapest_design(rows, sizes, MIDDLE, "alpha", 0.05)["design"] == sizes[1]
-    assert cheapest_design(rows, sizes, MIDDLE, "alpha", 0.01)["design"] is None
+    setting = RaterSetting(within=0.05, replicates=200)
+    assert cheapest_design(rows, sizes, MIDDLE, "alpha", setting)["design"] == sizes[1]  # 11 of 200 are more than 5 %
+    strict = cheapest_design(rows, sizes, MIDDLE, "alpha", replace(setting, within=0.01))
+    assert (strict["design"], strict["why"]) == (None, "")
+    (line,) = cheapest_lines({"within": 0.05, "cheapest": [cheapest_design(rows[:1], sizes, MIDDLE, "alpha", setting)]})
+    assert line == "α to ± 0.050, middle: none of these designs; no interval: too few."
+
+
+def test_what_has_no_interval_has_its_commonest_reason() -> None:
+    none, other = Estimate(None, 0, None, "one label"), Estimate(0.5, 9, None, "no interval: too few")
+    told = summed([none, other, other, Estimate(0.5, 9, (0.4, 0.6))])
+    assert (told["why"], told["without"]) == ("no interval: too few", 3)
+    assert summed([Estimate(0.5, 9, (0.4, 0.6))])["why"] == ""
 
 
 @pytest.mark.django_db
@@ -122,6 +136,55 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
     again = plan_annotators(study, RaterSetting((40,), (2,), 20))
     assert again["rests_on"] == "each item about another user, 2 ratings an item, on average in the 12 items imported"
     assert again["planned"] == {"items": 12, "overlap": 3}
+
+
+@pytest.mark.django_db
+def test_widths_that_cannot_be_have_their_reason(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody labels 20 items, which a κ takes; ten items are about one user, and an interval takes three."""
+    study = make_annotation_study("draft", kind="attribute", quota=10, overlap=3, places=3)
+    no_kappa, one_user = "no person and judge share 20 items", "no interval: made of 1 independent unit only"
+    out = StringIO()
+    call_command("plan", "teas", "--items", "10", "--replicates", "20", stdout=out)
+    rows = [line for line in out.getvalue().splitlines() if line.startswith("middle ")]
+    assert [line.rpartition("  ")[2] for line in rows] == [one_user] * 3 + [no_kappa] * 3
+    assert f"κ with a judge to ± 0.050, middle: none of these designs; {no_kappa}." in out.getvalue()
+    setting = RaterSetting((10, 60), (3,), 20)
+    monkeypatch.setattr("analysis.plans.kept.usual_setting", lambda study: setting)
+    keep_plan(study)
+    client.force_login(make_account("researcher", study, "researcher"))
+    page = client.get(reverse("plans:plan", args=["teas"])).content.decode()
+    assert page.count(f'<td class="number">{no_kappa}</td>') == 6
+    assert page.count(f'<td class="number">{one_user}</td>') == 3
+    assert f"none of these designs; {no_kappa}." in page
+    found = find_plan(study) or {}
+    assert opening_of_annotators(found | {"planned": {"items": 10, "overlap": 3}}) == (
+        "10 items with 3 labels each do not tell how sure α of quality will be (hopeful, middle and cautious: "
+        f"{one_user})."
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("overlap", "items", "opening"),
+    [
+        (
+            1,
+            40,
+            "40 items with 1 label each are not among the 3 designs simulated: agreement needs two labels",
+        ),
+        (3, 8, "8 items with 3 labels each are not among the 2 designs simulated: a plan is of 10 to 20,000 items."),
+    ],
+)
+def test_a_study_whose_own_design_is_not_simulated_is_told_so(
+    client: Client, monkeypatch: pytest.MonkeyPatch, overlap: int, items: int, opening: str
+) -> None:
+    study = make_annotation_study("draft", overlap=overlap)
+    make_items(study, items)
+    monkeypatch.setattr("analysis.plans.kept.usual_setting", lambda study: RaterSetting(overlaps=(2,), replicates=20))
+    keep_plan(study)
+    client.force_login(make_account("researcher", study, "researcher"))
+    page = client.get(reverse("plans:plan", args=["teas"])).content.decode()
+    assert f"This study’s own {opening}" in page and "The blue line" not in page and 'class="planned"' not in page
 
 
 @pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
@@ -166,6 +229,7 @@ def test_the_page_shows_each_width_with_its_scenario(client: Client, monkeypatch
     page = client.get(address).content.decode()
     assert "60 items with 3 labels each tell α of quality to ± 0." in page
     assert all(f"({name}, α 0." in page for name in ("hopeful", "middle", "cautious"))
+    assert "The blue line is this study’s." in page and 'class="planned"' in page
     assert "simulated, not real" in page and "3 labels an item, ±" in page and "Minutes of people" in page
     assert client.get(reverse("plans:osf", args=["teas"])).status_code == 404
     make_items(study, 8)

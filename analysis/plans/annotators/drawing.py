@@ -38,7 +38,8 @@ class Design:
 
 
 def draw_labels(rng: np.random.Generator, rated: Rated, design: Design, scenario: RaterScenario) -> Labels:
-    """One study: each item has labels of exactly `overlap` people and one of a judge, who is as accurate as they are.
+    """One study: each item has labels of exactly `overlap` people and one of a judge, who is as accurate as people who
+    do not guess.
 
     People take items in one order, so that those of one stretch share theirs; nobody has an item twice.
     """
