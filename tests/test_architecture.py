@@ -47,7 +47,7 @@ ROOMS = {
     ),
     "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
     "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
-    "analysis.plans": "stats models report agreement | models studies console prolific",
+    "analysis.plans": "stats models answers report agreement | models studies console prolific",
     "analysis.papers": "stats charts models exports people agreement | models studies annotation console",
     "analysis.notices": "models endpoints | models studies monitoring console",
     "analysis.management": (

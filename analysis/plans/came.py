@@ -1,21 +1,19 @@
 """Assumed beside came: what scenarios took for granted, and what the pilot, or at its end the study, says of it."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Max
 
+from analysis.plans.kept import fingerprint_of
 from analysis.plans.scenarios import SCENARIOS, Assumed, truth_of
-from analysis.plans.seen import FEWEST, richness, slope_of
+from analysis.plans.seen import FEWEST, PILOT, richness, slope_of
 from analysis.plans.simulating import share_of
 from analysis.report.filters import Filters
 from analysis.report.planned.answers import Sides, ask, examine, find_sides
 from analysis.report.planned.looks import stand
 from analysis.report.planned.verdicts import unit_word, written
-from analysis.report.reports import Reporting, code_version, keep_part, stamp_of, tidy
+from analysis.report.reports import Reporting, keep_part, stamp_of, tidy
 from analysis.report.samples import Data
 from analysis.stats.heterogeneity import describe
 from analysis.stats.hypotheses.measures import PromptSides
@@ -35,16 +33,13 @@ def find_came(study: Study) -> Row:
     """Of the whole study at its end, before that of its pilot; no rows with fewer than 20 people."""
     standing = stand(study)
     is_pilot = not (standing.is_launched and standing.is_over)
-    piloted = study.participants.filter(pilot=True).aggregate(Count("pk"), Max("finished_at"))
-    rests_on = piloted if is_pilot else stamp_of(study)
-    text = json.dumps([study.current.sha256, code_version(), is_pilot, rests_on], default=str)
-    fingerprint = hashlib.sha256(text.encode()).hexdigest()
+    fingerprint = fingerprint_of(study, is_pilot, stamp_of(study))
     found: Row = keep_part(study, "came", fingerprint, lambda: tidy(compute(study, is_pilot))).value
     return found
 
 
 def compute(study: Study, is_pilot: bool) -> Row:
-    data = Reporting(study, Filters(pilot="only") if is_pilot else Filters()).data
+    data = Reporting(study, PILOT if is_pilot else Filters()).data
     people, definition = len(data.people), definition_of(study.current_id)
     rows = [row for each in definition.hypotheses for row in rows_of(data, each)] if people >= FEWEST else []
     return {"people": people, "pilot": is_pilot, "rows": list({row["what"]: row for row in rows}.values())}

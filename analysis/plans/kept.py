@@ -10,13 +10,14 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Max
 
+from analysis.answers.withdrawals import withdrawals
 from analysis.models import MetricValue
 from analysis.plans.annotators.simulating import RaterSetting, plan_annotators
 from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Annotation, Study
 from surveys.studies import under_way
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
 NAME, CELL = "plan", "plan cell"
 
@@ -67,6 +68,7 @@ class KeptCells:
 
     def __init__(self, study: Study, setting: Setting | RaterSetting) -> None:
         self.study, self.setting = study, setting.of_cell
+        self.before = withdrawals(study)
 
     def _key(self, scenario: object, size: object) -> dict[str, Any]:
         fingerprint = fingerprint_of(self.study, self.setting, scenario, size)
@@ -78,7 +80,16 @@ class KeptCells:
 
     def keep(self, scenario: object, size: object, cell: Cell, seconds: float) -> None:
         given = {"value": tidy(cell), "seconds": seconds}
-        MetricValue.objects.update_or_create(**self._key(scenario, size), defaults=given)
+        with transaction.atomic():
+            if self.hold():
+                MetricValue.objects.update_or_create(**self._key(scenario, size), defaults=given)
+
+    def hold(self) -> bool:
+        """Whether nobody has withdrawn since it was begun, nor does to the end of the transaction: else what is
+        simulated may rest on what somebody has taken back.
+        """
+        hold_withdrawals(self.study)
+        return withdrawals(self.study) == self.before
 
     def forget(self) -> None:
         MetricValue.objects.filter(study=self.study, name=CELL).delete()
@@ -98,9 +109,9 @@ def forget_progress(study: Study) -> None:
 
 
 def keep_plan(study: Study) -> None:
-    """Simulate it and keep it in place of an earlier one; raises PlanError."""
+    """Simulate it and keep it in place of an earlier one, for what there was when it was begun; raises PlanError."""
     began, setting = time.monotonic(), usual_setting(study)
-    cells = KeptCells(study, setting)
+    cells, fingerprint = KeptCells(study, setting), fingerprint_of_plan(study)
 
     def progress(done: int, total: int) -> None:
         set_progress(study, done, total)
@@ -113,12 +124,8 @@ def keep_plan(study: Study) -> None:
     finally:
         forget_progress(study)
     with transaction.atomic():
-        cells.forget()
-        MetricValue.objects.filter(study=study, name=NAME).delete()
-        MetricValue.objects.create(
-            study=study,
-            name=NAME,
-            fingerprint=fingerprint_of_plan(study),
-            value=value,
-            seconds=time.monotonic() - began,
-        )
+        if cells.hold():
+            cells.forget()
+            MetricValue.objects.filter(study=study, name=NAME).delete()
+            seconds = time.monotonic() - began
+            MetricValue.objects.create(study=study, name=NAME, fingerprint=fingerprint, value=value, seconds=seconds)

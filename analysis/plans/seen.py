@@ -23,12 +23,13 @@ FEWEST = 20  # people, and answers to a prompt
 MOST_ITEMS = 400
 SAMPLES, STEPS = 10, 12  # of each slope that is tried; halvings
 STEEPEST = 4.0
+PILOT = Filters(pilot="only", simulated="without")
 
 
 def seen_in(definition: Definition, hypotheses: Sequence[Hypothesis], study: Study, like: Study) -> Scenario | None:
     """None without enough answers. A hypothesis without them is simulated as in the scenario in the middle."""
     is_pilot = like.pk == study.pk
-    data = Reporting(like, Filters(pilot="only") if is_pilot else Filters()).data
+    data = Reporting(like, PILOT if is_pilot else Filters()).data
     if len(data.people) < FEWEST:
         return None
     seen = {

@@ -7,7 +7,10 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.answers.readings import read_new
+from analysis.answers.reviews import decide
+from analysis.models import Answer
 from analysis.plans.came import came_on_page, find_came, width_beside
+from analysis.plans.simulating import Setting, plan_study
 from surveys.models import Participant, Study
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.report.report_samples import make_teas, tell
@@ -49,6 +52,27 @@ def test_what_came_stands_beside_what_was_assumed(client: Client) -> None:
     client.force_login(make_account(study=study, role="researcher"))
     page = client.get(reverse("plans:plan", args=[study.slug])).content.decode()
     assert "Assumed beside came" in page and "Plan again from what came" in page and ", excluded" in page
+
+
+@pytest.mark.django_db
+def test_a_decision_about_an_answer_changes_what_came() -> None:
+    study, named = make_pilot(30), "Answers with assam: Gemini in the field, teas"
+
+    def value() -> float:
+        return next(row["value"] for row in find_came(study)["rows"] if row["what"] == named)
+
+    before, other = value(), Answer.objects.filter(items=["oolong"]).latest("pk")
+    decide(study, other.pk, "ada", seen=0, names=["Assam"])
+    assert (before, value()) == (pytest.approx(27 / 30), pytest.approx(28 / 30))
+
+
+@pytest.mark.django_db
+def test_made_up_people_are_no_pilot() -> None:
+    study = make_pilot(20)
+    assert find_came(study)["people"] == 24 and plan_study(study, Setting((100,), 20))["main"] == "as in the pilot"
+    Participant.objects.filter(study=study).update(origin="simulated")
+    assert find_came(study) == {"people": 0, "pilot": True, "rows": []}
+    assert plan_study(study, Setting((100,), 20))["main"] == "middle"
 
 
 @pytest.mark.django_db
