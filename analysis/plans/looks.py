@@ -25,13 +25,21 @@ def times_of(definition: Definition) -> tuple[float, ...]:
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Of each simulated study its `verdicts`, shape (hypotheses, studies), at the look of `stops` (studies,): the first
-    at which no hypothesis is still not told apart, else the last. `claims` (studies,): whether a p of the `family` of
-    most such studies passed at any look.
+    at which no hypothesis is still not told apart, else the last. `claims` (studies,): whether a p of the `family`
+    passed at any look, which is the one with most such studies for its `alpha`.
     """
 
     verdicts: NDArray[np.object_]
     stops: NDArray[np.int64]
     claims: NDArray[np.bool_]
+    family: str
+    alpha: float
+
+
+def alphas_of(hypotheses: Sequence[Hypothesis], definition: Definition) -> dict[str, float]:
+    """By family."""
+    plan = definition.plan or PlanKeys()
+    return {each.family: each.alpha or plan.alpha for each in hypotheses}
 
 
 def judge_looks(
@@ -39,19 +47,20 @@ def judge_looks(
 ) -> Judged:
     """`columns`: of each hypothesis, of each study, what was tested at each look."""
     times, studies = times_of(definition), len(columns[0])
-    families = list(dict.fromkeys(hypothesis.family for hypothesis in hypotheses))
+    alphas = alphas_of(hypotheses, definition)
     verdicts = np.full((len(hypotheses), studies), "", dtype=object)
-    stops, claims = np.full(studies, -1), np.zeros((len(families), studies), dtype=bool)
+    stops, claims = np.full(studies, -1), np.zeros((len(alphas), studies), dtype=bool)
     for study in range(studies):
         for look in range(len(times)):
             found = [column[study][look] for column in columns]
             said, passes = judge_look(hypotheses, found, definition, times, look)
-            for at, family in enumerate(families):
+            for at, family in enumerate(alphas):
                 own = [ok for ok, each in zip(passes, hypotheses, strict=True) if each.family == family]
                 claims[at, study] |= any(own)
             if stops[study] < 0 and (NOT_APART not in said or look == len(times) - 1):
                 stops[study], verdicts[:, study] = look, said
-    return Judged(verdicts, stops, claims[claims.sum(axis=1).argmax()])
+    worst = int((claims.sum(axis=1) / list(alphas.values())).argmax())
+    return Judged(verdicts, stops, claims[worst], *list(alphas.items())[worst])
 
 
 def judge_look(
@@ -62,13 +71,12 @@ def judge_look(
     look: int,
 ) -> tuple[list[str], list[bool]]:
     """Verdicts of all hypotheses at one look, and which of their p pass."""
-    plan = definition.plan or PlanKeys()
     level = partial(level_at, look, times) if len(times) > 1 else float
     p_values = [p_of(one.expected, one.smallest, tested) for one, tested in zip(hypotheses, found, strict=True)]
     passes = [False] * len(hypotheses)
-    for family in dict.fromkeys(hypothesis.family for hypothesis in hypotheses):
+    for family, alpha in alphas_of(hypotheses, definition).items():
         places = [at for at, hypothesis in enumerate(hypotheses) if hypothesis.family == family]
-        of_family = passed([p_values[at] for at in places], level, hypotheses[places[0]].alpha or plan.alpha)
+        of_family = passed([p_values[at] for at in places], level, alpha)
         for at, is_passed in zip(places, of_family, strict=True):
             passes[at] = is_passed
     verdicts = [

@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
+from analysis.plans.looks import alphas_of
+from analysis.plans.texts import say_alphas
 from analysis.report.planned.cards import LABELS
 from analysis.report.planned.verdicts import say_wanted, unit_of
 from surveys.console.wording import join_words, percent, plural
-from surveys.models import Study
+from surveys.models import Participant, Study
+from surveys.studies.access import Role
 from surveys.studies.exclusions import rules_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
+from surveys.studies.keeping import MADE_UP
 from surveys.studies.lifecycle import definition_of
 
 TESTS = (
@@ -38,16 +42,52 @@ def say_hypothesis(definition: Definition, hypothesis: Hypothesis) -> str:
 
 
 def say_manipulated(definition: Definition) -> str:
-    arms = [f"{arm.name} ({join_words(list(arm.prompts))})" for arm in definition.arms]
+    """Nothing where people use the chatbot that they have, as they have it."""
+    arms = [f"state of the account: {arm.name} ({join_words(arm.prompts)})" for arm in definition.arms]
     variants = [
         f"{prompt.slug} as a variant of {prompt.variant_of}" for prompt in definition.prompts if prompt.variant_of
     ]
-    repeats = definition.repeats
-    twice = (
-        [f"{percent(repeats.people)} of people are asked {join_words(list(repeats.prompts))} twice"] if repeats else []
-    )
-    found = join_words([*(f"state of the account: {arm}" for arm in arms), *variants, *twice])
-    return f"{found}." if found else "None: people use the chatbot that they have, as they have it."
+    return join_words([*arms, *variants])
+
+
+def say_asked(definition: Definition) -> str:
+    """What a person is asked, and in which order."""
+    repeats, matrix = definition.repeats, definition.matrix
+    found = [f"Everybody is asked every prompt, in an order by the scheme “{definition.order_scheme}”."]
+    found += [
+        f"In another state of the account, {arm.name}, everybody is asked {join_words(arm.prompts)} once more."
+        for arm in definition.arms
+    ]
+    if repeats:
+        found.append(f"{percent(repeats.people)} of people are asked twice: {join_words(repeats.prompts)}.")
+    if matrix:
+        found.append(
+            f"Everybody is asked {matrix.each} of the {plural(len(matrix.questions), 'question')} of {matrix.set}."
+        )
+    return " ".join(found)
+
+
+def say_drawn(definition: Definition) -> str:
+    found = [
+        f"The order of prompts is drawn by the scheme “{definition.order_scheme}” for the person’s place in a cell."
+    ]
+    if definition.repeats:
+        found.append("So is who is asked something again, and when.")
+    elif definition.arms:
+        found.append("So is when something is asked again.")
+    if definition.matrix:
+        found.append("Questions are drawn so that each is asked equally often, and stand at random places.")
+    return " ".join(found)
+
+
+def say_blinding(study: Study) -> str:
+    blinded = study.memberships.filter(role=Role.BLINDED).count()
+    if not blinded:
+        return "No blinding is involved."
+    whom = plural(blinded, "member of the team", "members of the team")
+    if study.unblinded_at:
+        return f"Comparisons were hidden from {whom} until an owner lifted the blinding, {study.unblinded_at:%Y-%m-%d}."
+    return f"Comparisons are hidden from {whom} until an owner lifts the blinding."
 
 
 def say_measure(hypothesis: Hypothesis) -> str:
@@ -64,13 +104,15 @@ def say_index(definition: Definition, hypothesis: Hypothesis) -> str:
 
 
 def answers_of(study: Study) -> dict[str, str]:
-    """By OSF's question what the study file says. A study without a definition has none."""
+    """By OSF's question what the study file says, and how the study stands. One without a definition has none."""
     assert study.current is not None
     definition = definition_of(study.current.pk)
     plan = definition.plan or PlanKeys()
     cells = [f"{name}, {cell.name}: {cell.places}" for _, name in definition.branches for cell in definition.cells]
     exclusions = [f"{rule.text} ({rule.words})" for rule in rules_of(study)]
-    pilot = study.participants.filter(pilot=True).count()
+    piloted = study.participants.filter(pilot=True, state=Participant.State.COMPLETED)
+    pilot, manipulated = piloted.exclude(origin__in=MADE_UP).count(), say_manipulated(definition)
+    alphas = say_alphas(alphas_of(definition.hypotheses, definition))
     looks = f"Looks at {join_words([str(at) for at in plan.looks])} people" if plan.looks else "No look before the end"
     return {
         "Title": definition.title,
@@ -78,32 +120,33 @@ def answers_of(study: Study) -> dict[str, str]:
         f"answers; models are asked the same. Study file {study.slug}, version {study.current.number}, sha256 "
         f"{study.current.sha256}.",
         "Hypotheses": "\n".join(say_hypothesis(definition, each) for each in definition.hypotheses),
-        "Study type": "Observational study: people use the chatbot that they have.",
-        "Blinding": "No blinding is involved.",
-        "Study design": f"Quota cells: {'; '.join(cells)}. Everybody is asked every prompt, in an order by the scheme "
-        f"“{definition.order_scheme}”.",
-        "Randomization": f"The order of prompts is drawn by the scheme “{definition.order_scheme}” from the person’s "
-        "place in a cell.",
+        "Study type": "Experiment within people: everybody is asked in each of the states and wordings that are "
+        "manipulated, with the chatbot that they have."
+        if manipulated
+        else "Observational study: people use the chatbot that they have.",
+        "Blinding": say_blinding(study),
+        "Study design": f"Quota cells: {'; '.join(cells)}. {say_asked(definition)}",
+        "Randomization": say_drawn(definition),
         "Existing data": "Registration before the collection of data."
         if not study.is_launched
         else "The study is launched; the plan was frozen at its launch.",
-        "Explanation of existing data": f"{plural(pilot, 'person', 'people')} took part in a pilot, which is no part "
-        "of the analysis."
+        "Explanation of existing data": f"{plural(pilot, 'person', 'people')} completed a pilot, which is no part of "
+        "the analysis."
         if pilot
-        else "There is no pilot.",
+        else "Nobody completed a pilot.",
         "Data collection procedures": f"People are recruited on Prolific and paid {definition.pay.currency} "
         f"{definition.pay.amount} for about {definition.minutes} minutes.",
         "Sample size": plural(definition.planned_people, "person", "people"),
         "Sample size rationale": "See the simulated plan: widths of intervals and chances by number of people.",
         "Stopping rule": f"Each cell closes when its places are filled. {looks}; looks spend alpha by the function of "
         "O’Brien and Fleming’s kind.",
-        "Manipulated variables": say_manipulated(definition),
+        "Manipulated variables": f"{manipulated or 'None: people use the chatbot that they have, as they have it'}.",
         "Measured variables": "\n".join(dict.fromkeys(say_measure(each) for each in definition.hypotheses)),
         "Indices": "\n".join(say_index(definition, each) for each in definition.hypotheses),
         "Statistical models": TESTS,
         "Transformations": "Lists are read from the texts by rules, and people decide where these are in doubt; "
         "spellings of one item are joined. Entropy and distance are in bits. No other number is transformed.",
-        "Inference criteria": f"Alpha {plan.alpha:g} a family, corrected by Holm. {VERDICTS}",
+        "Inference criteria": f"{alphas.capitalize()}, corrected by Holm. {VERDICTS}",
         "Data exclusion": "\n".join(exclusions) or "Nobody who completed is left out.",
         "Missing data": "Answers in which nothing is found count in n. A person without an answer to a prompt counts "
         "in the other prompts.",

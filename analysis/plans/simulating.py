@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from analysis.plans.costs import cost_of
-from analysis.plans.looks import chance_of, judge_looks, looks_row, times_of
+from analysis.plans.looks import alphas_of, chance_of, judge_looks, looks_row, times_of
 from analysis.plans.scenarios import MIDDLE, NOTHING, SCENARIOS, Scenario, truth_of
 from analysis.plans.seen import seen_in
 from analysis.plans.worlds.persons import crowd_world, reached_in_crowd, share_world
@@ -20,7 +20,7 @@ from analysis.stats.resampling import SharedDraws, generator
 from analysis.stats.speed import each
 from surveys.models import Study
 from surveys.studies.files.definitions import Definition
-from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, OF_CROWD, Hypothesis, PlanKeys
+from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, OF_CROWD, Hypothesis
 from surveys.studies.lifecycle import definition_of
 
 REPLICATES, CALLS, WISH = 200, 100, 0.8
@@ -156,7 +156,7 @@ def simulate(
         "calls_a_side": setting.calls,
         "wish": setting.wish,
         "planned": definition.planned_people,
-        "alpha": (definition.plan or PlanKeys()).alpha,
+        "alphas": alphas_of(hypotheses, definition),
         "scenarios": [{"name": scenario.name, "words": scenario.words} for scenario in scenarios],
         "main": (seen or MIDDLE).name,
         "sizes": [{"people": people, **cost_of(definition, people, calls)} for people in setting.sizes],
@@ -176,12 +176,11 @@ def simulate_size(
     often anything is claimed.
     """
     columns = columns_of(definition, hypotheses, scenario, people, setting)
-    plan = definition.plan or PlanKeys()
-    judged = judge_looks(hypotheses, columns, definition)
+    judged, alphas = judge_looks(hypotheses, columns, definition), alphas_of(hypotheses, definition)
     rows = []
     for hypothesis, column, verdicts in zip(hypotheses, columns, judged.verdicts, strict=True):
         last = [tested[-1] for tested in column]
-        told = sum(is_told(hypothesis, one, hypothesis.alpha or plan.alpha) for one in last)
+        told = sum(is_told(hypothesis, one, alphas[hypothesis.family]) for one in last)
         rows.append(
             {
                 "scenario": scenario.name,
@@ -195,7 +194,8 @@ def simulate_size(
                 **chance_of(sum(verdict in GOOD for verdict in verdicts), len(column), "supported"),
             }
         )
-    claims = {"people": people, **chance_of(int(judged.claims.sum()), setting.replicates, "claimed")}
+    claims = {"people": people, "family": judged.family, "alpha": judged.alpha}
+    claims |= chance_of(int(judged.claims.sum()), setting.replicates, "claimed")
     return {"rows": rows, "looks": looks_row(judged, definition, people), "claims": claims}
 
 

@@ -10,7 +10,7 @@ from surveys.console.wording import join_words, percent, plural
 def lines_of(report: dict[str, Any]) -> list[str]:
     found = [
         f"SIMULATED: {report['replicates']} studies for each number, seed {report['seed']}; models answer each prompt "
-        f"{report['calls_a_side']} times; alpha {report['alpha']:g}, Holm within a family."
+        f"{report['calls_a_side']} times; {say_alphas(report['alphas'])}, Holm within it."
     ]
     found += [f"{entry['name']}: {entry['words']}" for entry in report["scenarios"]]
     for hypothesis in report["hypotheses"]:
@@ -22,6 +22,12 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         ]
     benchmark = [report["benchmark"]] if "benchmark" in report else []
     return [*found, "", *benchmark, *costs_lines(report), *smallest_lines(report), *looks_lines(report)]
+
+
+def say_alphas(alphas: dict[str, float]) -> str:
+    if len(set(alphas.values())) == 1:
+        return f"alpha {next(iter(alphas.values())):g} a family"
+    return f"alpha by family {join_words([f'{alpha:g} ({family})' for family, alpha in alphas.items()])}"
 
 
 def costs_lines(report: dict[str, Any]) -> list[str]:
@@ -52,10 +58,11 @@ def looks_lines(report: dict[str, Any]) -> list[str]:
         if row["people"] == report["planned"]
     ]
     if nothing := report["nothing"]:
+        worst = f" of {nothing['family']}, the worst family," if len(report["alphas"]) > 1 else ""
         found.append(
             f"Where nothing differs, {say_chance(nothing, 'claimed')} of studies with "
-            f"{plural(nothing['people'], 'person', 'people')} claim anything at any look; alpha is "
-            f"{percent(report['alpha'])}."
+            f"{plural(nothing['people'], 'person', 'people')} claim anything{worst} at any look; "
+            f"{'its ' if worst else ''}alpha is {nothing['alpha']:g}."
         )
     return found
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 from scipy.stats import binom
 
+from analysis.plans.looks import judge_look, judge_looks, times_of
 from analysis.plans.scenarios import HOPEFUL, NOTHING
 from analysis.plans.simulating import Setting, simulate, simulate_size
 from analysis.plans.texts import looks_lines
+from analysis.stats.hypotheses import tested
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from tests.factories import make_definition
 
@@ -30,6 +32,26 @@ def test_where_much_differs_most_stop_early_and_where_nothing_does_hardly_any() 
     assert nothing["claims"]["claimed"] <= binom.ppf(0.99, 200, 0.05) / 200
 
 
+def test_early_looks_claim_only_what_is_far_apart() -> None:
+    """A p of 0.02 would do by itself; of all looks together it does at the end only."""
+    small, times = tested.Tested(0.3, (0.1, 0.5), 0.02), times_of(LOOKED_AT)
+    assert [judge_look((ASSAM,), [small], LOOKED_AT, times, look)[1] for look in (0, 2)] == [[False], [True]]
+
+
+def test_the_worst_family_is_the_one_that_claims_most_for_its_alpha() -> None:
+    """Of four studies all pass in one family with an alpha of 0.5, and one in another with 0.01."""
+    strict, loose = replace(ASSAM, family="strict", alpha=0.01), replace(GREEN, family="loose", alpha=0.5)
+    definition = replace(LOOKED_AT, hypotheses=(strict, loose), plan=None)
+    far, near = tested.Tested(0.3, (0.1, 0.5), 0.001), tested.Tested(0.3, (0.1, 0.5), 0.1)
+    judged = judge_looks(definition.hypotheses, [[[far], [near], [near], [near]], [[near]] * 4], definition)
+    assert (judged.family, judged.alpha, list(judged.claims)) == ("strict", 0.01, [True, False, False, False])
+    report = {"looks": [], "alphas": {"strict": 0.01, "loose": 0.5}}
+    nothing = {"people": 200, "family": "strict", "alpha": 0.01, "claimed": 0.25, "claimed_ci": [0.05, 0.7]}
+    assert looks_lines(report | {"nothing": nothing})[-1].endswith(
+        "with 200 people claim anything of strict, the worst family, at any look; its alpha is 0.01."
+    )
+
+
 def test_the_plan_tells_looks_and_has_none_where_the_file_has_none() -> None:
     found = simulate(LOOKED_AT, Setting((100, 200), 20))
     assert {(row["scenario"], row["people"]) for row in found["looks"]} >= {("middle", 100), ("cautious", 200)}
@@ -39,6 +61,7 @@ def test_the_plan_tells_looks_and_has_none_where_the_file_has_none() -> None:
         lines[0].startswith("hopeful: of 20 studies ")
         and "stop at 150 people" in lines[0]
         and lines[-1].startswith("Where nothing differs, ")
+        and lines[-1].endswith(" claim anything at any look; alpha is 0.05.")
     )
     without = simulate(replace(LOOKED_AT, plan=None), Setting((100,), 20))
     assert (without["looks"], without["nothing"]) == ([], None)

@@ -17,6 +17,7 @@ from scipy.stats import norm
 from analysis.plans import seen, views
 from analysis.plans.kept import find_plan, forget_progress, keep_plan, progress_of
 from analysis.plans.outputs.registration import page_data
+from analysis.plans.registries import answers_of, say_asked, say_drawn
 from analysis.plans.scenarios import MIDDLE, Assumed, Scenario, truth_of
 from analysis.plans.seen import assumed_of, seen_in
 from analysis.plans.simulating import (
@@ -36,11 +37,14 @@ from analysis.stats.heterogeneity import compare
 from analysis.stats.hypotheses import measures
 from analysis.stats.resampling import SharedDraws
 from benchmarks.claims import World, make_data
-from surveys.models import Study
+from surveys.models import Participant, Study
+from surveys.studies.files.askings import Arm, Repeats
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.members import lift_blinding
 from tests.analysis.report.report_samples import make_teas
-from tests.factories import make_account, make_definition, make_study
+from tests.factories import State, make_account, make_definition, make_participant, make_study
+from tests.surveys.studies.files.test_matrix import make_matrix
 
 PAIR = {"a": "field/gemini", "b": "field/chatgpt"}
 TEAS = {"prompts": ("teas",)}
@@ -235,3 +239,55 @@ def test_texts_for_registries_answer_every_question(study: Study, client: Client
     assert text.count("\n\n") >= 8 and "8) Anything else" in text
     make_study("draft", defined(slug="others"))
     assert client.get(reverse("plans:osf", args=["others"])).status_code == 404
+
+
+@pytest.mark.django_db
+def test_a_registration_says_what_is_manipulated_and_each_familys_alpha() -> None:
+    usual = answers_of(make_study("draft", defined(ASSAM)))
+    assert usual["Study type"].startswith("Observational") and usual["Manipulated variables"].startswith("None: ")
+    assert usual["Inference criteria"].startswith("Alpha 0.05 a family, corrected by Holm.")
+    strict = replace(VARIED, family="second", alpha=0.01)
+    arms = (Arm("off", "Memory off", "Switch it off.", ("teas",)),)
+    answers = answers_of(make_study("draft", defined(ASSAM, strict, slug="others", arms=arms)))
+    assert answers["Study type"].startswith("Experiment within people")
+    assert answers["Manipulated variables"] == "state of the account: Memory off (teas)."
+    assert answers["Inference criteria"].startswith("Alpha by family 0.05 (main) and 0.01 (second), corrected by Holm.")
+
+
+def test_a_registration_says_all_that_a_person_is_asked() -> None:
+    arms, repeats = (Arm("off", "Memory off", "Switch it off.", ("teas",)),), Repeats(("teas",), people=0.5)
+    more = defined(ASSAM, arms=arms, repeats=repeats, matrix=make_matrix(3, 20))
+    assert say_asked(more).removeprefix(say_asked(defined(ASSAM))) == (
+        " In another state of the account, Memory off, everybody is asked teas once more."
+        " 50\u202f% of people are asked twice: teas. Everybody is asked 3 of the 20 questions of sums."
+    )
+    assert say_drawn(more).removeprefix(say_drawn(defined(ASSAM))) == (
+        " So is who is asked something again, and when."
+        " Questions are drawn so that each is asked equally often, and stand at random places."
+    )
+
+
+@pytest.mark.django_db
+def test_a_registration_counts_real_people_and_says_who_is_blinded() -> None:
+    study = make_study("pilot", defined(ASSAM))
+    make_participant(study)
+    for origin in (Participant.Origin.SIMULATED, Participant.Origin.PREVIEW):
+        make_participant(study, State.COMPLETED, origin=origin)
+    answers = answers_of(study)
+    assert answers["Explanation of existing data"] == "Nobody completed a pilot."
+    assert answers["Blinding"] == "No blinding is involved."
+    make_participant(study, State.COMPLETED)
+    make_account("bea", study, "blinded")
+    answers = answers_of(study)
+    assert answers["Explanation of existing data"].startswith("1 person completed a pilot")
+    assert answers["Blinding"].startswith("Comparisons are hidden from 1 member of the team until")
+
+
+@pytest.mark.django_db
+def test_a_registration_says_when_the_blinding_was_lifted() -> None:
+    study = make_study("closed", defined(ASSAM))
+    make_account("bea", study, "blinded")
+    lift_blinding(study, "ada")
+    study.refresh_from_db()
+    lifted = f"until an owner lifted the blinding, {study.unblinded_at:%Y-%m-%d}."
+    assert answers_of(study)["Blinding"] == f"Comparisons were hidden from 1 member of the team {lifted}"
