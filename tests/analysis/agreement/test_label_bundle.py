@@ -147,6 +147,8 @@ def test_each_changed_number_of_the_report_is_found(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(json.dumps(report))
     done = recompute(tmp_path)
     assert done.returncode == 1 and "\n4 numbers differ." in done.stdout
+    named = re.findall(r"^  relevance, .*: (.*) is .* in the report, .* by the data$", done.stdout, re.M)
+    assert sorted(named) == ["f1", "fleiss", "interval of ac1 (low)", "kappa"]
 
 
 def test_krippendorffs_own_table_comes_out_as_he_printed_it(tmp_path: Path) -> None:
