@@ -13,7 +13,7 @@ from analysis.stats.intervals import Floats
 from surveys.console.wording import decimal, plural
 from surveys.models import Study
 
-FEWEST = 20  # items with two labels
+FEWEST = 20  # items, or things to rate in them, with two labels
 MANY = Design(4000, 3)  # from which a scenario's α is known
 STEPS = 12  # halvings on the way to it
 PILOT = LabelChoice(pilot=True, simulated=False)
@@ -21,16 +21,16 @@ PILOT = LabelChoice(pilot=True, simulated=False)
 
 def seen_in_pilot(study: Study, rated: Rated) -> RaterScenario | None:
     """Raters who are equally often right, so that α of the study's first question is the pilot's; None before 20 of its
-    items have two people's labels, or where α is not above 0.
+    items, or of the things to rate in them, have two people's labels, or where α is not above 0.
     """
-    labels = gather(study, PILOT)[0].labels
-    votes = votes_of_people(labels)
+    asked = gather(study, PILOT)[0]
+    votes = votes_of_people(asked.labels)
     pairable = int((votes.sum(axis=1) > 1).sum())
     alpha = alpha_of(votes, rated.scale) if pairable >= FEWEST else 0.0
     if not alpha > 0:  # nor is it where only one label was given
         return None
     common = min(max(float(votes[:, -1].sum() / votes.sum()), 0.02), 0.98)
-    source = f"as in the pilot, α {decimal(alpha)} of {plural(pairable, 'item')}"
+    source = f"as in the pilot, α {decimal(alpha)} of {plural(pairable, 'rating' if asked.question.per else 'item')}"
     usual = replace(MIDDLE, name="as in the pilot", guessing=0.0, common=common, source=source)
     return replace(usual, right=right_for(alpha, rated, usual))
 

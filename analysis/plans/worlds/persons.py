@@ -43,11 +43,9 @@ def share_world(prompts: Sequence[Prompted], truth: float, people: int, twice: f
 def answers_twice(rng: np.random.Generator, prompt: Prompted, truth: float, of: Ints, people: int) -> ReadableAnswers:
     assumed, again = prompt.assumed, of[people:]
     if prompt.options:
-        codes = np.concatenate([letters(rng, prompt, assumed.share, people)] * 2)[: len(of)]
-        codes[people:] = np.where(
-            rng.random(len(again)) < truth, codes[again], letters(rng, prompt, assumed.share, len(again))
-        )
-        return unlike_choices(spoiled(rng, codes, prompt), of)
+        codes, stays = letters(rng, prompt, assumed.share, people), rng.random(len(again)) < truth
+        second = np.where(stays, codes[again], letters(rng, prompt, assumed.share, len(again)))
+        return unlike_choices(spoiled(rng, np.concatenate([codes, second]), prompt), of)
     first, other = (lists_from(rng, prompt, prompt.assumed.slope, count) for count in (people, len(again)))
     second = keep_some(rng, first[again], other, keeping(prompt, truth))
     return unlike_lists(list_of(rng, np.concatenate([first, second]), prompt), of)

@@ -32,7 +32,7 @@ def plan_judging(
 ) -> tuple[Run, dict[str, Any]]:
     """Ask about the items that people work on; `how` and the result are those of `plan_tasks`.
 
-    Raises PlanError, EndpointError.
+    Raises RunPlanError, EndpointError.
     """
     work = definition_of(study.current_id).annotation if study.current_id else None
     if work is None or work.kind not in KINDS:

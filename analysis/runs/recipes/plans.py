@@ -122,7 +122,7 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
 
 
 def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tuple[str, ...]:
-    """Some of the version's prompts, in its order; empty where these are all. Raises PlanError for one it has not."""
+    """Some of the version's prompts, in its order; empty where these are all. Raises RunPlanError if it lacks one."""
     own = (
         list(version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", flat=True))
         if version

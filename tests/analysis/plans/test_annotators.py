@@ -24,8 +24,10 @@ from analysis.stats.agreement.agreement import head_row, measure_agreement, writ
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Scale
 from analysis.stats.intervals import wilson_interval
-from tests.analysis.agreement.annotation_samples import make_annotated
-from tests.factories import make_account, make_annotation_study, make_items
+from surveys.annotation.work import next_tasks
+from surveys.studies.files.kinds import GENERIC
+from tests.analysis.agreement.annotation_samples import make_annotated, number_of
+from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
 
 YES_NO = Rated(2, Scale(), 30, by_user=False)
 QUALITY = Rated(3, Scale(ordered=True), 30, by_user=True, per_user=5)
@@ -210,6 +212,19 @@ def test_a_pilot_is_a_scenario_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     assert seen_in_pilot(study, YES_NO) is None  # made-up people say nothing of real ones
     make_items(study, 1, 20, pilot=True)
     assert fingerprint_of_plan(study) != before
+
+
+@pytest.mark.django_db
+def test_a_pilot_of_items_with_two_things_to_rate_counts_these() -> None:
+    """Ten items are enough. Both people prefer the same answer to each item, for both of its reasons."""
+    study = make_annotation_study("pilot", kind="preference", overlap=2, quota=10)
+    make_items(study, 10, pilot=True)
+    for person in [make_annotator(study) for _ in range(2)]:
+        while task := next(iter(next_tasks(person)), None):
+            shown = "5" if (number_of(task.item) % 2 > 0) == (task.left == GENERIC) else "1"
+            annotate(person, task, preference__milk=shown, preference__budget=shown)
+    found = seen_in_pilot(study, STARS)
+    assert found is not None and found.words.startswith("as in the pilot, α 1.00 of 20 ratings: raters give")
 
 
 @pytest.mark.django_db

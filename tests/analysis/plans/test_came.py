@@ -10,6 +10,7 @@ from analysis.answers.readings import read_new
 from analysis.answers.reviews import decide
 from analysis.models import Answer
 from analysis.plans.came import came_on_page, find_came, width_beside
+from analysis.plans.kept import find_plan, keep_plan
 from analysis.plans.simulating import Setting, plan_study
 from surveys.models import Participant, Study
 from surveys.studies.files.hypotheses import Hypothesis
@@ -33,7 +34,7 @@ def make_pilot(people: int) -> Study:
 
 
 @pytest.mark.django_db
-def test_what_came_stands_beside_what_was_assumed(client: Client) -> None:
+def test_what_came_stands_beside_what_was_assumed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_pilot(30)
     found = find_came(study)
     assert (found["people"], found["pilot"]) == (34, True)
@@ -50,8 +51,16 @@ def test_what_came_stands_beside_what_was_assumed(client: Client) -> None:
     assert gap["value"] == pytest.approx(3 / 4 - 27 / 30) and gap["n"] == 4
     assert rows["Popularity falls with: Gemini in the field, teas"]["assumed"]["cautious"] == 0.7
     client.force_login(make_account(study=study, role="researcher"))
-    page = client.get(reverse("plans:plan", args=[study.slug])).content.decode()
-    assert "Assumed beside came" in page and "Plan again from what came" in page and ", excluded" in page
+    address, planned = reverse("plans:plan", args=[study.slug]), "The scenario “as in the pilot” is planned from what"
+    page = client.get(address).content.decode()
+    assert "Assumed beside came" in page and ", excluded" in page
+    assert page.count(reverse("plans:simulate", args=[study.slug])) == 1 and planned not in page
+    monkeypatch.setattr("analysis.plans.kept.Setting", lambda: Setting((100,), 20))
+    keep_plan(study)
+    page = client.get(address).content.decode()
+    assert planned in page and reverse("plans:simulate", args=[study.slug]) not in page
+    monkeypatch.setattr("analysis.plans.views.find_plan", lambda study: (find_plan(study) or {}) | {"main": "middle"})
+    assert planned not in client.get(address).content.decode()  # the pilot gave no scenario
 
 
 @pytest.mark.django_db
