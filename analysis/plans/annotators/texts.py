@@ -111,7 +111,11 @@ def why_not(design: Row) -> str:
 
 def say_others(report: Row, measure: str) -> str:
     """How far studies with other raters differ, with the study's own items and labels; nothing where not simulated."""
-    spreads = [f"± {say(measure, row['spread'])} ({row['scenario']})" for row in as_planned(report, measure)]
+    spreads = [
+        f"± {say(measure, row['spread'])} ({row['scenario']})"
+        for row in as_planned(report, measure)
+        if row["spread"] is not None
+    ]
     if not spreads:
         return ""
     design = say_design(report["planned"])
@@ -128,11 +132,11 @@ def tables_of_annotators(report: Row) -> list[Row]:
 
 
 def table_of(report: Row, measure: str) -> Row:
-    """With a drawing for each number of labels an item: widths against items, a line for each scenario."""
+    """With a drawing for each number of labels an item that has widths: against items, a line for each scenario."""
     rows = [row | {"width_ci": ends_of(row)} if row["width_error"] else row for row in of_measure(report, measure)]
     widest = max((row["width"] for row in rows if row["width"] is not None), default=1.0) or 1.0
     curves = []
-    for overlap in dict.fromkeys(size["overlap"] for size in report["sizes"]):
+    for overlap in dict.fromkeys(row["overlap"] for row in rows if row["width"] is not None):
         part = report | {
             "sizes": [size for size in report["sizes"] if size["overlap"] == overlap],
             "planned": report["planned"]["items"] if report["planned"]["overlap"] == overlap else 0,

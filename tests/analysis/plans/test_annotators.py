@@ -158,6 +158,7 @@ def test_widths_that_cannot_be_have_their_reason(client: Client, monkeypatch: py
     assert page.count(f'<td class="number">{no_kappa}</td>') == 6
     assert page.count(f'<td class="number">{one_user}</td>') == 3
     assert f"none of these designs; {no_kappa}." in page
+    assert page.count("<figure>") == 1 and "± –" not in page  # of α alone
     found = find_plan(study) or {}
     assert opening_of_annotators(found | {"planned": {"items": 10, "overlap": 3}}) == (
         "10 items with 3 labels each do not tell how sure α of quality will be (hopeful, middle and cautious: "
