@@ -34,8 +34,8 @@ from surveys.models.hashes import hash_text
 from surveys.reading.answers import clean_text
 from surveys.studies import audit
 from surveys.studies.files.askings import Asking
-from surveys.studies.files.definitions import Definition, cells_for, settings_asked
-from surveys.studies.files.schema import SETTINGS
+from surveys.studies.files.definitions import Definition, cells_for
+from surveys.studies.files.schema import SETTINGS, settings_asked
 from surveys.studies.lifecycle import definition_of, prompts_of
 
 BATCH = 500
@@ -298,7 +298,7 @@ def _make_people(study: Study, lines: list[ResponseRow], definition: Definition)
             participant=person,
             product=row.chatbot,
             model_shown=row.model,
-            **dict.fromkeys(SETTINGS, "unknown") | settings_asked(definition, row.answers),
+            **dict.fromkeys(SETTINGS, "unknown") | settings_asked(definition.questions, row.answers),
         )
         for person, row in zip(people, lines, strict=True)
     )

@@ -49,8 +49,7 @@ from surveys.participation.steps import (
     way_of,
 )
 from surveys.studies.access import is_unproven, read_link, unproven
-from surveys.studies.files.definitions import settings_asked
-from surveys.studies.files.schema import AttentionCheck, Chatbot, ComprehensionCheck
+from surveys.studies.files.schema import AttentionCheck, Chatbot, ComprehensionCheck, settings_asked
 from surveys.studies.lifecycle import definition_in
 from surveys.studies.perception import figure_for, note_seen
 
@@ -356,7 +355,7 @@ def context(request: HttpRequest) -> HttpResponse:
         given = form.save(commit=False)
         given.product = bot.slug if bot else form.cleaned_data["product"]
         given.device = device_of(request.headers.get("User-Agent", ""))
-        for name, value in settings_asked(request.definition, request.participant.answers).items():
+        for name, value in settings_asked(request.definition.questions, request.participant.answers).items():
             setattr(given, name, value)
         given.participant, given.recorded_at = request.participant, timezone.now()
         given.save()

@@ -27,9 +27,9 @@ from surveys.simulation.lifelike import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
-from surveys.studies.files.definitions import Definition, read_study, settings_asked
+from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.files.label_questions import questions_for
-from surveys.studies.files.schema import AnnotationWork, AttentionCheck
+from surveys.studies.files.schema import AnnotationWork, AttentionCheck, settings_asked
 from surveys.studies.invitations import let_invite
 
 USERNAME = "demo"
@@ -154,7 +154,7 @@ def describe_chatbot(participant: Participant, rng: Random) -> ChatbotContext:
         participant=participant,
         product=bot.slug,
         model_shown=bot.model,
-        **drawn | settings_asked(definition, participant.answers),
+        **drawn | settings_asked(definition.questions, participant.answers),
         chat="new",
         chat_language="English",
         device=rng.choice(("computer", "computer", "phone")),

@@ -23,7 +23,6 @@ from surveys.studies.files.matrix import Matrix, SetQuestion
 from surveys.studies.files.orders import order_for
 from surveys.studies.files.rules import Misfit, find_misfits
 from surveys.studies.files.schema import (
-    CONTEXT,
     LISTS,
     MAY_BE_ABSENT,
     NONE,
@@ -458,16 +457,6 @@ def cells_for(definition: Definition, chatbots: Iterable[str], answers: Mapping[
     fitting = [cell.slug for cell in definition.cells if cell.fits(answers)]
     known = {slug for slug, _ in definition.branches}
     return [(chatbot, cell) for chatbot in chatbots if chatbot in known for cell in fitting]
-
-
-def settings_asked(definition: Definition, answers: Mapping[str, str]) -> dict[str, str]:
-    """The chatbot's settings that the study's own questions asked for, such as plan to paid, as far as answered."""
-    asked = [question for question in definition.questions if question.setting]
-    return {
-        question.setting: CONTEXT[question.setting][question.options.index(answers[question.slug])]
-        for question in asked
-        if answers.get(question.slug) in question.options
-    }
 
 
 def screened_out(definition: Definition, answers: Mapping[str, str], chatbot_answer: str) -> str | None:

@@ -1,6 +1,6 @@
 """Which tables and keys a study file has, what each may hold, and what stands in for one that is left out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
 from functools import lru_cache
@@ -248,6 +248,15 @@ class Question(WithOptions):
     help: Annotated[LongText, LeftOut("")]
     setting: Annotated[str, one_of(*SETTINGS), LeftOut("")] = ""
     shown_options: tuple[str, ...] = stored(())
+
+
+def settings_asked(questions: Iterable[Question], answers: Mapping[str, str]) -> dict[str, str]:
+    """The chatbot's settings that questions asked for, such as plan to paid, as far as they are answered."""
+    asked = [question for question in questions if question.setting and answers.get(question.slug) in question.options]
+    return {
+        question.setting: CONTEXT[question.setting][question.options.index(answers[question.slug])]
+        for question in asked
+    }
 
 
 @dataclass(frozen=True)
