@@ -104,10 +104,10 @@ def opening_of(report: dict[str, Any]) -> str:
         for row in report["rows"]
         if (row["people"], row["hypothesis"]) == (planned, worst["hypothesis"]) and row["scenario"] != middle
     ]
-    people, hardest = plural(planned, "person", "people"), worst["hypothesis"]
+    people, hardest = plural(planned, "person", "people"), f"“{worst['hypothesis']}”"
     which = f"{hardest} is" if len(report["hypotheses"]) == 1 else f"{hardest}, the hardest hypothesis, is"
     return (
-        f"With {people} {which} supported in {percent(worst['supported'])} of simulated studies ({', '.join(others)})."
+        f"With {people}, {which} supported in {percent(worst['supported'])} of simulated studies ({', '.join(others)})."
     )
 
 

@@ -223,7 +223,7 @@ def test_the_page_asks_a_worker_and_shows_what_is_kept(
     assert registration.content.startswith(b"%PDF") and registration["Content-Type"] == "application/pdf"
     told = page_data(study, find_plan(study))
     answers = dict(asked for _, section in told["sections"] for asked in section)
-    assert answers["Sample size rationale"].startswith("Simulated. With 200 people ")
+    assert answers["Sample size rationale"].startswith("Simulated. With 200 people, “")
     assert "Simulated: hopeful: of 20 studies" in answers["Stopping rule"] and all(answers.values())
     assert {len(each["curves"]) for each in told["simulated"]["hypotheses"]} == {2}
     assert "simulated, not real" in page and "Supported, with Holm" in page
