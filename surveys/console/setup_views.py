@@ -25,6 +25,7 @@ from surveys.studies.members import lift_blinding
 from surveys.studies.second_person import SecondPersonError
 
 State = Study.State
+NOBODY_WAITS = "Nobody waits for an answer any more."
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 # What to choose on Prolific for each code: its type there, and what is to happen with the submission.
 CODE_TYPES = {
@@ -246,18 +247,21 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
     if not may(request, step.least):
         raise PermissionDenied(f"This needs the role of {step.least.label.lower()} in the study.")
     back = reverse(f"console:{step.page}", args=[request.study.slug])
+    asks = name == "launch" and "launch" in lifecycle.definition_of(request.study.current_id).second_person
     if request.method != "POST":
-        page = setup_page(request.study, request.study.current)
+        page = setup_page(request.study, request.study.current) | {"asks": asks}
         if name == "launch":
             page["warnings"] = lifecycle.launch_warnings(page["definition"])
-            page["asks"] = "launch" in page["definition"].second_person
+        if asks:
             page["asked"] = second_person.waiting(request.study, "launch").first()
             page["stale"] = stale_launch(request.study, page["asked"])
         return show(request, "console/change_state.html", step.page, step=step, name=name, leave=back, **page)
     try:
-        if name == "launch" and "launch" in lifecycle.definition_of(request.study.current_id).second_person:
+        if asks:
             messages.success(request, launch_by_two(request))
             return redirect(back)
+        if "answer" in request.POST:
+            raise SecondPersonError(NOBODY_WAITS)
         step.rule(request.study, request.user.get_username())
     except (lifecycle.StudyError, SecondPersonError) as error:
         messages.error(request, str(error))
@@ -276,7 +280,7 @@ def launch_by_two(request: HttpRequest) -> str:
         second_person.ask(study, "launch", "launch", account, what_is_launched(study))
         return "You have asked. The study is launched once another researcher or owner confirms it."
     if asked is None:
-        raise SecondPersonError("Nobody waits for an answer any more.")
+        raise SecondPersonError(NOBODY_WAITS)
     if said == "decline":
         second_person.decline(asked, account, request.POST.get("reason", ""))
         return f"You have declined. {asked.asked_by} sees why."

@@ -109,6 +109,17 @@ def test_version_that_has_changed_since_is_not_launched(study: Study) -> None:
     assert list(TeamRequest.objects.order_by("pk").values_list("state", flat=True)) == ["replaced", "confirmed"]
 
 
+def test_answer_that_nobody_waits_for_launches_nothing(study: Study) -> None:
+    launching("ada")
+    lifecycle.load_definition(replace(definition_of(study), second_person=()), "ada")  # as long as nobody has come
+    page = as_account("eve").get(reverse("console:change-state", args=["teas", "launch"])).content.decode()
+    assert "asks you to confirm" not in page and "Decline" not in page
+    assert "waits for a second person" not in as_account("eve").get("/console/teas/").content.decode()
+    for said in ("decline", "confirm", "anew"):
+        assert "Nobody waits for an answer any more." in launching("eve", answer=said, reason="The consent is old.")
+    assert state() == "draft"
+
+
 def test_database_refuses_the_same_account_twice_and_two_that_wait(study: Study) -> None:
     asked = ask(study, "launch", "launch", account(study, "ada"), {})
     now = {"state": "confirmed", "answered_at": timezone.now()}
