@@ -275,17 +275,16 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
 def launch_by_two(request: HttpRequest) -> str:
     """Ask for the launch, or answer whoever asked; what happened, in a sentence."""
     study, account, said = request.study, request.user, request.POST.get("answer", "")
-    asked = second_person.waiting(study, "launch").first()
     if said not in ("confirm", "decline"):
         second_person.ask(study, "launch", "launch", account, what_is_launched(study))
         return "You have asked. The study is launched once another researcher or owner confirms it."
+    known = {str(each.pk): each for each in study.team_requests.filter(what="launch").select_related("asked_by")}
+    asked = known.get(request.POST.get("request", ""))
     if asked is None:
         raise SecondPersonError(NOBODY_WAITS)
     if said == "decline":
         second_person.decline(asked, account, request.POST.get("reason", ""))
         return f"You have declined. {asked.asked_by} sees why."
-    if stale := stale_launch(study, asked):
-        raise SecondPersonError(stale)
     second_person.confirm(asked, account, lambda second: lifecycle.launch(study, account.get_username(), second))
     return f"Done, as {asked.asked_by} asked. The study is live now."
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.core import signing
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
@@ -29,6 +30,7 @@ from surveys.prolific.decisions import (
     decide_listed,
     fee_of,
     listed,
+    lock,
     rows_of,
 )
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind
@@ -242,7 +244,10 @@ def second(request: HttpRequest, number: int) -> HttpResponse:
     try:
         if said == "confirm":
             actor = account.get_username()
-            return back(request, confirm(asked, account, lambda second: payout.decide(study, actor, seen, second)))
+            with transaction.atomic():
+                lock(study)  # before the request, as every decision does
+                decided = confirm(asked, account, lambda second: payout.decide(study, actor, seen, second))
+            return back(request, decided)
         if said == "decline":
             decline(asked, account, request.POST.get("reason", ""))
             messages.success(request, f"You have declined. {asked.asked_by} sees why.")

@@ -384,8 +384,10 @@ def change_state(
             raise StudyError(f"{study.slug} is in the archive. Take it back first.")
         if study.state not in allowed:
             raise StudyError(f"{study.slug} is {study.get_state_display().lower()}, so it can't be {action} now.")
-        if action == LAUNCHED and study.current_id:
-            second_person.require(definition_of(study.current_id).second_person, "launch", study, second)
+        if action == LAUNCHED and study.current:
+            second_person.require(definition_of(study.current.pk).second_person, "launch", study, second)
+            if second and second.detail.get("sha256") != study.current.sha256:
+                raise StudyError("The version has changed since it was asked for. It has to be asked anew.")
         if state in (State.PILOT, State.LIVE):
             freeze(study, actor)
         study.state = state

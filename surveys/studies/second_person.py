@@ -46,7 +46,7 @@ def told(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
 def ask(study: Study, what: str, key: str, account: AbstractBaseUser, detail: dict[str, Any]) -> TeamRequest:
     """Ask for it, in place of what the same account asked before."""
     with transaction.atomic():
-        list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
+        lock(study.pk)
         if before := waiting(study, what).filter(key=key).first():
             if before.asked_by != account:
                 raise SecondPersonError(f"{before.asked_by} has asked for this already. Confirm or decline it.")
@@ -54,6 +54,11 @@ def ask(study: Study, what: str, key: str, account: AbstractBaseUser, detail: di
         request = TeamRequest.objects.create(study=study, what=what, key=key, asked_by=account, detail=detail)
         audit.record(study, account.get_username(), f"second person asked: {what}", key, request=request.pk)
         return request
+
+
+def lock(study_id: int) -> None:
+    """The study before its requests, wherever both are locked."""
+    list(Study.objects.select_for_update(no_key=True).filter(pk=study_id).values("pk"))
 
 
 def confirm(request: TeamRequest, account: AbstractBaseUser, act: Callable[[TeamRequest], Any]) -> Any:
@@ -70,6 +75,7 @@ def decline(request: TeamRequest, account: AbstractBaseUser, reason: str) -> Tea
 
 def answer(request: TeamRequest, account: AbstractBaseUser, state: str, reason: str = "") -> TeamRequest:
     with transaction.atomic():
+        lock(request.study_id)
         row = TeamRequest.objects.select_for_update(of=("self",)).select_related("asked_by").get(pk=request.pk)
         if row.state != State.WAITING:
             raise SecondPersonError(f"This does not wait any more: {row.get_state_display().lower()}.")

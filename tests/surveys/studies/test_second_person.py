@@ -43,8 +43,10 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def launching(name: str, **form: str) -> str:
+    """What the page says afterwards; an answer is to what waits now, unless the form names another `request`."""
     address = reverse("console:change-state", args=["teas", "launch"])
-    return as_account(name).post(address, form, follow=True).content.decode()
+    now = TeamRequest.objects.filter(what="launch", state="waiting").first()
+    return as_account(name).post(address, {"request": now.pk if now else "", **form}, follow=True).content.decode()
 
 
 def state() -> str:
@@ -109,6 +111,27 @@ def test_version_that_has_changed_since_is_not_launched(study: Study) -> None:
     assert list(TeamRequest.objects.order_by("pk").values_list("state", flat=True)) == ["replaced", "confirmed"]
 
 
+def test_answer_is_to_the_request_that_was_seen(study: Study) -> None:
+    launching("ada")
+    address = reverse("console:change-state", args=["teas", "launch"])
+    seen = TeamRequest.objects.get()
+    assert as_account("eve").get(address).content.decode().count(f'name="request" value="{seen.pk}"') == 2
+    launching("ada", answer="anew")
+    for said in ("confirm", "decline"):
+        assert "does not wait any more" in launching("eve", answer=said, request=str(seen.pk), reason="It is old.")
+        assert "Nobody waits for an answer any more." in launching("eve", answer=said, request="", reason="It is old.")
+    assert state() == "draft" and TeamRequest.objects.filter(state="waiting").count() == 1
+
+
+def test_rule_launches_only_the_version_that_was_asked_for(study: Study) -> None:
+    asked = ask(study, "launch", "launch", account(study, "ada"), {"sha256": study.current.sha256})
+    lifecycle.load_definition(replace(definition_of(study), title="Other teas"), "ada")
+    with pytest.raises(StudyError, match="The version has changed since it was asked for. It has to be asked anew."):
+        confirm(asked, account(study, "eve"), lambda second: lifecycle.launch(study, "eve", second))
+    asked.refresh_from_db()
+    assert (state(), asked.state) == ("draft", "waiting")
+
+
 def test_answer_that_nobody_waits_for_launches_nothing(study: Study) -> None:
     launching("ada")
     lifecycle.load_definition(replace(definition_of(study), second_person=()), "ada")  # as long as nobody has come
@@ -142,7 +165,7 @@ def test_rules_refuse_a_command_that_names_nobody(study: Study) -> None:
 
 
 def test_launch_that_fails_is_not_confirmed(study: Study) -> None:
-    asked = ask(study, "launch", "launch", account(study, "ada"), {})
+    asked = ask(study, "launch", "launch", account(study, "ada"), {"sha256": study.current.sha256})
     with pytest.raises(StudyError):
         confirm(asked, account(study, "eve"), lambda second: lifecycle.pause(study, "eve"))
     asked.refresh_from_db()
