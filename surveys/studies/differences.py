@@ -27,6 +27,9 @@ def _walk(place: str, before: Any, after: Any) -> Iterator[VersionDifference]:
     if old is None or new is None:
         yield VersionDifference(place, _written(before), _written(after))
         return
+    kept, moved = [name for name in old if name in new], [name for name in new if name in old]
+    if isinstance(after, list) and kept != moved:
+        yield VersionDifference(place, ", ".join(kept), ", ".join(moved))
     for name in dict.fromkeys([*old, *new]):
         yield from _walk(f"{place}.{name}" if place else name, old.get(name), new.get(name))
 

@@ -4,14 +4,26 @@ from surveys.studies.differences import differences
 from tests.factories import make_definition
 
 
-def test_each_place_that_differs_is_named_once_and_order_is_none() -> None:
+def test_each_place_that_differs_is_named_once() -> None:
     before = {"minutes": 8, "prompts": [{"slug": "a", "text": "x"}, {"slug": "b", "text": "y"}], "arms": []}
     after = {"minutes": 9, "prompts": [{"slug": "b", "text": "z"}, {"slug": "a", "text": "x"}], "arms": [{"slug": "t"}]}
     assert differences(before, after) == [
         ("minutes", "8", "9"),
+        ("prompts", "a, b", "b, a"),
         ("prompts.b.text", "y", "z"),
         ("arms", "[]", '[{"slug": "t"}]'),
     ]
+
+
+def test_another_order_alone_is_a_difference_of_what_both_have() -> None:
+    before = {"prompts": [{"slug": "a"}, {"slug": "b"}, {"slug": "c"}], "pay": {"amount": "1", "currency": "USD"}}
+    after = {"pay": {"currency": "USD", "amount": "1"}, "prompts": [{"slug": "d"}, {"slug": "c"}, {"slug": "a"}]}
+    assert differences(before, after) == [
+        ("prompts", "a, c", "c, a"),
+        ("prompts.b", '{"slug": "b"}', ""),
+        ("prompts.d", "", '{"slug": "d"}'),
+    ]
+    assert differences({"cells": [{"slug": "a"}]}, {"cells": [{"slug": "b"}, {"slug": "a"}]})[0].place == "cells.b"
 
 
 def test_what_goes_and_what_comes() -> None:
