@@ -38,7 +38,7 @@ def templates() -> dict[str, Definition]:
 def file_of(definition: Definition) -> str:
     """The file of a study: the shipped one with its comments where it says the same, else one written anew."""
     shipped = SHIPPED / f"{definition.slug}.toml"
-    same = shipped.is_file() and read_study(shipped) == definition
+    same = shipped.is_file() and with_benchmark_items(read_study(shipped)) == definition
     return shipped.read_text(encoding="utf-8") if same else to_file(definition)
 
 

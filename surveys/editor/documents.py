@@ -1,7 +1,7 @@
 """A study that is there, written as a study file: the inverse of reading one."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from surveys.editor.sections import keys_of_entry
@@ -17,11 +17,18 @@ def to_file(definition: Definition) -> str:
     """A file that says the same as the definition, to the letter."""
     text = "\n".join(_lines(_raw(definition)))
     try:
-        if parse_study(text.encode()) == definition:
+        if parse_study(text.encode()) == as_in_file(definition):
             return text
     except StudyFileError as fault:
         raise CannotWriteError(f"{definition.slug} cannot be written as a study file: {fault}") from fault
     raise CannotWriteError(f"{definition.slug} holds more than a study file can say.")
+
+
+def as_in_file(definition: Definition) -> Definition:
+    """Without what the server's benchmarks gave it when it was loaded."""
+    prompts = tuple(replace(prompt, imported=False) for prompt in definition.prompts)
+    matrix = definition.matrix and replace(definition.matrix, questions=())
+    return replace(definition, prompts=prompts, matrix=matrix)
 
 
 def _raw(definition: Definition) -> dict[str, Any]:
@@ -32,6 +39,7 @@ def _raw(definition: Definition) -> dict[str, Any]:
     raw["order"] = {"scheme": definition.order_scheme} | later
     raw["checks"] = {"paste": definition.paste_checks}
     raw["debrief"] = {"text": definition.debrief}
+    raw["team"] = {"second_person": definition.second_person}
     raw["recruiting"] = {"description": definition.description, "blocked_from": definition.blocked_from}
     if work := raw["annotation"]:
         raw |= dict.fromkeys(("order", "checks", "chatbot_question"))

@@ -9,11 +9,13 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys.editor import writing
-from surveys.editor.copies import SHIPPED, begin, copy_of
+from surveys.editor.copies import SHIPPED, begin, changes_of, copy_of
 from surveys.models import Membership, Study, WorkingCopy
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
 from surveys.studies.files.definitions import parse_study
+from surveys.studies.members import create_study
+from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_study
 from tests.surveys.editor.test_writing import as_posted, fields_of
 from tests.surveys.studies.files.sample_study import SAMPLES
@@ -63,6 +65,24 @@ def test_begun_from_a_template_a_study_or_a_file(site: Client, owner: AbstractUs
     assert site.get(reverse("editor:download", args=[mine.pk])).content == file
     for section in ("about", "consent", "chatbots", "questions", "prompts", "checks", "plan", "codes", "languages"):
         assert site.get(reverse("editor:edit", args=[demo.pk, section])).status_code == 200
+
+
+@pytest.mark.parametrize("more", [b"", b'\n[team]\nsecond_person = ["pay"]\n\n[matrix]\nset = "sums"\neach = 3\n'])
+def test_a_study_with_questions_of_benchmarks_is_edited(site: Client, owner: AbstractUser, more: bytes) -> None:
+    shipped = (SHIPPED / "field-13.toml").read_bytes()
+    for number in range(1, 21):
+        make_item(number)
+    make_item(1, "mmlu", item="mmlu/college_medicine/test/16")
+    study = create_study(parse_study(shipped + more), owner)
+    stands = lifecycle.definition_of(study.current_id)
+    assert any(prompt.imported for prompt in stands.prompts) and len(stands.set_questions) == (20 if more else 0)
+    assert site.get(reverse("editor:study", args=[study.slug])).url == reverse(
+        "editor:first", args=[WorkingCopy.objects.get().pk]
+    )
+    copy = WorkingCopy.objects.get()
+    assert lifecycle.with_benchmark_items(parse_study(copy.text.encode())) == stands
+    assert changes_of(copy, parse_study(copy.text.encode())) == []
+    assert (copy.text.encode() == shipped) == (not more)  # the shipped file, with its comments, where it is that
 
 
 def test_nobody_else_has_it_and_a_study_asks_for_its_role(site: Client, owner: AbstractUser) -> None:
