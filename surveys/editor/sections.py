@@ -23,11 +23,11 @@ class FileSection:
 
 
 SECTIONS = (
-    FileSection("about", "About & pay", ("", "pay", "places", "recruiting", "filters")),
+    FileSection("about", "About & pay", ("", "pay", "places", "recruiting", "filters", "team")),
     FileSection("consent", "Consent", ("consent", "debrief")),
     FileSection("chatbots", "Chatbots", ("chatbots", "chatbot_question")),
     FileSection("questions", "Questions & cells", ("questions", "cells")),
-    FileSection("prompts", "Prompts", ("prompts", "order", "repeats", "arms", "rating")),
+    FileSection("prompts", "Prompts", ("prompts", "matrix", "order", "repeats", "arms", "rating")),
     FileSection("checks", "Checks", ("checks", "comprehension", "attention", "perception", "exclusions")),
     FileSection("annotation", "Annotation", ("annotation", "wordings")),
     FileSection("plan", "Plan", ("hypotheses", "plan", "references")),

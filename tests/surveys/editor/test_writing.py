@@ -11,9 +11,10 @@ from surveys.editor import writing
 from surveys.editor.copies import SHIPPED
 from surveys.editor.documents import to_file
 from surveys.editor.fields import FormField, as_words
-from surveys.editor.sections import FileSection, locate, parts_of_section, sections_for
+from surveys.editor.sections import LANGUAGES, SECTIONS, FileSection, locate, parts_of_section, sections_for
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.files.lines import statements
+from surveys.studies.files.schema import LISTS, TABLES
 
 FILES = sorted(SHIPPED.glob("*.toml"))
 WORDS = ("Tea", "Größe \\ „so“", 'say "yes"', 'one\ntwo """three""" \\n', "  space  ", "12", "true", "x-1", "")
@@ -52,6 +53,11 @@ def saved(text: str, form: QueryDict) -> str:
         if changes := each.change(form):
             text = writing.change(text, each.table, changes)
     return text
+
+
+def test_each_table_and_list_of_a_file_is_in_one_section() -> None:
+    shown = [part for section in SECTIONS for part in section.parts]
+    assert sorted(shown) == sorted(["", *TABLES, *LISTS, LANGUAGES])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
