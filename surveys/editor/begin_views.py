@@ -1,5 +1,7 @@
 """Beginning a working copy, and what becomes of it: a study, a version, or nothing."""
 
+from csp.constants import SELF
+from csp.decorators import csp_update
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -9,6 +11,8 @@ from surveys.console.pages import member_page, study_page
 from surveys.console.study_views import say_outcome
 from surveys.editor import copies, writing
 from surveys.editor.pages import copy_page
+from surveys.editor.sections import SECTIONS
+from surveys.editor.views import section_page
 from surveys.models import WorkingCopy
 from surveys.studies.access import Role, may_make_studies, studies_of, study_for
 from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError
@@ -60,17 +64,21 @@ def edit_study(request: HttpRequest) -> HttpResponse:
         return redirect("console:new-version", request.study.slug)
 
 
+@csp_update({"frame-src": [SELF]})
 @copy_page
 @require_POST
 def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     """The study, or its next version."""
+    amendment = request.POST.get("amendment", "").strip()
     if not copy.study and not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
     try:
-        study, outcome = copies.make(copy, request.user, request.POST.get("amendment", "").strip())
+        study, outcome = copies.make(copy, request.user, amendment)
     except StudyError as fault:
         messages.error(request, str(fault))
-        return redirect("editor:first", copy.pk)
+        if not copies.check(copy).is_readable:
+            return redirect("editor:text", copy.pk)
+        return section_page(request, copy, SECTIONS[0].name, 422, amendment=amendment)
     if outcome == "created":
         messages.success(request, f"{study.title} has been created as a draft. You are its owner.")
     else:

@@ -127,13 +127,17 @@ def section_page(
     status: int = 200,
     unsaved: Changes | None = None,
     problem: str = "",
+    amendment: str = "",
 ) -> HttpResponse:
     page = page_of(copy, copy.text, name)
     if name not in page["parts_by_section"]:
         raise Http404
     page |= {"parts": page["parts_by_section"][name], "problem": problem, "revision": copy.revision}
+    page |= {"conflict": status == 409, "amendment": amendment}
     page["unsaved"] = [
-        (join_place(table, key), value) for table, keys in (unsaved or {}).items() for key, value in keys.items()
+        (join_place(table, key), "\n".join(value) if isinstance(value, list) else value or "")
+        for table, keys in (unsaved or {}).items()
+        for key, value in keys.items()
     ]
     page["languages_left"] = languages_left(writing.read(copy.text)) if name == LANGUAGES else {}
     return show_copy(request, "editor/edit.html", status, **page)
@@ -202,8 +206,8 @@ def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     page = page_of(copy, copy.text, "text")
     written = writing.plain(copy.text).splitlines()
     page["lines"] = [(fault, line_of(written, fault.line)) for fault in page["checked"].faults]
-    theirs = text if status == 409 else ""
-    return show_copy(request, "editor/text.html", status, revision=copy.revision, unsaved_text=theirs, **page)
+    page |= {"unsaved_text": text if status != 200 else "", "conflict": status == 409, "revision": copy.revision}
+    return show_copy(request, "editor/text.html", status, **page)
 
 
 @copy_page

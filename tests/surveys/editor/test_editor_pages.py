@@ -8,13 +8,13 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from surveys.editor import writing
+from surveys.editor import copies, writing
 from surveys.editor.copies import SHIPPED, begin, changes_of, copy_of
 from surveys.models import Membership, Study, WorkingCopy
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
 from surveys.studies.files.definitions import parse_study
-from surveys.studies.members import create_study
+from surveys.studies.members import LONGEST_REASON, create_study
 from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_study
 from tests.surveys.editor.test_writing import as_posted, fields_of
@@ -124,6 +124,24 @@ def test_second_window_is_told_and_overwrites_nothing(site: Client, owner: Abstr
     assert writing.read(copy.text)["title"] == "First window" and copy.revision == 2
 
 
+def test_what_was_typed_is_shown_where_it_cannot_be_saved(
+    site: Client, owner: AbstractUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = begin(owner, TEAS, "a file")
+    monkeypatch.setattr(copies, "LARGEST_FILE", len(TEAS))
+    refused = send(site, copy, "about", title="A title that is far too long for it")
+    said = refused.content.decode()
+    assert refused.status_code == 422 and "characters that no file can hold" in said
+    assert "<q>A title that is far too long for it</q>" in said and "another window" not in said
+    text = site.post(reverse("editor:text", args=[copy.pk]), {"text": "a = 1\n" * 9_999, "revision": 1})
+    assert text.status_code == 422 and text.content.count(b"a = 1\n") == 9_999
+    assert b"another window" not in text.content
+    copy.refresh_from_db()
+    assert copy.text.encode() == TEAS
+    late = send(site, copy, "about", revision=9, recruiting__blocked_from="teas-1\nteas-2")
+    assert "<q>teas-1<br>teas-2</q>" in late.content.decode()
+
+
 def test_faults_stand_at_their_fields_and_money_follows(site: Client, owner: AbstractUser) -> None:
     copy = begin(owner, TEAS, "a file")
     send(site, copy, "about", minutes="soon", pay__amount="0.10", slug="")
@@ -178,7 +196,10 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     send(site, copy, "about", title="Teas of today")
     page = site.get(reverse("editor:first", args=[copy.pk])).content.decode()
     assert "<b>1 change to version 1</b>" in page and "<ins>Teas of today</ins>" in page
-    site.post(reverse("editor:make", args=[copy.pk]))
+    too_long = "x" * (LONGEST_REASON + 1)
+    for reason in ("", too_long):
+        refused = site.post(reverse("editor:make", args=[copy.pk]), {"amendment": reason}).content.decode()
+        assert f'value="{reason}"' in refused and "Make version 2" in refused
     study.refresh_from_db()
     assert study.current.number == 1
     site.post(reverse("editor:make", args=[copy.pk]), {"amendment": "A better title"})
