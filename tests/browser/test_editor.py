@@ -44,7 +44,7 @@ def test_money_faults_and_preview_follow_what_is_typed(page: Page) -> None:
     page.get_by_role("link", name="Questions & cells").click()
     page.get_by_label("Places", exact=True).first.fill("120")
     page.keyboard.press("Enter")
-    expect(page.locator(".amend")).to_contain_text("cells black-women.places 100 → 120")
+    expect(page.locator(".amend")).to_contain_text("cells.black-women.places 100 → 120")
     for name in ("About & pay", "Questions & cells", "Checks", "TOML"):
         page.get_by_role("link", name=name).click()
         page.emulate_media(color_scheme="light")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from surveys.models import Draft, Participant, Response
+from surveys.models import Draft, Participant, Place, Response
 from surveys.participation.steps import address
 from tests.browser.survey import (
     ANSWERS,
@@ -160,7 +160,7 @@ def test_another_device_goes_on_with_the_half_written_answer(page: Page, browser
 def test_full_study_says_so_with_its_code(page: Page, context: BrowserContext) -> None:
     stand_in_for_prolific(context)
     study = make_demo()
-    for _ in range(20):
+    for _ in range(Place.objects.filter(cell__slug="daily").count()):
         make_participant(study, chatbot="several", cell="daily")
     page.goto(entry(study))
     page.get_by_role("button", name="I agree and take part").click()
