@@ -12,7 +12,7 @@ from surveys.console.study_views import say_outcome
 from surveys.editor import copies, writing
 from surveys.editor.pages import copy_page
 from surveys.editor.sections import SECTIONS
-from surveys.editor.views import section_page
+from surveys.editor.views import number_in, section_page
 from surveys.models import WorkingCopy
 from surveys.studies.access import Role, may_make_studies, studies_of, study_for
 from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError
@@ -69,11 +69,11 @@ def edit_study(request: HttpRequest) -> HttpResponse:
 @require_POST
 def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     """The study, or its next version."""
-    amendment = request.POST.get("amendment", "").strip()
+    amendment, against = request.POST.get("amendment", "").strip(), request.POST.get("against", "")
     if not copy.study and not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
     try:
-        study, outcome = copies.make(copy, request.user, amendment)
+        study, outcome = copies.make(copy, request.user, amendment, number_in(request), against)
     except StudyError as fault:
         messages.error(request, str(fault))
         if not copies.check(copy).is_readable:

@@ -7,6 +7,7 @@ from os.path import commonprefix
 from pathlib import Path
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -23,7 +24,7 @@ from surveys.studies.files.definitions import (
     parse_study,
     read_study,
 )
-from surveys.studies.lifecycle import StudyError, definition_of, with_benchmark_items
+from surveys.studies.lifecycle import StudyError, definition_of, lock_study, with_benchmark_items
 from surveys.studies.members import change_study, create_study, misfits_of_new, misfits_of_version
 
 SHIPPED = Path(surveys.studies.__path__[0])
@@ -55,13 +56,11 @@ def copy_of(study: Study, account: AbstractBaseUser) -> WorkingCopy:
     found = WorkingCopy.objects.filter(owner=account, study=study).first()
     current = definition_of(study.current_id)
     if found is None:
-        origin = f"{study.slug}, version {study.current.number}"
-        text = file_of(current)
-        found, _ = WorkingCopy.objects.get_or_create(
-            owner=account, study=study, defaults={"origin": origin, "text": text}
-        )
+        begun = {"origin": origin_of(study), "text": file_of(current)}
+        found, _ = WorkingCopy.objects.get_or_create(owner=account, study=study, defaults=begun)
     elif (mine := check(found).definition) and is_older(study, mine):
         save(found, found.revision, file_of(current))
+        begin_anew(found, study)
     return found
 
 
@@ -113,17 +112,48 @@ def parsed(content: bytes) -> Definition | None:
     return None
 
 
-def make(copy: WorkingCopy, account: AbstractBaseUser, amendment: str) -> tuple[Study, str]:
-    """The study of a working copy, new or with a new version, and which of the two; StudyError where it cannot be."""
-    checked = check(copy)
-    definition = checked.definition
-    if definition is None or checked.faults:
-        raise StudyError("There is something left to fix.")
-    if copy.study:
-        return copy.study, change_study(copy.study, definition, account, amendment)
-    study = create_study(definition, account)
-    WorkingCopy.objects.filter(pk=copy.pk).update(study=study)
-    return study, "created"
+def make(
+    copy: WorkingCopy, account: AbstractBaseUser, amendment: str, revision: int, against: str
+) -> tuple[Study, str]:
+    """The study of a working copy, new or with a new version, and which of the two; StudyError where it cannot be.
+
+    `revision` of the copy and hash of the version `against` which its changes were listed: nothing else is made.
+    """
+    with transaction.atomic():
+        study = lock_study(copy.study) if copy.study else None
+        copy = WorkingCopy.objects.select_for_update(of=("self",)).get(pk=copy.pk)
+        if copy.revision != revision:
+            raise StudyError("The working copy was saved again since you looked. Look at it as it is now.")
+        if study and study.current and study.current.sha256 != against:
+            raise StudyError(f"Version {study.current.number} has come since you looked. Look at the changes to it.")
+        checked = check(copy)
+        definition = checked.definition
+        if definition is None or checked.faults:
+            raise StudyError("There is something left to fix.")
+        if study:
+            outcome = change_study(study, definition, account, amendment)
+            study.refresh_from_db()
+        else:
+            study, outcome = create_study(definition, account), "created"
+        begin_anew(copy, study)
+        return study, outcome
+
+
+def begin_anew(copy: WorkingCopy, study: Study) -> None:
+    """From here on it is one of the study's current version."""
+    WorkingCopy.objects.filter(pk=copy.pk).update(study=study, origin=origin_of(study), made_at=timezone.now())
+
+
+def origin_of(study: Study) -> str:
+    return f"{study.slug}, version {study.current.number}"
+
+
+def is_behind(copy: WorkingCopy) -> bool:
+    """Whether its study has another current version than when it was begun."""
+    if not copy.study or not copy.study.current:
+        return False
+    before = copy.study.versions.filter(created_at__lte=copy.made_at).values_list("document", flat=True).last()
+    return before not in (None, copy.study.current.document)
 
 
 # What a new version changes --------------------------------------------------------------------------------------

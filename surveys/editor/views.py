@@ -168,6 +168,7 @@ def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
         "previews": list(enumerate(previews)),
         "seen": next((at for at, preview in enumerate(previews) if preview.section == here), 0),
         "changes": copies.changes_of(copy, checked.definition) if checked.definition else [],
+        "is_behind": copies.is_behind(copy),
     }
 
 

@@ -1,5 +1,8 @@
 """The editor's pages: whose working copy it is, two windows, faults at fields, and what becomes of it."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
@@ -21,6 +24,7 @@ from tests.surveys.editor.test_writing import as_posted, fields_of
 from tests.surveys.studies.files.sample_study import SAMPLES
 
 pytestmark = pytest.mark.django_db
+HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 TEAS = (SAMPLES / "teas.toml").read_bytes()
 
 
@@ -49,6 +53,14 @@ def send(site: Client, copy: WorkingCopy, section: str, revision: int = 0, **cha
     names = {name.replace("__", "."): value for name, value in changes.items()}
     data = {name: form.getlist(name) for name in form} | {"revision": revision or copy.revision} | names
     return site.post(reverse("editor:edit", args=[copy.pk, section]), data)
+
+
+def make(site: Client, copy: WorkingCopy, page: str = "", **form: str) -> HttpResponse:
+    """Send the form of the page that a browser shows: of this one, or of that of now."""
+    page = page or site.get(reverse("editor:first", args=[copy.pk])).content.decode()
+    address = reverse("editor:make", args=[copy.pk])
+    hidden = dict(HIDDEN.findall(page.partition(f'action="{address}"')[2].partition("</form>")[0]))
+    return site.post(address, hidden | form, follow=True)
 
 
 def test_begun_from_a_template_a_study_or_a_file(site: Client, owner: AbstractUser) -> None:
@@ -153,7 +165,7 @@ def test_faults_stand_at_their_fields_and_money_follows(site: Client, owner: Abs
     form = as_posted(fields_of(copy.text)) | {"cells[1].places": "many", "revision": str(copy.revision)}
     grid = site.post(reverse("editor:edit", args=[copy.pk, "questions"]), form, follow=True).content.decode()
     assert 'value="many"' in grid and grid.count("whole number, not text") == 3
-    assert site.post(reverse("editor:make", args=[copy.pk]), follow=True).content.count(b"left to fix")
+    assert b"left to fix" in make(site, copy).content
     assert not Study.objects.exists()
     copy = begin(owner, TEAS, "a file")
     form = as_posted(fields_of(copy.text))
@@ -187,7 +199,7 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     assert seen.context["definition"].consent.text in parse_study(TEAS).consent.text
     assert "frame-ancestors 'self'" in seen["Content-Security-Policy"]
     assert site.post(reverse("editor:seen", args=[copy.pk, 0])).url.endswith("/1/")
-    site.post(reverse("editor:make", args=[copy.pk]))
+    make(site, copy)
     study = Study.objects.get(slug="teas")
     assert study.memberships.get().user == owner and lifecycle.definition_of(study.current_id) == parse_study(TEAS)
     lifecycle.launch(study, "tests")
@@ -198,13 +210,38 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     assert "<b>1 change to version 1</b>" in page and "<ins>Teas of today</ins>" in page
     too_long = "x" * (LONGEST_REASON + 1)
     for reason in ("", too_long):
-        refused = site.post(reverse("editor:make", args=[copy.pk]), {"amendment": reason}).content.decode()
+        refused = make(site, copy, amendment=reason).content.decode()
         assert f'value="{reason}"' in refused and "Make version 2" in refused
     study.refresh_from_db()
     assert study.current.number == 1
-    site.post(reverse("editor:make", args=[copy.pk]), {"amendment": "A better title"})
+    make(site, copy, amendment="A better title")
     study.refresh_from_db()
     assert (study.current.number, study.current.amendment) == (2, "A better title")
+
+
+def test_only_the_changes_that_were_listed_become_a_version(site: Client, owner: AbstractUser) -> None:
+    study = create_study(parse_study(TEAS), owner)
+    copy, first = copy_of(study, owner), reverse("editor:study", args=[study.slug])
+    send(site, copy, "about", title="First title")
+    listed = site.get(first, follow=True).content.decode()
+    copy.refresh_from_db()
+    send(site, copy, "about", title="Second title")
+    assert "was saved again since" in make(site, copy, listed).content.decode()
+    listed = site.get(first, follow=True).content.decode()
+    assert "has come since this copy was begun" not in listed
+    lifecycle.load_definition(replace(parse_study(TEAS), minutes=99), "somebody")
+    assert "Version 2 has come since you looked" in make(site, copy, listed).content.decode()
+    study.refresh_from_db()
+    assert study.current.number == 2
+    listed = site.get(first, follow=True).content.decode()
+    assert "Version 2 has come since this copy was begun" in listed and "<code>minutes</code>" in listed
+    make(site, copy, listed)
+    study.refresh_from_db()
+    assert (study.current.number, study.title) == (3, "Second title")
+    copy.refresh_from_db()
+    send(site, copy, "about", title="Third title")
+    listed = site.get(first, follow=True).content.decode()
+    assert "has come since" not in listed and "From teas, version 3" in listed
 
 
 def test_text_that_is_no_toml_stays_and_names_its_line(site: Client, owner: AbstractUser) -> None:
