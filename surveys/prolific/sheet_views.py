@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from surveys.console.pages import show, study_page
 from surveys.console.wording import money, plural
 from surveys.models import Study, TeamRequest
+from surveys.models.hashes import fingerprint
 from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import Board, read_board
 from surveys.prolific.decisions import (
@@ -39,7 +40,7 @@ from surveys.prolific.top_ups import REASONS, cost_of, pay_by_cell
 from surveys.prolific.views import board_page, frame, reason_of
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
-from surveys.studies.second_person import SecondPersonError, What, ask, confirm, decline
+from surveys.studies.second_person import SecondPersonError, What, ask, confirm, decline, waiting
 
 LARGEST_BONUS = 100_000  # cents, for one person by one form
 SUM = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,2})?")
@@ -92,7 +93,9 @@ class Payout:
 
     @property
     def key(self) -> str:
-        return f"{self.kind} {self.meaning}{self.cell} {self.how}".strip()
+        """What is asked for once at a time; bonuses that differ wait side by side."""
+        gives = fingerprint([asdict(each) for each in self.gives])[:12] if self.gives else ""
+        return f"{self.kind} {self.meaning}{self.cell}{gives} {self.how}".strip()
 
     def find(self, study: Study, board: Board) -> list[Amount]:
         """Who would get how much now."""
@@ -127,36 +130,45 @@ def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True
     `shown`: whether the page that the form comes from showed what would be paid now.
     """
     study, seen = request.study, read_sheet(request)
-    now = listed(board, payout.find(study, board))
+    amounts = payout.find(study, board)
+    now = listed(board, amounts)
     if not (seen or shown):
         raise ListChanged
     if seen and seen == now and wants_second(study):
+        instead = waiting(study, What.PAY).filter(key=payout.key).exists()
         ask(study, What.PAY, payout.key, request.user, payout.to_detail(now))
-        messages.success(request, "You have asked. It is paid once another researcher or owner confirms it.")
+        words = "You have asked. It is paid once another researcher or owner confirms it."
+        messages.success(request, words + " It takes the place of what you had asked for." * instead)
         return redirect("paying:board", study.slug)
     if seen:
         with suppress(ListChanged):
             return back(request, payout.decide(study, request.user.get_username(), seen))
         board = read_board(study)
-    if not payout.find(study, board):
+        amounts = payout.find(study, board)
+    if not amounts:
         raise ListChanged
-    return show_sheet(request, payout, board, seen, **sheet_form(request, payout, board))
+    form = {
+        "fields": [(name, request.POST[name]) for name in FIELDS if name in request.POST],
+        "listed": signing.dumps(listed(board, amounts), salt=sheet_salt(request), compress=True),
+    }
+    return show_sheet(request, payout.what, board, amounts, seen, **form)
 
 
 def wants_second(study: Study) -> bool:
     return What.PAY in definition_of(study.current_id).second_person
 
 
-def show_sheet(request: HttpRequest, payout: Payout, board: Board, seen: Listed | None, **more: Any) -> HttpResponse:
+def show_sheet(
+    request: HttpRequest, what: str, board: Board, amounts: list[Amount], seen: Listed | None, **more: Any
+) -> HttpResponse:
     """Who gets how much, what it costs, and that it is final; nothing is decided yet. `seen`: the list before."""
     pays = partial(money, currency=definition_of(request.study.current_id).pay.currency)
-    amounts = payout.find(request.study, board)
     now, cents = listed(board, amounts), cost_of(amounts)
     rows = {row.theirs.id: row for row in board.rows if row.theirs}
     changes = changes_of(seen, now, pays) if seen else {}
     gone = {name: sum_ for name, sum_, _ in seen or () if name not in {name for name, _, _ in now}}
     page: dict[str, Any] = {
-        "what": payout.what,
+        "what": what,
         "reasons": sorted({reason_of(each) for each in amounts}),
         "people": [(rows[name], pays(sum_), changes.get(name, "")) for name, sum_, _ in now],
         "gone": [(rows.get(name), pays(sum_)) for name, sum_ in gone.items()],
@@ -168,15 +180,6 @@ def show_sheet(request: HttpRequest, payout: Payout, board: Board, seen: Listed 
         "asks": wants_second(request.study),
     }
     return show(request, "prolific/confirm.html", "paying", **page, **more, **frame())
-
-
-def sheet_form(request: HttpRequest, payout: Payout, board: Board) -> dict[str, Any]:
-    """The hidden fields by which a sheet comes back."""
-    now = listed(board, payout.find(request.study, board))
-    return {
-        "fields": [(name, request.POST[name]) for name in FIELDS if name in request.POST],
-        "listed": signing.dumps(now, salt=sheet_salt(request), compress=True),
-    }
 
 
 def changes_of(seen: Listed, now: Listed, pays: Callable[[int], str]) -> dict[int, str]:
@@ -257,12 +260,13 @@ def second(request: HttpRequest, number: int) -> HttpResponse:
     if asked.state != TeamRequest.State.WAITING:
         return redirect("paying:board", study.slug)
     board = read_board(study)
-    now = listed(board, payout.find(study, board))
+    amounts = payout.find(study, board)
+    now = listed(board, amounts)
     if said == "anew" and now and asked.asked_by == account:
         asked, seen = ask(study, What.PAY, payout.key, account, payout.to_detail(now)), now
         return redirect("paying:second", study.slug, asked.pk)
     stale = f"The list is no longer the one that {asked.asked_by} asked for. It has to be asked anew."
-    return show_sheet(request, payout, board, seen, asked=asked, stale=stale if now != seen else "")
+    return show_sheet(request, payout.what, board, amounts, seen, asked=asked, stale=stale if now != seen else "")
 
 
 def read_bonus(request: HttpRequest, board: Board) -> list[Amount]:

@@ -260,6 +260,24 @@ def test_bonus_and_its_reason_are_kept_for_the_second_person(owed: list[Submissi
     assert list(Payment.objects.values_list("kind", "cents", "reason")) == [("bonus", 150, "Helped us")]
 
 
+def test_two_bonuses_wait_side_by_side_and_the_same_one_takes_its_own_place(owed: list[Submission]) -> None:
+    ada, bonus = as_account("ada"), reverse("paying:bonus", args=["teas"])
+    first, second = (person.pseudonym for person in Study.objects.get().participants.order_by("pk")[:2])
+    for people, amount, instead in ((first, "1.50", False), (second, "1.50", False), (first, "1.50", True)):
+        sheet = ada.post(bonus, {"people": people, "amount": amount, "reason": "Helped us"})
+        said = ada.post(bonus, fields_of(sheet), follow=True).content.decode()
+        assert ("It takes the place of what you had asked for." in said) == instead
+    states = TeamRequest.objects.filter(what="pay").order_by("pk").values_list("state", flat=True)
+    assert list(states) == ["replaced", "waiting", "waiting"]
+
+
+def test_nobody_is_left_to_pay(owed: list[Submission]) -> None:
+    address = reverse("paying:second", args=["teas", ask_to_pay(as_account("ada")).pk])
+    Submission.objects.update(status="APPROVED")
+    page = as_account("eve").get(address).content.decode()
+    assert "Nobody is left to pay." in page and "$0.00 to" not in page
+
+
 def test_no_rule_pays_without_a_second_person(study: Study, owed: list[Submission]) -> None:
     amounts = [Amount(owed[0].pk, 100, "more")]
     with pytest.raises(SecondPersonError, match="wants a second person to pay people"):
