@@ -38,7 +38,10 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     """Only its author changes or deletes a note."""
     note = get_object_or_404(Note, study=request.study, author=request.user, pk=number)
     try:
-        change_note(note, "" if "delete" in request.POST else request.POST.get("text", "") or note.text)
+        if "delete" in request.POST:
+            note.delete()
+        else:
+            change_note(note, request.POST.get("text", ""))
     except NoteError as error:
         messages.error(request, str(error))
     return back(request)

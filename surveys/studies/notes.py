@@ -34,10 +34,6 @@ def write_note(study: Study, kind: str, thing: Any, account: AbstractBaseUser, t
 
 
 def change_note(note: Note, text: str) -> None:
-    """An empty text deletes it."""
-    if not text.strip():
-        note.delete()
-        return
     note.text, note.changed_at = read_text(text), timezone.now()
     note.save(update_fields=["text", "changed_at"])
 

@@ -66,8 +66,9 @@ def test_only_its_author_changes_or_deletes_it(person: Participant) -> None:
     as_account("researcher").post(address, {"text": "Wrote twice."})
     note.refresh_from_db()
     assert (note.text, note.author.username) == ("Wrote twice.", "researcher") and note.changed_at
-    as_account("researcher").post(address, {"text": ""})
-    assert Note.objects.get().text == "Wrote twice."
+    for text in ("", "  \n", "\x00"):
+        said = as_account("researcher").post(address, {"text": text}, follow=True).content.decode()
+        assert "The note is empty." in said and Note.objects.get().text == "Wrote twice."
     as_account("researcher").post(address, {"delete": "1"})
     assert not Note.objects.exists() and not AuditEvent.objects.filter(actor="researcher").exists()
 
