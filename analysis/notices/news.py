@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 
 from django.conf import settings
 
@@ -77,11 +78,12 @@ def gate_ready(study: Study) -> Iterator[News]:
         yield News("gate", "The pilot’s items have all their labels: the gate can be decided.")
 
 
-def full_disk(study: Study) -> Iterator[News]:
-    """Of the machine on which this is asked."""
-    disk = shutil.disk_usage(settings.VAR_FOLDER)
-    if disk.used >= FULL * disk.total:
-        yield News("disk", f"The server’s disk is {percent(disk.used / disk.total)} full.")
+def full_disk() -> list[News]:
+    """Of the machine on which this is asked, which is no study's; its folder may not be there yet."""
+    folder = Path(settings.VAR_FOLDER).resolve()
+    disk = shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.is_dir()))
+    full = disk.used >= FULL * disk.total
+    return [News("disk", f"The server’s disk is {percent(disk.used / disk.total)} full.")] if full else []
 
 
 NEWS: dict[str, Callable[[Study], Iterator[News]]] = {
@@ -91,7 +93,6 @@ NEWS: dict[str, Callable[[Study], Iterator[News]]] = {
     "a run or training that failed": failures,
     "drift of a repeated run": drift,
     "a pilot gate that can be decided": gate_ready,
-    f"a disk that is 90{THIN}% full": full_disk,
 }
 
 

@@ -6,6 +6,7 @@ import hmac
 import json
 import secrets
 import smtplib
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from django.utils import timezone
 from analysis.endpoints.endpoints import EndpointError, refuse_private
 from analysis.endpoints.providers.addresses import PublicResolver
 from analysis.models import NoticeAddress
-from analysis.notices.news import News, news_of
+from analysis.notices.news import News, full_disk, news_of
 from surveys.console.wording import plural
 from surveys.models import Study, locks
 from surveys.studies import audit
@@ -32,6 +33,7 @@ FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(days=1)
 PATIENCE = 10  # seconds
 MOST = 10  # addresses of a study
 SIGNATURE = "X-Field-Study-Signature"
+AllNews = dict[Study | None, list[News]]  # by study; without one it is the server's own
 
 
 class NoticeError(Exception):
@@ -50,12 +52,12 @@ def add_address(study: Study, kind: str, address: str, every: str, actor: str) -
         raise NoticeError("This address is there already.")
     given = {"kind": kind, "address": address, "every": every, "created_by": actor, "salt": secrets.token_hex(16)}
     row = NoticeAddress.objects.create(study=study, **given)
-    audit.record(study, actor, "notices begun", shown(row), every=every)
+    audit.record(study, actor, "notices begun", noted(row), every=every)
     return row
 
 
 def remove_address(row: NoticeAddress, actor: str) -> None:
-    audit.record(row.study, actor, "notices ended", shown(row))
+    audit.record(row.study, actor, "notices ended", noted(row))
     row.delete()
 
 
@@ -86,8 +88,13 @@ def check_address(kind: str, address: str) -> None:
 
 
 def shown(row: NoticeAddress) -> str:
-    """As pages and the audit trail have it: what stands behind a webhook's host may be its key."""
+    """As pages have it: what stands behind a webhook's host may be its key."""
     return row.address if row.kind == Kind.MAIL else f"{urlsplit(row.address).hostname}/…"
+
+
+def noted(row: NoticeAddress) -> str:
+    """As the audit trail has it, which keeps it for good: nobody's whole address."""
+    return f"…@{row.address.rpartition('@')[2]}" if row.kind == Kind.MAIL else shown(row)
 
 
 def secret_of(row: NoticeAddress) -> str:
@@ -111,15 +118,27 @@ def due(now: datetime) -> QuerySet[NoticeAddress]:
     return NoticeAddress.objects.filter(next_at__lte=now)
 
 
+def news_for(row: NoticeAddress, find: Callable[[Study], list[News]] = news_of) -> AllNews:
+    """What the address hears of; of the server itself only whom its settings name."""
+    if row.study:
+        return {row.study: find(row.study)}
+    studies = Study.objects.filter(archived_at=None).order_by("slug")
+    return {None: full_disk(), **{study: find(study) for study in studies}}
+
+
+def stands_of(found: AllNews) -> dict[str, str]:
+    """As an address keeps what it was told."""
+    return {key_in(study, piece): piece.stands for study, news in found.items() for piece in news}
+
+
 def tell(number: int) -> None:
     """Send what is new to this address, if anything is; what fails is tried again, later each time."""
     with locks.alone_in_process("notice", number) as is_mine:
         row = NoticeAddress.objects.select_related("study").filter(pk=number, next_at__lte=timezone.now()).first()
         if not is_mine or row is None:
             return
-        studies = [row.study] if row.study else Study.objects.filter(archived_at=None).order_by("slug")
-        found = {study: news_of(study) for study in studies}
-        stands = {key_in(study, piece): piece.stands for study, news in found.items() for piece in news}
+        found = news_for(row)
+        stands = stands_of(found)
         fresh = {
             study: new
             for study, news in found.items()
@@ -131,11 +150,11 @@ def tell(number: int) -> None:
             NoticeAddress.objects.filter(pk=row.pk).update(told=stands)
 
 
-def key_in(study: Study, piece: News) -> str:
-    return f"{study.pk} {piece.key}"
+def key_in(study: Study | None, piece: News) -> str:
+    return f"{study.pk} {piece.key}" if study else piece.key
 
 
-def try_to_send(row: NoticeAddress, news: dict[Study, list[News]], stands: dict[str, str]) -> None:
+def try_to_send(row: NoticeAddress, news: AllNews, stands: dict[str, str]) -> None:
     rows, now = NoticeAddress.objects.filter(pk=row.pk), timezone.now()
     try:
         send(row, news)
@@ -160,7 +179,7 @@ def try_address(row: NoticeAddress) -> None:
 # --- sending --------------------------------------------------------------------
 
 
-def send(row: NoticeAddress, news: dict[Study, list[News]], is_test: bool = False) -> None:
+def send(row: NoticeAddress, news: AllNews, is_test: bool = False) -> None:
     check_address(row.kind, row.address)
     if row.kind == Kind.MAIL:
         send_as_mail(row.address, news)
@@ -168,13 +187,13 @@ def send(row: NoticeAddress, news: dict[Study, list[News]], is_test: bool = Fals
         asyncio.run(post(row, news, is_test))
 
 
-def send_as_mail(address: str, news: dict[Study, list[News]]) -> None:
+def send_as_mail(address: str, news: AllNews) -> None:
     count = plural(sum(map(len, news.values())), "piece of news", "pieces of news")
-    titles = ", ".join(study.title for study in news)
+    titles = ", ".join(title_of(study) for study in news)
     lines = [
         line
         for study, pieces in news.items()
-        for line in (study.title, *(f"- {piece.words}" for piece in pieces), f"  {console_of(study)}", "")
+        for line in (title_of(study), *(f"- {piece.words}" for piece in pieces), f"  {console_of(study)}", "")
     ]
     try:
         send_mail(" ".join(f"{titles}: {count}".split()), "\n".join(lines), None, [address])
@@ -182,15 +201,19 @@ def send_as_mail(address: str, news: dict[Study, list[News]]) -> None:
         raise NoticeError(f"The mail server did not take it: {type(error).__name__}.") from None
 
 
-def console_of(study: Study) -> str:
-    return f"{settings.SITE_URL}/console/{study.slug}/"
+def title_of(study: Study | None) -> str:
+    return study.title if study else "The server"
 
 
-def body_of(news: dict[Study, list[News]], is_test: bool) -> bytes:
+def console_of(study: Study | None) -> str:
+    return f"{settings.SITE_URL}/console/{study.slug}/" if study else f"{settings.SITE_URL}/console/"
+
+
+def body_of(news: AllNews, is_test: bool) -> bytes:
     about: list[dict[str, Any]] = [
         {
-            "study": study.slug,
-            "title": study.title,
+            "study": study.slug if study else "",
+            "title": title_of(study),
             "console": console_of(study),
             "news": [{"key": piece.key, "words": piece.words} for piece in pieces],
         }
@@ -204,7 +227,7 @@ def signature(secret: str, at: int, body: bytes) -> str:
     return f"t={at},v1={hmac.new(secret.encode(), f'{at}.'.encode() + body, hashlib.sha256).hexdigest()}"
 
 
-async def post(row: NoticeAddress, news: dict[Study, list[News]], is_test: bool) -> None:
+async def post(row: NoticeAddress, news: AllNews, is_test: bool) -> None:
     """No redirect is followed, and no name that leads inside."""
     body, at = body_of(news, is_test), int(timezone.now().timestamp())
     headers = {"Content-Type": "application/json", SIGNATURE: signature(secret_of(row), at, body)}

@@ -1,16 +1,21 @@
 """Background work: news for whoever is due, each address by a task of its own."""
 
+from functools import cache
+
 from celery import shared_task
 from django.utils import timezone
 
-from analysis.notices.sending import due, server_addresses, tell
+from analysis.notices.news import news_of
+from analysis.notices.sending import due, news_for, server_addresses, stands_of, tell
 
 
 @shared_task
 def send_notices() -> None:
     server_addresses()
-    for number in due(timezone.now()).values_list("pk", flat=True):
-        send_notice.delay(number)
+    find = cache(news_of)  # once for all addresses of a study
+    for row in due(timezone.now()).select_related("study"):
+        if stands_of(news_for(row, find)) != row.told:
+            send_notice.delay(row.pk)
 
 
 @shared_task

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -20,7 +21,9 @@ from analysis.notices.sending import (
     try_address,
 )
 from surveys.console.pages import show, study_page
-from surveys.studies.access import Role
+from surveys.studies.access import Role, within_limit
+
+BUSY = "Addresses were added or tried often within an hour. Try again later."
 
 
 class AddressForm(forms.Form):
@@ -32,6 +35,9 @@ class AddressForm(forms.Form):
 @require_http_methods(["GET", "POST", "HEAD"])
 @study_page(Role.OWNER)
 def notices(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST" and "remove" not in request.POST and not within_limit(request, "notice"):
+        messages.error(request, BUSY)
+        return redirect("notices:page", request.study.slug)
     if "test" in request.POST or "remove" in request.POST:
         return change(request)
     form, added = AddressForm(request.POST or None), None
@@ -45,6 +51,7 @@ def notices(request: HttpRequest) -> HttpResponse:
     page: dict[str, Any] = {
         "form": form,
         "addresses": [(row, shown(row)) for row in rows],
+        "server_hears": settings.EMAIL_HOST and settings.NOTICES_MAIL,
         "secret": secret_of(added) if added and added.kind == NoticeAddress.Kind.WEBHOOK else "",
         "header": SIGNATURE,
         "news": news_of(request.study),

@@ -152,7 +152,7 @@ def may_see_answers(role: Role, participant: Participant) -> bool:
 HOUR = 3600
 # A university or a mobile network sends many honest people through one address.
 OWN = ("127.0.0.1", "::1")  # a rehearsal on one's own computer
-LIMITS = {"entry": 600, "consent": 300, "login": 20, "webhook": 6000, "draft": 6000, "trial": 60}
+LIMITS = {"entry": 600, "consent": 300, "login": 20, "webhook": 6000, "draft": 6000, "trial": 60, "notice": 20}
 TRIES, PAUSE = 10, 900  # wrong passwords for one name, from wherever, until it pauses so many seconds
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from django.utils import timezone
 
 from analysis.endpoints import endpoints
 from analysis.models import MetricValue, NoticeAddress, TrainedModel
-from analysis.notices.news import NEWS, news_of
+from analysis.notices import news, sending, tasks, views
+from analysis.notices.news import News, full_disk, news_of
 from analysis.notices.sending import (
     SIGNATURE,
     NoticeError,
@@ -70,9 +72,16 @@ def receiver(settings: Any) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def study(monkeypatch: pytest.MonkeyPatch) -> Study:
-    monkeypatch.setitem(NEWS, next(name for name in NEWS if "disk" in name), lambda study: iter(()))
+def study() -> Study:
     return make_study("draft")
+
+
+@pytest.fixture(autouse=True)
+def disk(monkeypatch: pytest.MonkeyPatch) -> list[News]:
+    """What the server itself has to tell."""
+    found: list[News] = []
+    monkeypatch.setattr(sending, "full_disk", lambda: found)
+    return found
 
 
 def hook(study: Study, server: Receiver) -> NoticeAddress:
@@ -139,6 +148,18 @@ def test_an_owner_adds_tests_and_removes_on_the_page(study: Study, receiver: Rec
     assert events == [("notices begun", "127.0.0.1/…"), ("notices ended", "127.0.0.1/…")]
 
 
+def test_adding_and_testing_have_a_limit_and_removing_none(
+    study: Study, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, client, page = hook(study, receiver), log_in(study), "/console/teas/notices/"
+    monkeypatch.setattr(views, "within_limit", lambda request, action: False)
+    for form in ({"test": row.pk}, {"kind": "webhook", "address": f"{receiver.address}/2", "every": "day"}):
+        assert said(client.post(page, form, follow=True)) == [views.BUSY]
+    assert receiver.got == [] and NoticeAddress.objects.get() == row
+    client.post(page, {"remove": row.pk})
+    assert not NoticeAddress.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("address", "says"),
     [
@@ -185,9 +206,66 @@ def test_mail_goes_to_a_study_and_to_whom_the_settings_name(study: Study, settin
     assert sorted(mail.to[0] for mail in mailoutbox) == ["ada@example.org", "root@example.org"]
     assert mailoutbox[0].subject == "Teas: 1 piece of news"
     assert f"- Run {run.pk} stopped early: No money is left." in mailoutbox[0].body
+    client, page = log_in(study), "/console/teas/notices/"
+    assert "News of the study goes to 1 address." in lines_of(client.get(page))
     settings.NOTICES_MAIL = []
     server_addresses()
-    assert NoticeAddress.objects.get().study == study
+    row = NoticeAddress.objects.get()
+    assert row.study == study
+    events = study.audit_events.filter(action="notices begun")
+    assert [event.subject for event in events] == ["…@example.org"]
+    row.delete()
+    assert "Nobody is told" in lines_of(client.get(page))
+    settings.NOTICES_MAIL = ["root@example.org"]
+    assert "Only those who run the server are told" in lines_of(client.get(page))
+
+
+def test_a_full_disk_is_told_to_whom_the_settings_name_alone(
+    study: Study, disk: list[News], settings: Any, mailoutbox: list[Any]
+) -> None:
+    settings.EMAIL_HOST, settings.NOTICES_MAIL = "mail.example.org", ["root@example.org"]
+    add_address(study, "mail", "ada@example.org", "hour", "ada")
+    server_addresses()
+    disk.append(News("disk", "The server’s disk is full."))
+    for row in NoticeAddress.objects.all():
+        tell(row.pk)
+    (mail,) = mailoutbox
+    assert (mail.to, mail.subject) == (["root@example.org"], "The server: 1 piece of news")
+    an_hour_later()
+    tell(NoticeAddress.objects.get(study=None).pk)
+    assert len(mailoutbox) == 1 and "disk" not in lines_of(log_in(study).get("/console/teas/notices/"))
+
+
+def test_the_disk_of_a_folder_that_is_not_there_yet(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.VAR_FOLDER = tmp_path / "not" / "yet"
+    monkeypatch.setattr(news, "FULL", 0)
+    assert [piece.key for piece in full_disk()] == ["disk"]
+    monkeypatch.setattr(news, "FULL", 2)
+    assert full_disk() == []
+
+
+def test_news_of_a_study_is_counted_once_for_all_its_addresses(
+    study: Study, receiver: Receiver, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EMAIL_HOST, settings.NOTICES_MAIL = "mail.example.org", ["root@example.org"]
+    rows = [hook(study, receiver), add_address(study, "mail", "ada@example.org", "day", "ada")]
+    counted: list[Study] = []
+    sent: list[int] = []
+
+    def count(study: Study) -> list[News]:
+        counted.append(study)
+        return news_of(study)
+
+    monkeypatch.setattr(tasks, "news_of", count)
+    monkeypatch.setattr(tasks.send_notice, "delay", sent.append)
+    tasks.send_notices()
+    assert (counted, sent) == ([study], [])
+    make_running(study, state="stopped")
+    tasks.send_notices()
+    assert counted == [study, study]
+    assert sorted(sent) == sorted([*(row.pk for row in rows), NoticeAddress.objects.get(study=None).pk])
 
 
 def test_each_kind_of_news_is_found_and_nothing_of_a_new_study(study: Study) -> None:
