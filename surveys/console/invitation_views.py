@@ -21,6 +21,7 @@ from surveys.studies.invitations import (
     accept,
     find_invitation,
     invite,
+    may_invite,
     may_invite_anybody,
     may_let_make_studies,
     open_invitations,
@@ -70,7 +71,8 @@ def invitations(request: HttpRequest) -> HttpResponse:
         token = invite(request.user, form.mine.get(given["study"]), given["role"], given["note"])
         link = f"{settings.SITE_URL}{reverse('console:accept', args=[token])}"
         form = InvitationForm(account=request.user, initial={"study": given["study"]})
-    page = {"form": form, "link": link, "open": open_invitations(request.user), "days": LASTS.days}
+    rows = [(row, may_invite(row.invited_by, row.study)) for row in open_invitations(request.user)]
+    page = {"form": form, "link": link, "open": rows, "days": LASTS.days, "hold": sum(holds for _, holds in rows)}
     return render(request, "console/invitations.html", page, status=422 if form.errors else 200)
 
 

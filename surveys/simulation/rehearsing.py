@@ -15,10 +15,11 @@ from surveys.studies import audit, under_way
 from surveys.studies.lifecycle import definition_of
 
 WORK = "rehearsal"
-DONE, FAILED = "rehearsed", "rehearsal failed"
+STARTED, DONE, FAILED = "rehearsal started", "rehearsed", "rehearsal failed"
 MOST = 200  # people
 AT_ONCE = 4
 FAULTS = (NotSimulated, Unreachable, TurnedAway)
+UNFORESEEN = "Something unforeseen happened; the worker’s log says what."
 
 
 class Quiet(WSGIRequestHandler):
@@ -79,12 +80,16 @@ def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> 
                 report = simulate(study, site, people, AT_ONCE, faults, seed, advance)
             kept = {name: report[name] for name in ("seconds", "confirmed", "questioned", "ends", "violations")}
             audit.record(study, actor, DONE, f"{people} simulated people", seed=seed, faults=faults, **kept)
-        except FAULTS as fault:
-            audit.record(study, actor, FAILED, f"{people} simulated people", seed=seed, why=str(fault))
+        except Exception as fault:
+            foreseen = isinstance(fault, FAULTS)
+            why = str(fault) if foreseen else UNFORESEEN
+            audit.record(study, actor, FAILED, f"{people} simulated people", seed=seed, why=why)
+            if not foreseen:
+                raise
         finally:
             under_way.forget_progress(study, WORK)
 
 
 def last_of(study: Study) -> AuditEvent | None:
-    """How the last one went."""
-    return study.audit_events.filter(action__in=[DONE, FAILED]).order_by("-number").first()
+    """How the last one went, or that it was started."""
+    return study.audit_events.filter(action__in=[STARTED, DONE, FAILED]).order_by("-number").first()

@@ -4,6 +4,7 @@ import secrets
 
 from celery.exceptions import OperationalError
 from django import forms
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -11,7 +12,7 @@ from redis import RedisError
 
 from surveys.console.pages import show, study_page
 from surveys.models import Study
-from surveys.simulation.rehearsing import FAILED, MOST, WORK, last_of, why_not
+from surveys.simulation.rehearsing import FAILED, MOST, STARTED, WORK, last_of, why_not
 from surveys.simulation.tasks import rehearse_study
 from surveys.studies import audit, under_way
 from surveys.studies.access import Role
@@ -43,7 +44,8 @@ def rehearsal(request: HttpRequest) -> HttpResponse:
                 return redirect("simulation:page", study.slug)
             status = 503
     last = last_of(study)
-    page = {"form": form, "reason": reason, "last": last, "failed": last and last.action == FAILED}
+    went = last.action if last else ""
+    page = {"form": form, "reason": reason, "last": last, "failed": went == FAILED, "unfinished": went == STARTED}
     return show(request, "simulation/rehearsal.html", "setup", status, **page, **standing(study))
 
 
@@ -55,11 +57,12 @@ def begin(study: Study, given: dict, actor: str) -> str:
     seed = secrets.randbelow(1_000_000) if given["seed"] is None else given["seed"]
     under_way.set_progress(study, WORK, 0, people)
     try:
-        rehearse_study.delay(study.pk, people, seed, given["faults"], actor)
+        with transaction.atomic():
+            audit.record(study, actor, STARTED, f"{people} simulated people", seed=seed, faults=given["faults"])
+            rehearse_study.delay(study.pk, people, seed, given["faults"], actor)
     except (OperationalError, RedisError):
         under_way.forget_progress(study, WORK)
         return NO_WORKER
-    audit.record(study, actor, "rehearsal started", f"{people} simulated people", seed=seed, faults=given["faults"])
     return ""
 
 

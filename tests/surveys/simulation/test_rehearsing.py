@@ -36,6 +36,24 @@ def test_a_worker_plays_them_and_the_page_says_how_it_went(monkeypatch: pytest.M
 
 
 @pytest.mark.django_db
+def test_one_that_breaks_off_or_never_ends_did_not_go_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_study("pilot", places=9)
+    client = log_in(study)
+    monkeypatch.setattr(tasks.rehearse_study, "delay", lambda *given: None)
+    under_way.forget_progress(study, rehearsing.WORK)
+    client.post(PAGE, {"people": 3})
+    assert "Simulated people take the study now." in lines_of(client.get(PAGE))
+    under_way.forget_progress(study, rehearsing.WORK)  # its worker was killed
+    page = lines_of(client.get(PAGE))
+    assert "The last rehearsal did not come to its end." in page and "Answers confirmed" not in page
+    monkeypatch.setattr(rehearsing, "simulate", lambda *given: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        rehearse(study, 3, 1, False, "ada")
+    page = lines_of(client.get(PAGE))
+    assert "The last rehearsal broke off." in page and rehearsing.UNFORESEEN in page and "division" not in page
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(("state", "says"), [("draft", "Nobody is let in now."), ("live", "People take part")])
 def test_none_come_to_a_closed_door_or_among_real_people(state: str, says: str, monkeypatch: Any) -> None:
     study = make_study(state)
