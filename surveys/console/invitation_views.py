@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import get_user_model, login
 from django.contrib.auth.forms import UserCreationForm
+from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -60,7 +61,7 @@ class InvitationForm(forms.Form):
 def invitations(request: HttpRequest) -> HttpResponse:
     """The open ones, and a form for another. Its link is shown in the answer and never again."""
     if not may_invite_anybody(request.user):
-        return render(request, "console/refused.html", {"why": "Owners of a study may invite."}, status=403)
+        raise PermissionDenied("Owners of a study may invite.")
     if "revoke" in request.POST:
         return take_back(request, request.POST["revoke"])
     initial = {"study": request.GET.get("study", "")}

@@ -21,12 +21,19 @@ STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def member_page(view: View) -> View:
-    """A page for everybody with an account."""
+    """A page for everybody with an account, which says what it refuses and what it does not find."""
 
     @wraps(view)
     def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:
         use_english(request)
-        return view(request, *args, **names) if request.user.is_authenticated else ask_to_log_in(request)
+        if not request.user.is_authenticated:
+            return ask_to_log_in(request)
+        try:
+            return view(request, *args, **names)
+        except PermissionDenied as refusal:
+            return render(request, "console/refused.html", {"why": str(refusal)}, status=403)
+        except Http404:
+            return render(request, "console/missing.html", status=404)
 
     return page
 
@@ -44,13 +51,8 @@ def study_page(least: Role = Role.VIEWER) -> Callable[[View], View]:
         @wraps(view)
         @member_page
         def page(request: HttpRequest, slug: str, *args: object, **names: object) -> HttpResponse:
-            try:
-                request.study, request.role = study_and_role(request.user, slug, least)
-                return view(request, *args, **names)
-            except PermissionDenied as refusal:
-                return render(request, "console/refused.html", {"why": str(refusal)}, status=403)
-            except Http404:
-                return render(request, "console/missing.html", status=404)
+            request.study, request.role = study_and_role(request.user, slug, least)
+            return view(request, *args, **names)
 
         return page
 

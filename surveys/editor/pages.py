@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from surveys.console.pages import member_page, show
@@ -20,17 +19,11 @@ def copy_page(view: View) -> View:
     @wraps(view)
     @member_page
     def page(request: HttpRequest, number: int, *args: object, **names: object) -> HttpResponse:
-        try:
-            copy = get_object_or_404(
-                WorkingCopy.objects.select_related("study__current"), pk=number, owner=request.user
-            )
-            if copy.study:
-                request.study, request.role = study_and_role(request.user, copy.study.slug, Role.RESEARCHER)
-            return view(request, copy, *args, **names)
-        except PermissionDenied as refusal:
-            return render(request, "console/refused.html", {"why": str(refusal)}, status=403)
-        except Http404:
-            return render(request, "console/missing.html", status=404)
+        copies = WorkingCopy.objects.select_related("study__current")
+        copy = get_object_or_404(copies, pk=number, owner=request.user)
+        if copy.study:
+            request.study, request.role = study_and_role(request.user, copy.study.slug, Role.RESEARCHER)
+        return view(request, copy, *args, **names)
 
     return page
 

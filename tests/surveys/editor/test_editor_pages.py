@@ -65,7 +65,9 @@ def make(site: Client, copy: WorkingCopy, page: str = "", **form: str) -> HttpRe
 
 def test_begun_from_a_template_a_study_or_a_file(site: Client, owner: AbstractUser) -> None:
     study = make_study("draft")
-    assert site.post(reverse("editor:start"), {"study": study.slug}).status_code == 404
+    for unknown in ({"study": study.slug}, {"template": "no-such"}):
+        missing = site.post(reverse("editor:start"), unknown)
+        assert missing.status_code == 404 and b"not one of yours" in missing.content
     Membership.objects.create(study=study, user=owner, role="viewer")
     site.post(reverse("editor:start"), {"study": study.slug})
     site.post(reverse("editor:start"), {"template": "demo"})
