@@ -19,10 +19,10 @@ from surveys.models import Participant, Study
 from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answer
 from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
-from surveys.studies.differences import VersionDifference, differences
+from surveys.studies.differences import VersionDifference, changes_to
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 from surveys.studies.files.rules import Misfit
-from surveys.studies.lifecycle import StudyError, with_benchmark_items
+from surveys.studies.lifecycle import StudyError
 from surveys.studies.members import change_study, check_version, create_study, misfits_of_new, misfits_of_version
 
 
@@ -137,8 +137,7 @@ def new_version(request: HttpRequest) -> HttpResponse:
                 say_outcome(request, study, change_study(study, upload.definition, request.user, upload.amendment))
                 return redirect("console:setup", study.slug)
             check_version(study, upload.definition, request.user, upload.amendment)
-            wanted = with_benchmark_items(upload.definition).to_document()
-            upload.changes = differences(study.current.document if study.current else {}, wanted)
+            upload.changes = changes_to(study, upload.definition)
         except StudyError as error:
             upload.problem = str(error)
     failed = upload.faults or upload.problem

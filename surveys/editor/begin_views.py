@@ -16,7 +16,7 @@ from surveys.editor.views import number_in, section_page
 from surveys.models import WorkingCopy
 from surveys.studies.access import Role, may_make_studies, studies_of, study_for
 from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError
-from surveys.studies.lifecycle import StudyError, definition_of
+from surveys.studies.lifecycle import StudyError, definition_of, shipped_studies
 
 
 @member_page
@@ -25,7 +25,7 @@ def start(request: HttpRequest) -> HttpResponse:
     """From a study that comes with the platform, one that the account may see, or a file."""
     if not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
-    known, problem = copies.templates(), ""
+    known, problem = shipped_studies(), ""
     if request.method == "POST":
         try:
             return redirect("editor:first", begun(request).pk)
@@ -48,9 +48,9 @@ def begun(request: HttpRequest) -> WorkingCopy:
         text = copies.file_of(definition_of(study.current_id))
         return copies.begin(request.user, text.encode(), f"a copy of {slug}")
     name = request.POST.get("template", "")
-    if name not in copies.templates():
+    if name not in shipped_studies():
         raise Http404
-    return copies.begin(request.user, (copies.SHIPPED / f"{name}.toml").read_bytes(), f"the template {name}")
+    return copies.begin(request.user, copies.text_of(name), f"the template {name}")
 
 
 @study_page(Role.RESEARCHER)

@@ -3,18 +3,14 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from os.path import commonprefix
-from pathlib import Path
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-import surveys.studies
 from surveys.editor.documents import to_file
 from surveys.models import Study, WorkingCopy
-from surveys.studies.differences import VersionDifference, differences
 from surveys.studies.files.definitions import (
     LARGEST_FILE,
     Definition,
@@ -22,25 +18,28 @@ from surveys.studies.files.definitions import (
     StudyFileError,
     decoded,
     parse_study,
-    read_study,
 )
-from surveys.studies.lifecycle import StudyError, definition_of, lock_study, with_benchmark_items
+from surveys.studies.lifecycle import (
+    SHIPPED,
+    StudyError,
+    definition_of,
+    lock_study,
+    shipped_studies,
+    with_benchmark_items,
+)
 from surveys.studies.members import change_study, create_study, misfits_of_new, misfits_of_version
-
-SHIPPED = Path(surveys.studies.__path__[0])
-NEAR = 30  # characters that stand around what changed of a long text
-
-
-def templates() -> dict[str, Definition]:
-    """The studies that come with the platform, by name."""
-    return {path.stem: read_study(path) for path in sorted(SHIPPED.glob("*.toml"))}
 
 
 def file_of(definition: Definition) -> str:
     """The file of a study: the shipped one with its comments where it says the same, else one written anew."""
-    shipped = SHIPPED / f"{definition.slug}.toml"
-    same = shipped.is_file() and with_benchmark_items(read_study(shipped)) == definition
-    return shipped.read_text(encoding="utf-8") if same else to_file(definition)
+    shipped = shipped_studies().get(definition.slug)
+    same = shipped and with_benchmark_items(shipped) == definition
+    return text_of(definition.slug).decode() if same else to_file(definition)
+
+
+def text_of(name: str) -> bytes:
+    """The file of a study that comes with the platform."""
+    return (SHIPPED / f"{name}.toml").read_bytes()
 
 
 def begin(owner: AbstractBaseUser, content: bytes, origin: str, study: Study | None = None) -> WorkingCopy:
@@ -154,26 +153,3 @@ def is_behind(copy: WorkingCopy) -> bool:
         return False
     before = copy.study.versions.filter(created_at__lte=copy.made_at).values_list("document", flat=True).last()
     return before not in (None, copy.study.current.document)
-
-
-# What a new version changes --------------------------------------------------------------------------------------
-
-
-def changes_of(copy: WorkingCopy, definition: Definition) -> list[VersionDifference]:
-    """Against the current version of its study."""
-    if not copy.study or not copy.study.current:
-        return []
-    found = differences(copy.study.current.document, with_benchmark_items(definition).to_document())
-    return [VersionDifference(place, *_around(before, after)) for place, before, after in found]
-
-
-def _around(old: str, new: str) -> tuple[str, str]:
-    """Of long texts the part that differs, with a little before and after it."""
-    if max(len(old), len(new)) <= 4 * NEAR:
-        return old, new
-    start = max(0, len(commonprefix([old, new])) - NEAR)
-    behind = len(commonprefix([old[start:][::-1], new[start:][::-1]]))
-    end = max(0, behind - NEAR)
-    shown = [text[start : len(text) - end] for text in (old, new)]
-    first, second = (f"{'…' if start else ''}{text}{'…' if end else ''}" if text else "" for text in shown)
-    return first, second

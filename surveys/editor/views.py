@@ -30,6 +30,7 @@ from surveys.editor.sections import (
 from surveys.models import WorkingCopy
 from surveys.participation.languages import speak
 from surveys.participation.views import as_wanted
+from surveys.studies.differences import changes_to
 from surveys.studies.files.definitions import read_keys
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import LISTS
@@ -129,7 +130,7 @@ def section_page(
     problem: str = "",
     amendment: str = "",
 ) -> HttpResponse:
-    page = page_of(copy, copy.text, name)
+    page = page_of(copy, name)
     if name not in page["parts_by_section"]:
         raise Http404
     page |= {"parts": page["parts_by_section"][name], "problem": problem, "revision": copy.revision}
@@ -143,12 +144,25 @@ def section_page(
     return show_copy(request, "editor/edit.html", status, **page)
 
 
-def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
-    """What all pages of the editor show: sections with their faults, money, changes and previews."""
+def page_of(copy: WorkingCopy, here: str) -> dict[str, Any]:
+    """What all pages of the editor show: how the copy stands, what it changes, and its pages."""
+    page = standing_of(copy, copy.text, here)
+    definition = page["checked"].definition
+    previews = pages_of(definition) if definition else []
+    return page | {
+        "previews": list(enumerate(previews)),
+        "seen": next((at for at, preview in enumerate(previews) if preview.section == here), 0),
+        "changes": changes_to(copy.study, definition) if copy.study and definition else [],
+        "is_behind": copies.is_behind(copy),
+    }
+
+
+def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
+    """How this text of the copy stands: sections with their faults, and money."""
     checked = copies.check(copy, text)
     page: dict[str, Any] = {"copy": copy, "section_name": here, "checked": checked, "faults": []}
     if not checked.is_readable:
-        return page | {"sections": [], "parts_by_section": {}, "previews": []}
+        return page | {"sections": [], "parts_by_section": {}}
     raw, plain = writing.read(text), writing.plain(text)
     sections = sections_for(raw)
     parts = {section.name: parts_of_section(section, raw, plain) for section in sections}
@@ -157,7 +171,6 @@ def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
         places = next((each.raw for each in card.fields if each.key == "places" and type(each.raw) is int), 0)
         card.people, card.cost = (places * money.branches, money.cost(places)) if money else (0, "")
     to_fix = {section.name: sum(fault.section == section.name for fault in faults) for section in sections}
-    previews = pages_of(checked.definition) if checked.definition else []
     return page | {
         "turned_away": turned_away(raw),
         "title": raw.get("title") or copy.origin,
@@ -165,10 +178,6 @@ def page_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
         "parts_by_section": parts,
         "faults": faults,
         "money": money,
-        "previews": list(enumerate(previews)),
-        "seen": next((at for at, preview in enumerate(previews) if preview.section == here), 0),
-        "changes": copies.changes_of(copy, checked.definition) if checked.definition else [],
-        "is_behind": copies.is_behind(copy),
     }
 
 
@@ -186,7 +195,7 @@ def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpRespo
         text = with_changes(copy.text, changes_in(request, copy, section))
     except writing.CannotWriteError:
         text = copy.text
-    return render(request, "editor/_standing.html", page_of(copy, text, section))
+    return render(request, "editor/_standing.html", standing_of(copy, text, section))
 
 
 @copy_page
@@ -204,7 +213,7 @@ def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
         except StudyError as fault:
             status = 422
             messages.error(request, str(fault))
-    page = page_of(copy, copy.text, "text")
+    page = page_of(copy, "text")
     written = writing.plain(copy.text).splitlines()
     page["lines"] = [(fault, line_of(written, fault.line)) for fault in page["checked"].faults]
     page |= {"unsaved_text": text if status != 200 else "", "conflict": status == 409, "revision": copy.revision}

@@ -2,9 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
+from surveys.models import Study
+from surveys.studies.files.definitions import Definition
+from surveys.studies.lifecycle import with_benchmark_items
+
 NAMES = ("slug", "id")  # by which entries of a list are known, wherever they stand in it
+NEAR = 30  # characters that stand around what changed of a long text
 
 
 class VersionDifference(NamedTuple):
@@ -13,6 +19,12 @@ class VersionDifference(NamedTuple):
     place: str
     before: str
     after: str
+
+
+def changes_to(study: Study, definition: Definition) -> list[VersionDifference]:
+    """What it would change in the current version, of long texts the part that differs."""
+    found = differences(study.current.document if study.current else {}, with_benchmark_items(definition).to_document())
+    return [VersionDifference(place, *_around(before, after)) for place, before, after in found]
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[VersionDifference]:
@@ -49,3 +61,15 @@ def _written(value: Any) -> str:
     if value is None or value == "":
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _around(old: str, new: str) -> tuple[str, str]:
+    """Of long texts the part that differs, with a little before and after it."""
+    if max(len(old), len(new)) <= 4 * NEAR:
+        return old, new
+    start = max(0, len(commonprefix([old, new])) - NEAR)
+    behind = len(commonprefix([old[start:][::-1], new[start:][::-1]]))
+    end = max(0, behind - NEAR)
+    shown = [text[start : len(text) - end] for text in (old, new)]
+    first, second = (f"{'…' if start else ''}{text}{'…' if end else ''}" if text else "" for text in shown)
+    return first, second

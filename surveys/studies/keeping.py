@@ -27,8 +27,10 @@ def archive(study: Study, actor: str) -> None:
     """Fold it away; nobody new can begin before it is taken back."""
     with transaction.atomic():
         study = lock_study(study)
-        if study.is_open or study.archived_at:
-            raise StudyError(f"{study.slug} is open or in the archive already. Pause or end it first.")
+        if study.archived_at:
+            raise StudyError(f"{study.slug} is in the archive already.")
+        if study.is_open:
+            raise StudyError(f"{study.slug} is open. Pause or end it first.")
         Study.objects.filter(pk=study.pk).update(archived_at=timezone.now())
         audit.record(study, actor, "archived")
 

@@ -48,6 +48,7 @@ from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
 from surveys.studies.files.schema import PromptDefinition
 
 State = Study.State
+SHIPPED = Path(__file__).parent
 
 
 class StudyError(Exception):
@@ -350,10 +351,14 @@ def launch_warnings(definition: Definition) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def example_codes() -> frozenset[str]:
-    """The completion codes of the studies that come with the platform."""
-    examples = (read_study(path) for path in sorted(Path(__file__).parent.glob("*.toml")))
-    return frozenset(code for example in examples for code in example.codes.values())
+def shipped_studies() -> Mapping[str, Definition]:
+    """The studies that come with the platform, by name."""
+    return {path.stem: read_study(path) for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+def example_codes() -> set[str]:
+    """Completion codes that everybody knows."""
+    return {code for example in shipped_studies().values() for code in example.codes.values()}
 
 
 def pause(study: Study, actor: str) -> None:

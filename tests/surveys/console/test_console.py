@@ -242,7 +242,7 @@ def test_what_a_file_changes_is_shown_before_anything_is_loaded() -> None:
     sent = {"text": text, "amendment": "People took longer", "compare": "1"}
     page = client.post("/console/teas/setup/new-version/", sent)
     assert "The file changes 1 place. Nothing is loaded yet." in lines_of(page)
-    assert "minutes 10 12" in lines_of(page) and "People took longer" in lines_of(page)
+    assert "minutes 10 → 12" in lines_of(page) and "People took longer" in lines_of(page)
     assert study.versions.count() == 1
     same = client.post("/console/teas/setup/new-version/", sent | {"text": GOOD})
     assert "says the same as the current version" in lines_of(same)

@@ -12,11 +12,13 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys.editor import copies, writing
-from surveys.editor.copies import SHIPPED, begin, changes_of, copy_of
+from surveys.editor.copies import begin, copy_of
 from surveys.models import Membership, Study, WorkingCopy
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
+from surveys.studies.differences import changes_to
 from surveys.studies.files.definitions import parse_study
+from surveys.studies.lifecycle import SHIPPED
 from surveys.studies.members import LONGEST_REASON, create_study
 from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_study
@@ -95,7 +97,7 @@ def test_a_study_with_questions_of_benchmarks_is_edited(site: Client, owner: Abs
     )
     copy = WorkingCopy.objects.get()
     assert lifecycle.with_benchmark_items(parse_study(copy.text.encode())) == stands
-    assert changes_of(copy, parse_study(copy.text.encode())) == []
+    assert changes_to(study, parse_study(copy.text.encode())) == []
     assert (copy.text.encode() == shipped) == (not more)  # the shipped file, with its comments, where it is that
 
 
@@ -209,7 +211,7 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     assert copy_of(study, owner) == copy and copy.text.encode() == TEAS
     send(site, copy, "about", title="Teas of today")
     page = site.get(reverse("editor:first", args=[copy.pk])).content.decode()
-    assert "<b>1 change to version 1</b>" in page and "<ins>Teas of today</ins>" in page
+    assert "<b>1 change to version 1</b>" in page and '<ins dir="auto">Teas of today</ins>' in page
     too_long = "x" * (LONGEST_REASON + 1)
     for reason in ("", too_long):
         refused = make(site, copy, amendment=reason).content.decode()

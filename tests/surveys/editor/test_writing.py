@@ -8,13 +8,13 @@ import pytest
 from django.http import QueryDict
 
 from surveys.editor import writing
-from surveys.editor.copies import SHIPPED
 from surveys.editor.documents import to_file
 from surveys.editor.fields import FormField, as_words
 from surveys.editor.sections import LANGUAGES, SECTIONS, FileSection, locate, parts_of_section, sections_for
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.files.lines import statements
 from surveys.studies.files.schema import LISTS, TABLES
+from surveys.studies.lifecycle import SHIPPED
 
 FILES = sorted(SHIPPED.glob("*.toml"))
 WORDS = ("Tea", "Größe \\ „so“", 'say "yes"', 'one\ntwo """three""" \\n', "  space  ", "12", "true", "x-1", "")

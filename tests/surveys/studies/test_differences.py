@@ -1,6 +1,9 @@
 """What a file changes, place by place."""
 
-from surveys.studies.differences import differences
+import pytest
+
+from surveys.models import Study, StudyVersion
+from surveys.studies.differences import changes_to, differences
 from tests.factories import make_definition
 
 
@@ -38,3 +41,11 @@ def test_a_whole_study_file_differs_from_itself_nowhere() -> None:
     document = make_definition().to_document()
     assert differences(document, make_definition().to_document()) == []
     assert [change.place for change in differences(document, make_definition(minutes=99).to_document())] == ["minutes"]
+
+
+@pytest.mark.django_db
+def test_of_a_long_text_the_part_that_differs_is_shown() -> None:
+    long = [f"{'a' * 200} {word} {'b' * 200}" for word in ("tea", "coffee")]
+    before, after = (make_definition(debrief=text) for text in long)
+    (change,) = changes_to(Study(current=StudyVersion(document=before.to_document())), after)
+    assert change == ("debrief", f"…{'a' * 29} tea {'b' * 29}…", f"…{'a' * 29} coffee {'b' * 29}…")

@@ -40,6 +40,8 @@ def test_a_study_in_the_archive_folds_away_takes_nobody_and_comes_back() -> None
     for state in ("live", "pilot"):
         with pytest.raises(IntegrityError), transaction.atomic():
             Study.objects.update(state=state)
+    with pytest.raises(StudyError, match="is in the archive already.$"):
+        keeping.archive(study, "ada")
     client.post("/console/teas/setup/state/take-back/")
     study.refresh_from_db()
     assert study.archived_at is None and actions(study)[-2:] == ["archived", "taken out of the archive"]
