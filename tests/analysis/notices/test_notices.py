@@ -265,7 +265,13 @@ def test_news_of_a_study_is_counted_once_for_all_its_addresses(
     make_running(study, state="stopped")
     tasks.send_notices()
     assert counted == [study, study]
-    assert sorted(sent) == sorted([*(row.pk for row in rows), NoticeAddress.objects.get(study=None).pk])
+    server = NoticeAddress.objects.get(study=None).pk
+    assert sorted(sent) == sorted([*(row.pk for row in rows), server])
+    other, sent[:] = hook(make_study("draft", slug="herbs"), receiver), []
+    make_running(other.study, state="stopped")
+    monkeypatch.setattr(tasks, "news_of", lambda study: 1 / 0 if study.slug == "teas" else news_of(study))
+    tasks.send_notices()
+    assert other.pk in sent  # whatever is wrong with another study
 
 
 def test_each_kind_of_news_is_found_and_nothing_of_a_new_study(study: Study) -> None:
