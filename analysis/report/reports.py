@@ -117,7 +117,8 @@ SELECT
   (SELECT json_build_array(count(*), max(exit.id))
     FROM surveys_anonymousexit exit JOIN surveys_studyversion version ON version.id = exit.version_id
     WHERE version.study_id = %(study)s),
-  (SELECT md5(string_agg(concat(item.benchmark, item.answer), ' ' ORDER BY item.id)) FROM surveys_benchmarkitem item
+  (SELECT md5(string_agg(md5(concat(item.benchmark, item.item, item.question, item.choices::text, item.answer)), ''
+      ORDER BY item.id)) FROM surveys_benchmarkitem item
     WHERE item.benchmark IN (SELECT benchmark FROM analysis_run WHERE study_id = %(study)s OR study_id IS NULL)),
   (SELECT count(*) FROM surveys_auditevent WHERE study_id = %(study)s AND action = %(look)s),
   (SELECT coalesce(max(number), 0) FROM analysis_aliasdecision WHERE study_id = %(study)s)
@@ -125,8 +126,8 @@ SELECT
 
 
 def people_stamp(study: Study) -> list[Any]:
-    """Of the study's versions, people, what they told and what is asked about their answers; of the keys of benchmarks,
-    which a new import may change; of the looks taken; at the end the version of the spellings.
+    """Of the study's versions, people, what they told and what is asked about their answers; of the items of
+    benchmarks, which a new import may change; of the looks taken; at the end the version of the spellings.
     """
     with connection.cursor() as cursor:
         cursor.execute(PEOPLE, {"study": study.pk, "look": ACTION})
@@ -317,7 +318,7 @@ class Reporting:
 
     def heading(self) -> dict[str, Any]:
         """What every view says of itself."""
-        study = self.study
+        study, definition = self.study, definition_of(self.study.current_id)
         return {
             "study": study.slug,
             "title": study.title,
@@ -326,7 +327,8 @@ class Reporting:
             "rules_version": RULES_VERSION,
             "alias_version": self.aliases,
             "prompts": prompt_rows(study),
-            "chatbots": {bot.slug: bot.name for bot in definition_of(study.current_id).chatbots},
+            "chatbots": {bot.slug: bot.name for bot in definition.chatbots},
+            "asks_set": definition.matrix is not None,
             "seed": self.seed,
             "draws": self.draws,
         }

@@ -143,10 +143,11 @@ def opening_of(report: Report, page: str) -> str:
     found = next((claim for claim in report.get("claims") or () if claim["page"] == page), None)
     if found:
         return str(found.get("headline", found["sentence"]) if page == "overview" else found["sentence"])
-    family: Row = next((family for family in report.get("families") or () if family["page"] == page), {})
-    if (count := report.get("answers", {}).get("unread")) and not family.get("tests"):
-        return f"Nothing is compared yet: {plural(count, 'text')} still to be read."
-    return str(family.get("sentence", ""))
+    family = next((family for family in report.get("families") or () if family["page"] == page), None)
+    if family:
+        return str(family["sentence"])
+    count = report.get("answers", {}).get("unread")
+    return f"Nothing is compared yet: {plural(count, 'text')} still to be read." if count and page in PAGES else ""
 
 
 def said_of(report: Report, kinds: Sequence[str], page: str = "overview") -> str:

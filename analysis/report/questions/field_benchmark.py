@@ -39,6 +39,7 @@ NOT_ASKED = (
     "[matrix] in the study file asks each person some of them."
 )
 NO_ANSWERS = "Nobody has answered a question of the benchmark yet."
+FILTERED = "The filters leave out the field."
 
 
 def compute(data: Data) -> list[Row]:
@@ -81,7 +82,9 @@ def row_of(matrix: Matrix, side: SetSide, field: SetSide | None) -> Row:
         "against_field": against(field, side) if field else None,
         "orders": [],
         "simulated": side.simulated,
-        **reasons(why=None if found.value is not None else NO_ANSWERS, ci_why=found.why if found.value else None),
+        **reasons(
+            why=None if found.value is not None else NO_ANSWERS, ci_why=None if found.value is None else found.why
+        ),
     }
 
 
@@ -103,8 +106,9 @@ def add_orders(rows: Sequence[Row], runs: Sequence[SetSide], fields: dict[str | 
     by_row = {id(side): row for side in runs for row in rows if is_of(row, side)}
     for one, other in combinations(runs, 2):
         mine, theirs = fields.get(one.source.chatbot), fields.get(other.source.chatbot)
-        if one.kind != other.kind or one.source.chatbot == other.source.chatbot or not (mine and theirs):
-            continue
+        chatbots = {one.source.chatbot, other.source.chatbot}
+        if one.kind != other.kind or len(chatbots) < 2 or None in chatbots or not (mine and theirs):
+            continue  # whoever belongs to no chatbot stands beside all people, the other's among them
         same = mine.scored.asked & theirs.scored.asked & one.scored.asked & other.scored.asked
         if not same.any():
             continue
@@ -133,7 +137,7 @@ def is_of(row: Row, side: SetSide) -> bool:
 # --- in a figure
 
 TITLE = "How right is the chatbot for the people who use it?"
-NOTHING = "Nobody has answered a question of a benchmark yet: there is nothing to compare."
+NOTHING = "There is no answer to a question of a benchmark here, so there is nothing to compare."
 DRAWN_COLUMNS = [
     Column("benchmark", "benchmark"),
     Column("model", "model"),
@@ -250,7 +254,7 @@ TABLE = TableSpec(
     ),
     lambda report, options: rows_of(report, "field_benchmark"),
     ("field_accuracy", "field_minus_runs"),
-    empty=NOT_ASKED,
+    empty=NOTHING,
 )
 PAGE = replace(
     TABLE,
@@ -285,8 +289,18 @@ def say(report: Report) -> str:
     fields = [row for row in report["field_benchmark"] if row["source"] == FIELD]
     known = [row for row in fields if row["accuracy"] is not None]
     if not known:
-        return NO_ANSWERS if fields else NOT_ASKED
+        return say_nothing(report, fields)
     return " ".join(say_field(row, (report.get("chatbots") or {}).get(row["chatbot"])) for row in known)
+
+
+def say_nothing(report: Report, fields: Sequence[Row]) -> str:
+    """Why no accuracy of the field is there."""
+    if not report.get("asks_set"):
+        return NOT_ASKED
+    if not fields:
+        return FILTERED
+    unread = report["answers"]["unread"]
+    return f"Nothing is known yet: {plural(unread, 'text')} still to be read." if unread else NO_ANSWERS
 
 
 def say_field(row: Row, chatbot: str | None) -> str:

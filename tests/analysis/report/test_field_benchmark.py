@@ -7,10 +7,11 @@ import pytest
 from django.urls import reverse
 
 from analysis.answers.readings import read_new
+from analysis.models import Answer
 from analysis.report.outputs.text import write_text
-from analysis.report.questions.field_benchmark import NO_ANSWERS, NOT_ASKED
-from analysis.report.reports import report
-from surveys.models import Response, Study
+from analysis.report.questions.field_benchmark import FILTERED, NO_ANSWERS, NOT_ASKED, say
+from analysis.report.reports import people_stamp, report
+from surveys.models import BenchmarkItem, Response, Study
 from surveys.studies.files.matrix import Matrix
 from tests.analysis.report.field_benchmark_world import make_sums_in_field, run_sums
 from tests.analysis.report.report_samples import make_teas
@@ -88,8 +89,26 @@ def test_other_parts_and_prompts_know_nothing_of_the_questions(study: Study) -> 
     assert found["answers"]["field"] == 24 and found["answers"]["people"] == 12
 
 
-def page_of(study: Study) -> str:
-    return log_in(study, "viewer").get(reverse("compare:page", args=[study.slug, "field-benchmark"])).content.decode()
+def test_an_item_imported_anew_is_another_question(study: Study) -> None:
+    for change in ({"question": "What is 1 + 0?"}, {"choices": ["0", "1", "2", "3"]}, {"item": "sums/new"}):
+        before = people_stamp(study)
+        first = BenchmarkItem.objects.filter(benchmark="sums").earliest("pk")
+        BenchmarkItem.objects.filter(pk=first.pk).update(**change)
+        assert people_stamp(study) != before
+
+
+def test_models_of_no_chatbot_have_no_field_of_their_own_to_be_ordered_by(study: Study) -> None:
+    run_sums(study, "llama-3", wrong=4)
+    read_new(study)
+    rows = rows_of(study)
+    assert rows["offline", "llama-3"]["chatbot"] is None
+    orders = {(row["model"], order["other_model"]) for row in rows.values() for order in row["orders"]}
+    assert {frozenset(pair) for pair in orders} == {frozenset(("gpt-4o-mini", "gemini-2.0-flash"))}
+
+
+def page_of(study: Study, **filters: str) -> str:
+    page = log_in(study, "viewer").get(reverse("compare:page", args=[study.slug, "field-benchmark"]), filters)
+    return page.content.decode()
 
 
 def test_the_page_and_the_terminal_say_it(study: Study) -> None:
@@ -115,6 +134,22 @@ def test_without_a_set_it_says_how_to_ask() -> None:
     study = make_teas()
     assert report(study, parts=PARTS)["field_benchmark"] == []
     assert NOT_ASKED in page_of(study)
+
+
+def test_filters_without_the_field_say_so(study: Study) -> None:
+    page = page_of(study, source="offline")
+    assert FILTERED in page and NOT_ASKED not in page
+
+
+def test_of_three_people_who_are_all_wrong_it_says_how_few_they_are() -> None:
+    study = make_sums_in_field(3)
+    Answer.objects.filter(response__prompt__is_drawn=True).update(letter="A")
+    rows = rows_of(study)
+    assert {row["accuracy"] for row in rows.values()} == {0.0}
+    assert all(row["ci"] is None and row["ci_why"] for row in rows.values())
+    assert "is right on 0\u202f% of sums" in page_of(study)
+    Answer.objects.all().delete()
+    assert say(report(study, parts=PARTS)) == "Nothing is known yet: 18 texts still to be read."
 
 
 @pytest.mark.parametrize("people", [0, 3])

@@ -186,6 +186,7 @@ def test_while_texts_are_unread_no_answers_are_said_to_be_missing() -> None:
     assert opening_of(report, "overview") == ""
     report["answers"] = {"unread": 240}
     assert opening_of(report, "overview") == "Nothing is compared yet: 240 texts still to be read."
+    assert opening_of(report, "costs") == ""  # it claims nothing, and says itself what it has
 
 
 def test_how_many_prompts_are_those_that_are_shown() -> None:
