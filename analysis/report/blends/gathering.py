@@ -11,7 +11,7 @@ from analysis.stats.blends.sides import BlendSides, compare
 from analysis.stats.intervals import FEWEST_UNITS
 from analysis.stats.resampling import UNKNOWN
 
-FEWEST_PEOPLE = 2  # whose answers to a prompt can be compared with each other
+FEWEST_PEOPLE = 3  # to a prompt: without any one of them two are left to compare
 
 
 @dataclass(frozen=True)

@@ -126,9 +126,9 @@ OF_BLENDS = (
     Column("chatbot", "Field of", NumberFormat("chatbot")),
     replace(DISTANCE, label="Blend, held out"),
     Column("single", "Nearest alone", FINE, "ci_single", why="why"),
-    Column("gain", "Blend nearer by", SIGNED, "ci_gain", why="why"),
+    Column("gain", "Nearer than the nearest alone by", SIGNED, "ci_gain", why="why"),
     Column("offline", "Offline", FINE, "ci_offline"),
-    Column("gain_on_offline", "Nearer by", SIGNED, "ci_gain_on_offline", short="nearer than offline by"),
+    Column("gain_on_offline", "Nearer than offline by", SIGNED, "ci_gain_on_offline", short="nearer than offline by"),
     Column("p_holm", "p", P, short="p (Holm)", why="why"),
     PEOPLE,
     Column("prompts", "Prompts", COUNT),
@@ -171,21 +171,32 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
     field = f"the field of {name}" if row["chatbot"] else "the field"
     heavy = heavy_of(sources)
     basis = f"n = {plural(row['units'], 'person', 'people')}, {units_words([source for source, _ in heavy])}"
-    if len(heavy) < 2:
-        return f"No blend comes nearer to {field} than {heavy[0][1]} alone, {decimal(row['fitted'], 3)} away ({basis})."
+    away = f"{decimal(row['fitted'], 3)} away"
     opening = f"{weight_words(sources, True)} together come nearest to {field}"
     if row["p"] is None:
-        return f"{opening}, {decimal(row['fitted'], 3)} away; {basis} are too few to tell that from luck."
-    held = ""
-    if row["distance"] is not None:
-        before = "" if row["offline"] is None else f"; offline alone: {decimal(row['offline'], 3)}"
-        ends = span(row["ci_gain"])
-        around = f" ({INTERVAL} {decimal(ends[0], 3)} to {decimal(ends[1], 3)})" if ends else ""
-        gain = f"it is {decimal(row['gain'], 3)}{around} nearer than the nearest source alone"
-        held = f", at a distance of {decimal(row['distance'], 3)} in people held out (0: no difference{before}): {gain}"
-    told = "more than luck gives" if row["p_holm"] < TOLD else "not told apart from luck"
+        opening = opening if len(heavy) > 1 else f"{heavy[0][1]} alone comes nearest to {field}"
+        return f"{opening}, {away}; {basis} are too few to tell that from luck."
+    if len(heavy) < 2:
+        return f"No blend comes nearer to {field} than {heavy[0][1]} alone, {away} ({basis})."
     p = p_value(row["p_holm"])
-    return f"{opening}{held}, {told} (p {p if p[0] == '<' else f'= {p}'}; {basis})."
+    is_told = row["p_holm"] < TOLD
+    told = "more than luck gives" if is_told else "not told apart from luck"
+    told += f" (p {p if p[0] == '<' else f'= {p}'}; {basis})"
+    if row["distance"] is None:
+        return f"{opening}, {told}."
+    before = "" if row["offline"] is None else f"; offline alone: {decimal(row['offline'], 3)}"
+    held = f"at a distance of {decimal(row['distance'], 3)} in people held out (0: no difference{before})"
+    if is_told and row["gain"] < 0:
+        return f"{opening}, {told}, though {held} {gain_words(row)}."
+    return f"{opening}, {held}: {gain_words(row)}, {told}."
+
+
+def gain_words(row: Row) -> str:
+    """it is 0.020 (95 % interval 0.011 to 0.029) nearer than the nearest source alone"""
+    sign, way = (1, "nearer") if row["gain"] >= 0 else (-1, "farther")
+    ends = sorted(sign * end for end in span(row["ci_gain"]) or ())
+    around = f" ({INTERVAL} {decimal(ends[0], 3)} to {decimal(ends[1], 3)})" if ends else ""
+    return f"it is {decimal(abs(row['gain']), 3)}{around} {way} than the nearest source alone"
 
 
 def units_words(sources: Sequence[Row]) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from analysis.stats.blends.sides import BlendSides, Floats, SideMeans, estimate
-from analysis.stats.intervals import FEWEST_UNITS, Interval, Z, t_quantile
+from analysis.stats.intervals import ALIKE, FEWEST_UNITS, Interval, Z, t_quantile
 from analysis.stats.persons.numbers import PersonEstimate
 
 FEWEST_TESTED = 10  # people, below which there are numbers and no test
@@ -164,27 +164,31 @@ def parts_of(sides: BlendSides, parts: int, rng: np.random.Generator) -> NDArray
     return part
 
 
-def chance_of_luck(measured: SideMeans) -> float:
+def chance_of_luck(measured: SideMeans) -> float | None:
     """p of: some single source is as near to the field as any blend.
 
     The distance is convex in the weights, so source s is the nearest of all blends where weight that moves from it to
     any other does not bring it nearer. That slope is unbiased, and over its error (leaving out each unit) Student's t;
     the steepest of the others by Bonferroni. Where s may be any source, the largest of their p holds (an intersection
     of unions, Berger 1982, Technometrics 24:295-300): nothing is assumed of how far the field is from the nearest.
+    None where the error of a slope is not known.
     """
     sides = len(measured.means)
     alone, found = np.eye(sides), []
     for one in range(1, sides):
         others = [alone[other] - alone[one] for other in range(1, sides) if other != one]
         tails = [_tail(measured.estimate(_slope(towards, alone[one] - alone[0]))) for towards in others]
-        found.append(min(1.0, len(tails) * min(tails)))
+        known = [tail for tail in tails if tail is not None]
+        if len(known) < len(tails):
+            return None
+        found.append(min(1.0, len(known) * min(known)))
     return max(found)
 
 
-def _tail(slope: PersonEstimate) -> float:
-    """The chance of one as far below 0."""
+def _tail(slope: PersonEstimate) -> float | None:
+    """The chance of one as far below 0; None without its error, unless that is 0."""
     if not slope.error or slope.value is None:
-        return 1.0
+        return 1.0 if slope.why == ALIKE else None
     return float(stdtr(slope.freedom, slope.value / slope.error))
 
 

@@ -15,6 +15,7 @@ from analysis.stats.persons.numbers import PersonEstimate
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 AT_ONCE = 100  # draws
+NO_PAIR = "Without one of its units a side has no two answers to compare."
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +189,8 @@ def estimate(value: float, change: Floats, group: Ints, least: float = -np.inf) 
     fewest = int((sizes[used] if used.any() else sizes).min())
     error = float(np.sqrt(parts.sum()))
     if not used.any() or np.isnan(error) or fewest < FEWEST_UNITS:
-        return PersonEstimate(None if np.isnan(value) else value, None, fewest, why=why_no_interval(None, fewest))
+        why = NO_PAIR if np.isnan(change).any() else why_no_interval(None, fewest)
+        return PersonEstimate(None if np.isnan(value) else value, None, fewest, why=why)
     freedom = float(parts.sum() ** 2 / (parts[used] ** 2 / (sizes[used] - 1)).sum())
     ci = interval_of_error(value, error, freedom, least)
     return PersonEstimate(value, ci, fewest, error, freedom, None if ci else why_no_interval(None, fewest))

@@ -163,6 +163,27 @@ def test_a_source_of_other_prompts_is_left_out_and_says_why(study: Study) -> Non
     assert "weight" not in sources["sp-profile", None] and "Left out" in sources["sp-profile", None]["why"]
 
 
+def test_a_prompt_that_two_people_answered_leaves_the_others_theirs(study: Study) -> None:
+    water = Answer.objects.filter(response__prompt__slug="water").order_by("pk")
+    water.exclude(pk__in=[answer.pk for answer in water[:2]]).update(letter="")
+    blend, _ = rows_in(study)
+    assert blend["prompt_slugs"] == ["teas"] and blend["p"] < 0.05 and blend["ci_distance"]
+
+
+def test_what_is_farther_held_out_is_not_said_to_be_nearer(study: Study) -> None:
+    found = report(study, draws=20, parts=("blend",))
+    found["blend"][0] |= {"gain": -0.003, "ci_gain": [-0.01, 0.004], "p": 0.4, "p_holm": 0.4}
+    farther = "it is 0.003 (95\u202f% interval \u22120.004 to 0.010) farther than the nearest source alone"
+    assert f": {farther}, not told apart from luck (p = 0.4" in say(found)
+    found["blend"][0] |= {"p": 0.01, "p_holm": 0.01}
+    assert ", more than luck gives (p = 0.01" in say(found) and f") {farther}." in say(found)
+    # A blend that is one source, of people too few to test it.
+    found["blend"][0] |= {"p": None, "p_holm": None}
+    for row in found["blend"][1:]:
+        row["weight"] = float(row["source"] == "offline")
+    assert say(found).startswith("Offline alone comes nearest") and "are too few to tell that from luck." in say(found)
+
+
 def test_few_people_have_numbers_and_no_test() -> None:
     found = report(make_blended(6), draws=20)
     blend = next(row for row in found["blend"] if row["source"] is None)

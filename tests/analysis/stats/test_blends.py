@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from analysis.stats.blends.blending import blend, chance_of_luck, contrast, cross_validate, distances, fit
-from analysis.stats.blends.sides import BlendSides, compare
+from analysis.stats.blends.sides import NO_PAIR, BlendSides, compare
 from analysis.stats.persons.unlikeness import unlike_lists
 from analysis.stats.resampling import ItemSample
 from benchmarks.blends import WORLDS, make_world
@@ -100,6 +100,16 @@ def test_luck_is_seldom_called_a_gain() -> None:
         for study in range(studies)
     ]
     assert np.mean(np.array(found) <= 0.05) <= 0.07
+
+
+def test_where_without_somebody_nothing_can_be_compared_luck_has_no_chance() -> None:
+    kinds, people = WORLDS["few people"]
+    world = make_world(kinds, np.eye(len(kinds))[0], people, np.random.default_rng(2))
+    first, *others = world.prompts
+    two = first.where((first.side > 0) | np.isin(first.unit, first.unit[first.side == 0][:2]))
+    measured = BlendSides([two, *others], world.sides, world.units).measured
+    assert chance_of_luck(measured) is None and chance_of_luck(world.measured) is not None
+    assert measured.estimate(contrast(np.eye(len(kinds))[0])).why == NO_PAIR
 
 
 @pytest.mark.parametrize("name", sorted(HALVES))
