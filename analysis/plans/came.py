@@ -39,6 +39,8 @@ def find_came(study: Study) -> Row:
 
 
 def compute(study: Study, is_pilot: bool) -> Row:
+    if not is_pilot:
+        Reporting(study).part("as_planned")  # notes that the end was reached and shown
     data = Reporting(study, PILOT if is_pilot else Filters()).data
     people, definition = len(data.people), definition_of(study.current_id)
     rows = [row for each in definition.hypotheses for row in rows_of(data, each)] if people >= FEWEST else []

@@ -15,7 +15,7 @@ from analysis.report.filters import Filters
 from analysis.report.multiverse.choices import Answers
 from analysis.report.multiverse.universes import done_in, explore
 from analysis.report.planned.looks import stand
-from analysis.report.reports import check_definition, fingerprint, stamp_of, tidy
+from analysis.report.reports import Reporting, check_definition, fingerprint, stamp_of, tidy
 from analysis.stats.resampling import DRAWS
 from surveys.console.wording import plural
 from surveys.models import Study
@@ -92,6 +92,7 @@ def keep_multiverse(
 ) -> dict[str, Any]:
     """Go on with the one of today's answers, at most for so long. Raises MultiverseError."""
     check(study)
+    Reporting(study).part("as_planned")  # notes that the end was reached and shown
     stamp, before = fingerprint_of(study), withdrawals(study)
     kept = MetricValue.objects.filter(study=study, name=NAME, fingerprint=stamp).first()
     began = saved = time.monotonic()

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from analysis.charts.figure import Row
@@ -124,10 +126,17 @@ def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
     }
 
 
-def first_people(data: Data, count: int) -> Data:
-    """Only those who completed first, as many as a look is at."""
+def first_people(data: Data, count: int, until: str = "") -> Data:
+    """Only those who completed first, as many as a look is at; `until` then: after a withdrawal nobody moves up."""
     people = data.frames.people
-    counted = data.people.sort_values(["finished_at", "origin"], kind="stable").index[:count]
-    left = people[people.index.isin(counted)]
+    counted = data.people.sort_values(["finished_at", "origin"], kind="stable")
+    counted = counted[counted["finished_at"] <= pd.Timestamp(until)] if until else counted
+    left = people[people.index.isin(counted.index[:count])]
     frames = replace(data.frames, people=left)
     return Data(data.study, data.definition, frames, data.filters, data.seed, data.draws)
+
+
+def until_of(data: Data, count: int) -> str:
+    """A time by which so many had completed; halfway to the next, so that nobody's own is kept."""
+    last, following = [*sorted(data.people["finished_at"]), timezone.now()][count - 1 : count + 1]
+    return str(last + (following - last) / 2)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from analysis.charts.figure import Options, Report, Row, prompt_name
+from analysis.report.planned.looks import say_look
 from analysis.report.planned.part import rows_of, say_verdict
 from analysis.report.planned.verdicts import BAD, GOOD, say_difference, say_wanted, written
 from surveys.console.wording import join_words, p_value, plural
@@ -31,6 +32,7 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
     return {
         "plan": found["plan"],
         "look": look_to_take(found["plan"]),
+        "taken": [{**row, "text": say_look(row)} for row in found["plan"]["taken"]],
         "cards": [card_of(row, number) for number, row in enumerate(rows, 1)],
         "deviations": found["deviations"],
     }

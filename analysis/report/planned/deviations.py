@@ -47,7 +47,7 @@ def deviations(data: Data, sides: list[Sides], frozen: Row, standing: Standing) 
         *later_rules(data.study),
         *other_looks(standing),
         *other_analysis(versions_of(data.study)),
-        *people_short(standing.people, standing.planned, standing.is_over),
+        *people_short(standing),
         *missing_runs(sides),
     ]
 
@@ -108,11 +108,15 @@ def other_analysis(versions: Row) -> Iterator[Row]:
             yield {"kind": "analysis", "text": text, "when": "since the launch"}
 
 
-def people_short(people: int, planned: int, is_over: bool) -> Iterator[Row]:
-    if is_over and people != planned:
+def people_short(standing: Standing) -> Iterator[Row]:
+    people, planned = standing.people, standing.planned
+    if standing.is_over and people != planned:
         more = "Fewer" if people < planned else "More"
         text = f"{more} people: {people:,} of {planned:,} completed."
-        yield {"kind": "people", "text": text, "when": "the study is closed" if people < planned else "over the places"}
+        if standing.times[-1] < 1:
+            text += " Somebody had looked before, so alpha is spent for their share only."
+        short = "the study is closed" if standing.is_closed else "withdrawn since the end"
+        yield {"kind": "people", "text": text, "when": short if people < planned else "over the places"}
 
 
 def missing_runs(sides: list[Sides]) -> Iterator[Row]:

@@ -1,17 +1,20 @@
 """Looks at hypotheses before the end: who took which, kept in the audit trail, and what each may spend of alpha."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from analysis.charts.figure import Row
 from analysis.stats.hypotheses.families import level_at, spent_at
 from surveys.console.wording import plural
 from surveys.models import AuditEvent, Participant, Study
+from surveys.studies import audit
 from surveys.studies.files.hypotheses import PlanKeys
 from surveys.studies.lifecycle import definition_of
 
 ACTION = "look taken"
+END = "end reached"  # and shown: who withdraws later does not hide it again
 
 
 @dataclass(frozen=True)
@@ -26,18 +29,32 @@ class Standing:
     is_closed: bool
 
     @property
+    def reached(self) -> int:
+        """The people there are, or were at a look where some have withdrawn since."""
+        return max([self.people, *(row["at"] for row in self.taken)])
+
+    @property
     def is_over(self) -> bool:
-        return self.is_closed or self.people >= self.planned
+        return self.is_closed or self.reached >= self.planned
+
+    @property
+    def is_unnoted(self) -> bool:
+        """Whether all places are filled, and nothing in the audit trail says so yet."""
+        return self.is_launched and not self.is_closed and self.people >= self.planned > (self.newest or 0)
 
     @property
     def end(self) -> int:
         """The people of the last look: all places, or those who came to a study that was closed before."""
-        return max(1, self.people) if self.is_closed and self.people < self.planned else self.planned
+        return max(1, self.reached) if self.is_closed and self.reached < self.planned else self.planned
+
+    @property
+    def newest(self) -> int | None:
+        return self.taken[-1]["at"] if self.taken else None
 
     @property
     def at(self) -> int | None:
         """The people at the newest look; None before the first."""
-        return self.end if self.is_over else self.taken[-1]["at"] if self.taken else None
+        return self.end if self.is_over else self.newest
 
     @property
     def due(self) -> int | None:
@@ -56,21 +73,34 @@ class Standing:
         return f"{ends.index(at) + 1} of {len(ends)}"
 
     @property
+    def whole(self) -> int:
+        """The people at whom all of alpha is spent. Who has looked cannot bring that nearer: not by closing the study,
+        nor by fewer places than there were at the look.
+        """
+        planned = (row.get("planned", 0) for row in self.taken)
+        return max(self.planned, *planned) if self.taken else self.end
+
+    @property
     def times(self) -> tuple[float, ...]:
-        """Of each look the share of the people at the last one; a look that nobody took spends nothing."""
-        before = [row["at"] for row in self.taken if row["at"] < self.end]
-        return (*(at / self.end for at in before), *((1.0,) if self.is_over else ()))
+        """Of each look the share of `whole`; a look that nobody took spends nothing."""
+        before = sorted({row["at"] / self.whole for row in self.taken})
+        if not self.is_over:
+            return tuple(before)
+        now = min(1.0, max(1, self.reached) / self.whole)
+        return (*(at for at in before if at < now), now)
 
     @property
     def level(self) -> Callable[[float], float]:
         """Of a family's alpha the p from which on the newest look says something."""
         times = self.times
-        whole = times if self.is_over else (*times, 1.0)
+        whole = times if times and times[-1] == 1 else (*times, 1.0)
         return partial(level_at, len(times) - 1, whole) if times and len(whole) > 1 else float
 
-    def and_at(self, at: int) -> "Standing":
-        """As if the look at so many people were taken."""
-        return replace(self, taken=(*self.taken, {"at": at}))
+    def and_at(self, at: int, until: str) -> "Standing":
+        """As if the look at so many people, who completed `until` then, were taken."""
+        which = self.number(at) if at in (*self.looks, self.planned) else ""
+        row = {"look": which, "at": at, "until": until, "people": self.people, "planned": self.planned}
+        return replace(self, taken=(*self.taken, row))
 
 
 def people_of(study: Study) -> int:
@@ -92,18 +122,40 @@ def stand(study: Study, people: int | None = None) -> Standing:
 
 
 def looks_taken(study: Study) -> list[Row]:
-    events = AuditEvent.objects.filter(study=study, action=ACTION).order_by("number")
+    """The end as well, if it was shown before the study was closed."""
+    events = AuditEvent.objects.filter(study=study, action__in=(ACTION, END)).order_by("number")
     return [
-        {**event.detail, "by": event.actor, "when": event.at.isoformat(timespec="seconds"), "event": event.number}
+        {**event.detail, "alpha": by_family(event.detail["alpha"])}
+        | {"by": event.actor, "when": event.at.isoformat(timespec="seconds"), "event": event.number}
         for event in events
     ]
+
+
+def by_family(alpha: Any) -> list[Row]:
+    """Looks of earlier versions name families by key."""
+    return [{"family": name, **row} for name, row in alpha.items()] if isinstance(alpha, dict) else alpha
+
+
+def note_look(study: Study, actor: str, action: str, looked: Standing, rows: Collection[Row]) -> None:
+    """The newest look into the audit trail, with what it spends of alpha and its verdicts."""
+    look, alphas = looked.taken[-1], {row["family"]: row["alpha"] for row in rows}
+    audit.record(
+        study,
+        actor,
+        action,
+        f"look {look['look']}" if look["look"] else "not planned",
+        **look,
+        alpha=[{"family": family, **alpha_of(looked, alpha)} for family, alpha in alphas.items()],
+        verdicts=[{name: row[name] for name in ("hypothesis", "prompts", "verdict")} for row in rows],
+    )
+
+
+def alpha_of(standing: Standing, alpha: float) -> Row:
+    """Of a family: its alpha, what is spent of it so far, and the p from which on a hypothesis alone passes here."""
+    spent, level = spent_at(standing.times[-1], alpha), standing.level(alpha)
+    return {"alpha": alpha, "spent": float(f"{spent:.6g}"), "level": float(f"{level:.6g}")}
 
 
 def say_look(row: Row) -> str:
     which = f"Look {row['look']}" if row["look"] else "A look that was not planned"
     return f"{which}, at {plural(row['at'], 'person', 'people')}"
-
-
-def spent_by(standing: Standing, alpha: float) -> float:
-    """Of alpha what all looks so far have spent."""
-    return spent_at(standing.times[-1], alpha) if standing.times else 0.0

@@ -7,9 +7,9 @@ from analysis.charts.figure import Options, Report, Row
 from analysis.charts.tables import Column, P
 from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Part, TableSpec, intervals
-from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row
+from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row, until_of
 from analysis.report.planned.deviations import deviations, later_hypotheses, plan_of, versions_of
-from analysis.report.planned.looks import Standing, say_look, stand
+from analysis.report.planned.looks import END, Standing, note_look, say_look, stand
 from analysis.report.planned.verdicts import (
     NOT_LOOKED,
     NOT_YET,
@@ -24,7 +24,9 @@ from analysis.report.samples import Data, low_high, reasons
 from analysis.stats.hypotheses.families import passed
 from analysis.stats.intervals import holm
 from surveys.console.wording import sized
+from surveys.studies.audit import SYSTEM
 from surveys.studies.files.hypotheses import PlanKeys
+from surveys.studies.lifecycle import hold_withdrawals
 
 Level = Callable[[float], float]
 UNSEEN = "Nobody has looked yet."
@@ -37,6 +39,9 @@ def compute(data: Data) -> Row:
     standing = stand(data.study, len(data.people))
     plan, frozen = data.definition.plan or PlanKeys(), plan_of(data.study)
     rows, sides = decided(data, standing)
+    if standing.is_unnoted:
+        hold_withdrawals(data.study)  # before the audit trail, as all do
+        note_look(data.study, SYSTEM, END, standing.and_at(standing.planned, until_of(data, standing.planned)), rows)
     later = later_hypotheses(data.study, frozen)
     return {
         "plan": {
@@ -48,7 +53,7 @@ def compute(data: Data) -> Row:
             "look": standing.at,
             "next": standing.next,
             "due": {"at": standing.due, "look": standing.number(standing.due)} if standing.due else None,
-            "taken": list(standing.taken),
+            "taken": [row for row in standing.taken if row["at"] < standing.whole],
             "analysis": versions_of(data.study),
             "closed": standing.is_closed,
         },
@@ -60,7 +65,8 @@ def compute(data: Data) -> Row:
 def decided(data: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
     """The hypotheses at the newest look; those of a launched study have no numbers before the first one."""
     plan = data.definition.plan or PlanKeys()
-    seen = data if standing.is_over or standing.at is None else first_people(data, standing.at)
+    look = standing.taken[-1] if standing.taken and not standing.is_over else None
+    seen = first_people(data, look["at"], look.get("until", "")) if look else data
     sides = [find_sides(seen, hypothesis) for hypothesis in data.definition.hypotheses]
     is_hidden = standing.is_launched and standing.at is None
     shown = [replace(each, why=each.why or UNSEEN) for each in sides] if is_hidden else sides

@@ -1,15 +1,13 @@
 """Taking a look at hypotheses before the end: once, with its verdicts, into the audit trail."""
 
-from typing import Any
-
 from django.db import transaction
 
-from analysis.report.planned.looks import ACTION, Standing, spent_by, stand
+from analysis.report.planned.answers import until_of
+from analysis.report.planned.looks import ACTION, Standing, note_look, stand
 from analysis.report.planned.part import decided
 from analysis.report.reports import Reporting
 from surveys.console.wording import plural
 from surveys.models import Study, locks
-from surveys.studies import audit
 
 
 class LookError(Exception):
@@ -28,27 +26,9 @@ def take_look(study: Study, at: int, actor: str) -> bool:
         if at in {row["at"] for row in standing.taken}:
             return False
         check(standing, at)
-        looked = standing.and_at(at)
-        rows, _ = decided(data, looked)
-        which = standing.number(at) if at in standing.looks else ""
-        audit.record(
-            study,
-            actor,
-            ACTION,
-            f"look {which}" if which else "not planned",
-            look=which,
-            at=at,
-            people=standing.people,
-            alpha={str(row["family"]): alpha_of(looked, row["alpha"]) for row in rows},
-            verdicts=[{name: row[name] for name in ("hypothesis", "prompts", "verdict")} for row in rows],
-        )
+        looked = standing.and_at(at, until_of(data, at))
+        note_look(study, actor, ACTION, looked, decided(data, looked)[0])
     return True
-
-
-def alpha_of(standing: Standing, alpha: float) -> dict[str, Any]:
-    """Of a family: its alpha, what is spent of it so far, and the p from which on a hypothesis alone passes here."""
-    spent, level = spent_by(standing, alpha), standing.level(alpha)
-    return {"alpha": alpha, "spent": float(f"{spent:.6g}"), "level": float(f"{level:.6g}")}
 
 
 def check(standing: Standing, at: int) -> None:

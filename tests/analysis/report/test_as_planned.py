@@ -3,25 +3,28 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from analysis.answers.readings import read_new
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
 from analysis.report.planned.answers import find_sides
-from analysis.report.planned.looks import ACTION, stand
+from analysis.report.planned.looks import ACTION, END, Standing, looks_taken, stand
 from analysis.report.planned.part import hypothesis_rows, judge
 from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
 from analysis.report.reports import report
 from analysis.stats.hypotheses.families import level_at, spent_at
 from benchmarks.claims import World, make_data
-from surveys.models import AuditEvent, Study
+from surveys.models import AuditEvent, Participant, Study
+from surveys.participation import recruitment
 from surveys.reading.answers import RULES_VERSION
-from surveys.studies import lifecycle
+from surveys.studies import audit, lifecycle
 from surveys.studies.audit import find_breaks
 from surveys.studies.files.hypotheses import TESTS_VERSION, Hypothesis, PlanKeys
 from tests.analysis.report.compare_samples import address, heading
@@ -112,7 +115,8 @@ def test_a_look_is_taken_once_and_stays_in_the_audit_trail(client: Client) -> No
         assert client.post(take, {"at": 4}).status_code == 302
     event = AuditEvent.objects.get(action=ACTION)
     assert (event.subject, event.detail["people"]) == ("look 1 of 3", 4)
-    assert event.detail["alpha"]["main"]["spent"] == pytest.approx(spent_at(4 / 80, 0.05), rel=1e-5)
+    (alpha,) = event.detail["alpha"]
+    assert alpha["family"] == "main" and alpha["spent"] == pytest.approx(spent_at(4 / 80, 0.05), rel=1e-5)
     assert event.detail["verdicts"] == [{"hypothesis": "water", "prompts": ["water"], "verdict": "not enough yet"}]
     assert not list(find_breaks(study))
     tell(study, ["Assam"], "C")
@@ -121,7 +125,9 @@ def test_a_look_is_taken_once_and_stays_in_the_audit_trail(client: Client) -> No
     # Those who completed first, whoever came since.
     assert found["hypotheses"][0]["value"] == pytest.approx(2 / 4 - 5 / 6)
     assert found["plan"]["look"] == 4 and found["plan"]["taken"][0]["at"] == 4 and not found["deviations"]
-    assert "Look now, outside the plan" in client.get(address()).content.decode()
+    page = client.get(address()).content.decode()
+    assert "Look now, outside the plan" in page
+    assert "Look 1 of 3, at 4 people</td>" in page and "<code>main</code>: " in page and "of alpha 0.05 spent" in page
 
 
 @pytest.mark.django_db
@@ -187,6 +193,78 @@ def test_a_run_that_is_not_there_is_named() -> None:
     found = report(study, draws=20)["as_planned"]
     assert found["hypotheses"][0]["why"] == "There is no run with answers of offline/gpt-5 yet."
     assert [entry["kind"] for entry in found["deviations"]] == ["run"]
+
+
+# --- who has looked
+
+
+def standing_of(people: int, *looks: int, planned: int = 100, closed: bool = False) -> Standing:
+    """After looks at so many people of the 100 that were planned then."""
+    taken = tuple({"at": at, "planned": 100} for at in looks)
+    return Standing(people, planned, (30, 60), taken, is_launched=True, is_closed=closed)
+
+
+def test_who_closes_after_a_look_does_not_get_its_alpha_back() -> None:
+    at_60 = level_at(0, (0.6, 1.0), 0.05)
+    assert standing_of(60, 60, closed=True).level(0.05) == at_60 == standing_of(60, 60).level(0.05) < 0.01
+    assert standing_of(70, 60, closed=True).level(0.05) == level_at(1, (0.6, 0.7, 1.0), 0.05) < 0.02
+    # Nor by fewer places, nor by a withdrawal.
+    assert standing_of(60, 60, planned=60).level(0.05) == at_60
+    assert standing_of(59, 60, closed=True).level(0.05) == at_60
+    # Nobody has seen anything: the end may come early, at full alpha.
+    assert standing_of(60, closed=True).level(0.05) == 0.05 == standing_of(100).level(0.05)
+    assert standing_of(103, 60).times == (0.6, 1.0)
+
+
+def test_closing_at_the_look_that_pleases_claims_in_no_more_than_alpha() -> None:
+    rng, studies = np.random.default_rng(1), 20_000
+    paths = np.cumsum(rng.normal(0, np.sqrt([0.3, 0.3, 0.4]), (studies, 3)), axis=1)
+    p = 2 * ndtr(-np.abs(paths) / np.sqrt([0.3, 0.6, 1.0]))
+    first = standing_of(30, 30, closed=True).level(0.05)
+    second = standing_of(60, 30, 60, closed=True).level(0.05)
+    end = standing_of(100, 30, 60).level(0.05)
+    claimed = (p[:, 0] <= first) | (p[:, 1] <= second) | (p[:, 2] <= end)
+    assert 0.04 < claimed.mean() < 0.055
+
+
+@pytest.mark.django_db
+def test_a_withdrawal_takes_nobody_else_into_a_look() -> None:
+    study = make_planned(WATER, plan=PlanKeys(looks=(3,)))
+    assert take_look(study, 3, "me")  # C, C and A; the fourth has nothing
+    found = report(study, draws=20)["as_planned"]["hypotheses"][0]
+    assert found["value"] == pytest.approx(2 / 3 - 5 / 6) and found["a"]["n"] == 3
+    recruitment.withdraw(Participant.objects.earliest("finished_at"))
+    study.refresh_from_db()
+    found = report(study, draws=20)["as_planned"]["hypotheses"][0]
+    assert found["value"] == pytest.approx(1 / 2 - 5 / 6) and found["a"]["n"] == 2
+    until = AuditEvent.objects.get(action=ACTION).detail["until"]
+    assert until not in {str(at) for at in Participant.objects.values_list("finished_at", flat=True)}
+
+
+@pytest.mark.django_db
+def test_an_end_that_was_shown_stays_the_end() -> None:
+    small = make_definition(4, hypotheses=(WATER,))
+    study = make_teas(definition=replace(small, chatbots=small.chatbots[:1], cells=small.cells[:1]))
+    assert stand(study).is_over and not AuditEvent.objects.filter(action=END).exists()
+    for seed in range(2):
+        assert report(study, seed=seed, draws=20)["as_planned"]["hypotheses"][0]["value"] is not None
+    assert AuditEvent.objects.get(action=END).detail["at"] == 4 and not list(find_breaks(study))
+    recruitment.withdraw(Participant.objects.earliest("finished_at"))
+    study.refresh_from_db()
+    found = report(study, draws=20)["as_planned"]
+    assert found["hypotheses"][0]["value"] is not None and found["hypotheses"][0]["level"] == 0.05
+    assert found["plan"]["next"] is None and not found["plan"]["taken"]
+    (fewer,) = found["deviations"]
+    assert (fewer["text"], fewer["when"]) == ("Fewer people: 3 of 4 completed.", "withdrawn since the end")
+
+
+@pytest.mark.django_db
+def test_looks_of_earlier_versions_are_read() -> None:
+    study = make_planned(WATER)
+    audit.record(study, "me", ACTION, look="", at=4, alpha={"items": {"alpha": 0.05, "spent": 0.1, "level": 0.2}})
+    (look,) = looks_taken(study)
+    assert look["alpha"] == [{"family": "items", "alpha": 0.05, "spent": 0.1, "level": 0.2}]
+    report(study, draws=20)
 
 
 # --- studies in memory
