@@ -32,7 +32,7 @@ from analysis.models import Completion, Run
 from analysis.models.settings import DRAWN
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import Participant, Prompt, ReadBack, Response, Study
-from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, kept_flags
+from surveys.studies.exclusions import excluded_people, excluded_responses, kept_flags
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
 
@@ -365,10 +365,10 @@ def is_unreached(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
     return np.isin(table["id"], list(said.values_list("response_id", flat=True)))
 
 
-def is_excluded(study: Study, table: pd.DataFrame, rules: Sequence[ExclusionRule] | None = None) -> NDArray[np.bool_]:
-    """Whether a rule, of the study or of these, leaves the answer or the person out; see surveys.exclusions."""
-    left_out = np.isin(table["unit"], list(excluded_people(study, rules)))
-    return left_out | np.isin(table["id"], list(excluded_responses(study, rules)))
+def is_excluded(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether a rule leaves the answer or the person out; see surveys.exclusions."""
+    left_out = np.isin(table["unit"], list(excluded_people(study)))
+    return left_out | np.isin(table["id"], list(excluded_responses(study)))
 
 
 def encode(

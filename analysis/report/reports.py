@@ -137,6 +137,7 @@ def people_stamp(study: Study) -> list[Any]:
 # --- what is kept
 
 MOST_KEPT = 500  # of one study: parts × views that somebody has looked at
+LASTING = ("multiverse", "plan", "plan cell")  # minutes of work each, under no view
 
 
 def mark_of(others: Iterable[Study]) -> str:
@@ -182,7 +183,7 @@ def discard_old(kept: MetricValue) -> None:
     """What the same part was before, and beyond MOST_KEPT what was computed longest ago."""
     rows = MetricValue.objects.filter(study=kept.study_id)
     rows.filter(name=kept.name).exclude(pk=kept.pk).delete()
-    oldest = rows.order_by("-computed_at", "-pk").values_list("pk", flat=True)[MOST_KEPT:]
+    oldest = rows.exclude(name__in=LASTING).order_by("-computed_at", "-pk").values_list("pk", flat=True)[MOST_KEPT:]
     rows.filter(pk__in=list(oldest)).delete()
 
 

@@ -10,20 +10,21 @@ import numpy as np
 from analysis.answers.aliases import alias_map
 from analysis.answers.readings import find_changes, outdated
 from analysis.answers.reviews import answers_of, waiting
-from analysis.report.dataset import Frame, Frames, is_excluded, load_frames
+from analysis.report.dataset import Frame, Frames, load_frames
 from analysis.report.filters import Filters
 from analysis.report.pairs.sides import read_side
 from analysis.report.samples import Data
 from surveys.console.wording import language_name
 from surveys.models import Participant, Study
 from surveys.reading.answers import normalise_item
-from surveys.studies.exclusions import ExclusionRule, rules_of
+from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import FIELD, MEASURES, Hypothesis
 from surveys.studies.lifecycle import definition_of
 
 Universe = Mapping[str, str]  # choice → option
 IN, OUT = "in", "out"
+AS_REPORTED = "as reported"
 ALL_RULES, NO_RULE, ALL_BUT = "all rules", "no rule", "all but "
 
 
@@ -33,6 +34,7 @@ class Answers:
     def __init__(self, study: Study) -> None:
         self.study = study
         self.loaded: dict[tuple[str, ...], Frames] = {}
+        self.out: dict[str, tuple[list[int], list[int]]] = {}
 
     @cached_property
     def definition(self) -> Definition:
@@ -52,6 +54,13 @@ class Answers:
     @cached_property
     def rules(self) -> list[ExclusionRule]:
         return [rule for rule in rules_of(self.study) if rule.scope]
+
+    def left_out(self, option: str) -> tuple[list[int], list[int]]:
+        """People and responses that the rules of this option leave out."""
+        if option not in self.out:
+            kept = [] if option == NO_RULE else [rule for rule in self.rules if option != ALL_BUT + rule.slug]
+            self.out[option] = [*excluded_people(self.study, kept)], [*excluded_responses(self.study, kept)]
+        return self.out[option]
 
     @cached_property
     def doubtful(self) -> tuple[list[int], list[int]]:
@@ -101,11 +110,9 @@ def without(frame: Frame, ids: Sequence[int]) -> Frame:
 def exclude_by(answers: Answers, frames: Frames, option: str) -> Frames:
     if option == ALL_RULES:
         return frames
-    kept = [] if option == NO_RULE else [rule for rule in answers.rules if option != ALL_BUT + rule.slug]
-    table = frames.field.table
-    return replace(
-        frames, field=replace(frames.field, table=table.assign(excluded=is_excluded(answers.study, table, kept)))
-    )
+    table, (people, responses) = frames.field.table, answers.left_out(option)
+    excluded = np.isin(table["unit"], people) | np.isin(table["id"], responses)
+    return replace(frames, field=replace(frames.field, table=table.assign(excluded=excluded)))
 
 
 # --- which options there are, as planned first
@@ -124,7 +131,9 @@ def languages(answers: Answers, hypothesis: Hypothesis) -> list[str]:
 
 
 def temperatures(answers: Answers, hypothesis: Hypothesis) -> list[str]:
-    """Of the runs of a side, that of the report first; of two models those that both have."""
+    """Of the runs of a side, that of the report first; of two models those that both have, after the report's own where
+    these differ.
+    """
     data, found = answers.planned, list[list[str]]()
     for text in filter(None, (hypothesis.a, hypothesis.b)):
         side = read_side(text)
@@ -132,7 +141,8 @@ def temperatures(answers: Answers, hypothesis: Hypothesis) -> list[str]:
             runs = [one for one in data.sources if (one.name, one.model) == (side.source, side.of)]
             known = [f"{one.temperature:g}" for one in sorted(runs, key=data.preference) if one.temperature is not None]
             found.append(list(dict.fromkeys(known)))
-    return [each for each in found[0] if all(each in others for others in found)] if found else []
+    shared = [each for each in found[0] if all(each in others for others in found)] if found else []
+    return shared if len({known[0] for known in found if known}) < 2 else [AS_REPORTED, *shared]
 
 
 def unfinished(answers: Answers, hypothesis: Hypothesis) -> list[str]:
@@ -184,7 +194,9 @@ CHOICES: dict[str, Choice] = {
         words=lambda option: "all" if option == "all" else language_name(option),
     ),
     "temperature": Choice(
-        "Temperature of runs", temperatures, filters=lambda option: {"temperature": (float(option),)}
+        "Temperature of runs",
+        temperatures,
+        filters=lambda option: {"temperature": () if option == AS_REPORTED else (float(option),)},
     ),
     "pilot": Choice(
         "The pilot",

@@ -11,6 +11,7 @@ from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, printable
 from analysis.report.planned.verdicts import unit_of, unit_word, written
 from surveys.console.wording import p_value, percent, plural, with_unit
+from surveys.studies.files.hypotheses import ALONE
 
 PLANNED, PASSES, FAILS = "as planned", "p at most alpha", "p above alpha"
 SERIES = Series(
@@ -23,8 +24,17 @@ HEIGHT, STEP, APART = 190, 15, 6  # px: of the estimates, of an option, between 
 
 def columns_of(curve: Row) -> list[Column]:
     about = [("rank", "rank"), ("value", "estimate"), ("low", "from"), ("high", "to"), ("p", "p")]
-    about += [("n_a", "n of a"), ("n_b", "n of b"), *((each["choice"], each["label"]) for each in curve["choices"])]
+    about += [("n_a", "n of a"), ("n_b", "n of b")][: 1 if is_alone(curve) else 2]
+    about += [(each["choice"], each["label"]) for each in curve["choices"]]
     return [Column(name, label) for name, label in about]
+
+
+def is_alone(curve: Row) -> bool:
+    return bool(curve["measure"] == ALONE)
+
+
+def what_of(curve: Row) -> str:
+    return "a" if is_alone(curve) else "a minus b"
 
 
 def table_of(curve: Row) -> list[Row]:
@@ -76,8 +86,9 @@ def draw_curve(curve: Row, options: Options) -> Figure:
 
 
 def heading_of(curve: Row) -> str:
-    word = "bits" if unit_of(curve["measure"]) == "bits" else "percentage points"
-    return f"a minus b, {word}: estimate with 95 % interval"
+    points = "percent" if is_alone(curve) else "percentage points"
+    word = "bits" if unit_of(curve["measure"]) == "bits" else points
+    return f"{what_of(curve)}, {word}: estimate with 95 % interval"
 
 
 def mark_of(curve: Row, row: Row, rank: int, scale: float) -> Row:
@@ -120,9 +131,11 @@ def ticks(x: alt.X, names: Sequence[str], room: int, pitch: float) -> list[alt.C
 # --- in sentences
 
 
-def opening_of(curves: Sequence[Row], done: int) -> str:
+def opening_of(found: Row, curves: Sequence[Row]) -> str:
     """3 hypotheses in 64 universes; the planned sign in 38 to 100 % of those with an estimate."""
-    what = f"{plural(len(curves), 'hypothesis', 'hypotheses')} in {plural(done, 'universe')}"
+    if not found["done"]:
+        return ""
+    what = f"{plural(len(found['hypotheses']), 'hypothesis', 'hypotheses')} in {plural(found['done'], 'universe')}"
     shares = [curve["same_sign"] for curve in curves if curve["same_sign"] is not None]
     if not shares:
         return f"{what}."
@@ -140,9 +153,10 @@ def say_curve(curve: Row) -> str:
     if curve["n"] < curve["computed"]:
         parts.append(f"{curve['n']:,} with an estimate")
     if curve["same_sign"] is not None:
-        parts.append(f"{percent(curve['same_sign'])} have the sign of the planned one")
+        parts.append(f"{percent(curve['same_sign'])} of {curve['n']:,} have the sign of the planned one")
     if curve["significant"] is not None:
-        parts.append(f"{percent(curve['significant'])} a p of at most {curve['alpha']:g}, each taken alone")
+        share = f"{percent(curve['significant'])} of {curve['tested']:,}"
+        parts.append(f"{share} a p of at most {curve['alpha']:g}, each taken alone")
     return f"{join(parts)}."
 
 
@@ -156,8 +170,8 @@ def describe(curve: Row) -> str:
     told = {name: f"{written(measure, curve[name], True)}" for name in ("least", "median", "most")}
     choices = "; ".join(f"{each['label'].lower()}: {', '.join(words_of(each).values())}" for each in curve["choices"])
     return (
-        f"Estimates of a minus b from {told['least']} to {told['most']} {unit_word(measure)}, median {told['median']}. "
-        f"Varied: {choices or 'nothing'}."
+        f"Estimates of {what_of(curve)} from {told['least']} to {told['most']} {unit_word(measure)}, "
+        f"median {told['median']}. Varied: {choices or 'nothing'}."
     )
 
 

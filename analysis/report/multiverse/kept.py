@@ -51,11 +51,16 @@ def fingerprint_of(study: Study) -> str:
 
 def find_multiverse(study: Study) -> tuple[dict[str, Any] | None, bool]:
     """The one of today's answers, or else the last whole one; and whether it is of today's."""
+    row, is_today = find_kept(study)
+    return row and row.value, is_today
+
+
+def find_kept(study: Study) -> tuple[MetricValue | None, bool]:
     rows = list(MetricValue.objects.filter(study=study, name=NAME).order_by("-computed_at"))
     now = fingerprint_of(study) if rows else ""
-    today = next((row.value for row in rows if row.fingerprint == now), None)
-    older = next((row.value for row in rows if row.fingerprint != now and is_whole(row.value)), None)
-    if today and (is_whole(today) or not older):
+    today = next((row for row in rows if row.fingerprint == now), None)
+    older = next((row for row in rows if row.fingerprint != now and is_whole(row.value)), None)
+    if today and (is_whole(today.value) or not older):
         return today, True
     return older, False
 
@@ -67,9 +72,9 @@ def is_whole(document: dict[str, Any]) -> bool:
 def progress_of(study: Study) -> tuple[int, int] | None:
     """Universes of today's answers that are there, and all; None where nobody computes them."""
     with suppress(redis.RedisError):
-        if connection().get(mark_of(study)):
-            row = MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of(study)).first()
-            return (row.value["done"], row.value["all"]) if row else (0, 0)
+        if isinstance(found := connection().get(mark_of(study)), bytes):
+            done, _, total = found.partition(b"/")
+            return int(done), int(total or 0)
     return None
 
 
@@ -77,9 +82,9 @@ def mark_of(study: Study) -> str:
     return f"multiverse:{study.pk}"
 
 
-def mark(study: Study, is_new: bool = False) -> bool:
-    """Somebody computes it; of a new one False where somebody does already. Raises RedisError."""
-    return bool(connection().set(mark_of(study), 1, ex=UNDER_WAY, nx=is_new))
+def mark(study: Study, done: int = 0, total: int = 0, is_new: bool = False) -> bool:
+    """Somebody computes it, and is so far; of a new one False where somebody does already. Raises RedisError."""
+    return bool(connection().set(mark_of(study), f"{done}/{total}", ex=UNDER_WAY, nx=is_new))
 
 
 def unmark(study: Study) -> None:
@@ -99,6 +104,8 @@ def keep_multiverse(
     document: dict[str, Any] = {}
     for document in explore(Answers(study), done_in(kept.value if kept else None), SEED, DRAWS):
         progress(document["done"], document["all"])
+        with suppress(redis.RedisError):
+            mark(study, document["done"], document["all"])
         now = time.monotonic()
         if is_whole(document) or now - saved > EVERY or now - began > seconds:
             save(study, stamp, document, now - began, before)
@@ -109,8 +116,6 @@ def keep_multiverse(
 
 
 def save(study: Study, stamp: str, document: dict[str, Any], seconds: float, before: int) -> None:
-    with suppress(redis.RedisError):
-        mark(study)
     with transaction.atomic():
         hold_withdrawals(study)
         if withdrawals(study) != before:  # it may hold what somebody has taken back meanwhile

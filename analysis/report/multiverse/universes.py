@@ -84,17 +84,21 @@ def done_in(document: Mapping[str, Any] | None) -> Done:
 def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dict[str, Any]]:
     """The multiverse after each universe; what is `done` is not computed again."""
     document = list_universes(answers, seed, draws)
-    plan, waiting = answers.definition.plan or PlanKeys(), list[tuple[Universe, Hypothesis, Row]]()
+    plan, waiting = answers.definition.plan or PlanKeys(), list[tuple[int, Universe, Hypothesis, Row]]()
     for hypothesis, entry in zip(answers.definition.hypotheses, document["hypotheses"], strict=True):
-        for options in entry["universes"]:
+        for rank, options in enumerate(entry["universes"]):
             if known := done.get((hypothesis.slug, tuple(options))):
                 add(document, entry, known)
             else:
                 names = (choice["choice"] for choice in entry["choices"])
-                waiting.append((dict(zip(names, options, strict=True)), hypothesis, entry))
+                waiting.append((rank, dict(zip(names, options, strict=True)), hypothesis, entry))
     yield document
-    for universe, hypothesis, entry in waiting:
-        data = answers.data(universe, seed, draws)
+    # Hypotheses of the same universe one after the other: they share its answers.
+    waiting.sort(key=lambda each: (each[0], *each[1].items()))
+    before = None
+    for _, universe, hypothesis, entry in waiting:
+        if universe != before:
+            data, before = answers.data(universe, seed, draws), universe
         rows = hypothesis_rows(data, find_sides(data, hypothesis), plan)
         add(document, entry, [row_of(row, universe) for row in rows])
         yield document

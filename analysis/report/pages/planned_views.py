@@ -16,9 +16,8 @@ from redis import RedisError
 from analysis.charts.figure import Figure, Options, Row
 from analysis.charts.rendering import render as draw_file
 from analysis.exports.formats import FIGURE_FILES, figure_csv
-from analysis.models import MetricValue
 from analysis.report.multiverse import kept
-from analysis.report.multiverse.curve import draw_curve, opening_of, rows_alone, say_curve
+from analysis.report.multiverse.curve import draw_curve, is_alone, opening_of, rows_alone, say_curve, what_of
 from analysis.report.multiverse.universes import curves_of
 from analysis.report.pages.sections import DRAWN, FILE_WORDS, KEPT_SECONDS
 from analysis.report.pages.shown import OVERVIEW
@@ -68,17 +67,18 @@ def multiverse(request: HttpRequest) -> HttpResponse:
 
 def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) -> HttpResponse:
     study = planned(request)
-    found, is_today = kept.find_multiverse(study)
+    row, is_today = kept.find_kept(study)
+    found = row and row.value
     curves = curves_of(found) if found else []
     waits = fault or why_not(study)
     page: dict[str, Any] = {
         "page": {"name": MULTIVERSE, "title": "Multiverse"},
         **navigation(study, OVERVIEW.name),
         "found": found,
-        "answer": opening_of(curves, found["done"]) if found else "",
+        "answer": opening_of(found, curves) if found else "",
         "is_today": is_today,
         "is_whole": found is not None and kept.is_whole(found),
-        "computed_at": computed_at(study) if found else None,
+        "computed_at": row and row.computed_at,
         "curves": [shown(study, curve, number) for number, curve in enumerate(curves, 1)],
         "waits": waits,
         "files": FILE_WORDS,
@@ -95,10 +95,6 @@ def why_not(study: Study) -> str:
     return ""
 
 
-def computed_at(study: Study) -> Any:
-    return MetricValue.objects.filter(study=study, name=kept.NAME).latest("computed_at").computed_at
-
-
 def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
     rows = rows_alone(curve)
     wide, narrow = (picture(study, curve, narrow) for narrow in (False, True))
@@ -113,6 +109,8 @@ def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
         "narrow": mark_safe(narrow),  # noqa: S308
         "rows": rows,
         "n": curve["n"],
+        "what": what_of(curve),
+        "is_alone": is_alone(curve),
     }
 
 

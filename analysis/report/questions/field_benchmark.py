@@ -275,7 +275,7 @@ ORDERS = TableSpec(
         Column("runs", "By runs, points", POINTS, "ci_runs", why="why"),
         Column("field", "By people, points", POINTS, "ci_field", why="why"),
         Column("units_field", "People", COUNT),
-        Column("flips", "Order flips", SHARE, why="why"),
+        Column("flips", "Chance that the order is another", SHARE, why="why"),
     ),
     orders_in,
     ("order_flips",),

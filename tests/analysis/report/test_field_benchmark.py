@@ -113,7 +113,7 @@ def page_of(study: Study, **filters: str) -> str:
 
 def test_the_page_and_the_terminal_say_it(study: Study) -> None:
     page = page_of(study)
-    assert "n = 6 people, 24 answers to" in page and "Order flips" in page
+    assert "n = 6 people, 24 answers to" in page and "Chance that the order is another" in page
     text = write_text(report(study, parts=PARTS))
     assert "THE BENCHMARK IN THE FIELD" in text and "of 20" in text
 

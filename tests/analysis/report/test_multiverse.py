@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.formats import date_format
 
 from analysis.answers.aliases import accept
 from analysis.answers.readings import read_new
@@ -92,9 +94,26 @@ def test_each_choice_changes_what_it_says() -> None:
     assert assam["same_sign"] == sum(one < 0 for one in value.values()) / 8 == 3 / 8
     assert [row["option"] for row in rows_alone(assam)] == ["", "out", "as written", "0.2"]
     assert {row["options"][0]: row["n_a"] for row in assam["rows"]} == {"in": 5, "out": 4}
-    assert "8 universes, 38" in say_curve(assam) and "each taken alone" in say_curve(assam)
+    assert "8 universes, 38\u202f% of 8 have the sign" in say_curve(assam)
+    assert " of 8 a p of at most 0.05, each taken alone." in say_curve(assam)
     figure = draw_curve(assam, Options())
     assert len(figure.table) == 8 and b"as written" in render(figure, "svg")
+
+
+@pytest.mark.django_db
+def test_sides_with_other_temperatures_of_their_own_come_first_as_reported() -> None:
+    two = replace(ASSAM, a="offline/gpt-4o-mini", b="offline/gpt-4.1")
+    study = make_closed(two, plan=PlanKeys(multiverse=("temperature",)))
+    for temperature in (0.2, 0.7):
+        run = make_model_run(study, model="gpt-4.1", temperature=temperature)
+        for repeat in range(6):
+            reply(run, "teas", listed(["Assam" if repeat < 10 * temperature - 2 else "Sencha"]), repeat)
+    read_new(study)
+    (curve,) = curves_of(keep_multiverse(study))
+    assert [each["option"] for each in curve["choices"][0]["options"]] == ["as reported", "0.2"]
+    # All six at 1 against five of six at 0.7; none and none at 0.2.
+    assert curve["planned"]["value"] == pytest.approx(1 / 6)
+    assert [row["value"] for row in curve["alone"]] == [0]
 
 
 @pytest.mark.django_db
@@ -152,10 +171,20 @@ def test_the_page_asks_a_worker_and_shows_a_curve(client: Client, monkeypatch: p
     compute_multiverse(study.pk)
     shown = client.get(page).content.decode()
     assert "1 hypothesis in 8 universes; the planned sign in 38" in shown and "<svg" in shown and "as written" in shown
-    assert "38\u202f% have the sign of the planned one" in shown and "robust" not in shown
+    assert "38\u202f% of 8 have the sign of the planned one" in shown and "robust" not in shown
     table = client.get(reverse("compare:multiverse-figure", args=[study.slug, 1, "csv"])).content.decode()
     assert table.startswith("rank,value,low,high,p,n_a,n_b,doubtful,spellings,temperature") and table.count("\n") == 9
     document = json.loads(client.get(reverse("compare:multiverse-document", args=[study.slug])).content)
     assert document["done"] == 8 and document["is_of_todays_answers"]
+    made = MetricValue.objects.get(study=study, name=kept.NAME)
+    begun = {**made.value, "done": 0, "hypotheses": [each | {"rows": []} for each in made.value["hypotheses"]]}
     accept(study, "teas", ["oolong"], "assam", "me")
-    assert "have changed since this was computed" in client.get(page).content.decode()
+    later = made.computed_at + timedelta(days=400)
+    stamp = kept.fingerprint_of(study)
+    MetricValue.objects.create(
+        study=study, name=kept.NAME, fingerprint=stamp, value=begun, computed_at=later, seconds=1
+    )
+    shown = " ".join(client.get(page).content.decode().split())
+    assert f"have changed since this was computed, {date_format(made.computed_at, 'j M Y, H:i')}." in shown
+    made.delete()
+    assert "Would other choices have said the same?" in client.get(page).content.decode()
