@@ -34,6 +34,7 @@ urlpatterns = [
     path(f"{HERE}multiverse/compute/", planned_views.compute, name="multiverse-compute"),
     path(f"{HERE}multiverse/progress/", planned_views.progress, name="multiverse-progress"),
     path(f"{HERE}multiverse.json", planned_views.document, name="multiverse-document"),
+    path(f"{HERE}multiverse/<int:number>/", planned_views.curve_part, name="multiverse-curve"),
     path(f"{HERE}multiverse/<int:number>.<file:kind>", planned_views.figure, name="multiverse-figure"),
     path(f"{HERE}texts/", text_views.texts, name="texts"),
     path(f"{HERE}<compare-page:name>/", views.page, name="page"),

@@ -132,6 +132,7 @@ def wanted_role(request: HttpRequest) -> str:
 
 
 PAGE_SIZE = 100
+UNSEEN = ("verdicts",)  # of looks at hypotheses, by blinded members
 
 
 @study_page(Role.BLINDED)
@@ -149,6 +150,7 @@ def trail(request: HttpRequest) -> HttpResponse:
         actors=names_in(request, "actor"),
         action=action,
         actor=actor,
+        hidden=UNSEEN if request.role == Role.BLINDED else (),
         verified=verify,
         breaks=list(find_breaks(request.study)) if verify else [],
         query=address_without_page(request),

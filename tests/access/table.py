@@ -82,6 +82,7 @@ TABLE: dict[str, Row] = {
     "compare:multiverse-compute": posts(),
     "compare:multiverse-progress": reads(),
     "compare:multiverse-document": reads(),
+    "compare:multiverse-curve": reads(rest={"number": 1}),
     "compare:multiverse-figure": reads(rest={"number": 1} | CSV),
     "compare:texts": reads(query="?prompt=teas&source=field&model=chatgpt"),
     "compare:page": reads(rest={"name": "items"}),

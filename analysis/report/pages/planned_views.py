@@ -96,8 +96,6 @@ def why_not(study: Study) -> str:
 
 
 def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
-    rows = rows_alone(curve)
-    wide, narrow = (picture(study, curve, narrow) for narrow in (False, True))
     planned = curve["planned"]
     return {
         "number": number,
@@ -105,23 +103,37 @@ def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
         "measure": measure_words(curve),
         "sentence": say_curve(curve),
         "planned": say_difference({**curve, **planned}) if planned else "",
-        "wide": mark_safe(wide),  # noqa: S308
-        "narrow": mark_safe(narrow),  # noqa: S308
-        "rows": rows,
+        "drawn": cache.get(key_of(study, curve)),
+        "rows": rows_alone(curve),
         "n": curve["n"],
         "what": what_of(curve),
         "is_alone": is_alone(curve),
     }
 
 
-def picture(study: Study, curve: Row, narrow: bool) -> str:
-    """Drawn once: it takes a second."""
-    about = hashlib.sha256(json.dumps([study.pk, curve, narrow]).encode()).hexdigest()
-    return str(
-        cache.get_or_set(
-            f"multiverse:{about}", lambda: draw_file(figure_of(curve, narrow), "svg").decode(), KEPT_SECONDS
-        )
-    )
+def key_of(study: Study, curve: Row) -> str:
+    return f"multiverse:{hashlib.sha256(json.dumps([study.pk, curve]).encode()).hexdigest()}"
+
+
+@compare_page
+def curve_part(request: HttpRequest, number: int) -> HttpResponse:
+    """A curve that was not drawn yet when its page was asked for: it takes a second."""
+    curve = find_curve(request, number)
+    drawn = [
+        mark_safe(draw_file(figure_of(curve, narrow), "svg").decode())  # noqa: S308
+        for narrow in (False, True)
+    ]
+    cache.set(key_of(request.study, curve), drawn, KEPT_SECONDS)
+    page = {"study": request.study, "curve": shown(request.study, curve, number) | {"drawn": drawn}}
+    return render(request, "report/_multiverse_curve.html", page)
+
+
+def find_curve(request: HttpRequest, number: int) -> Row:
+    found, _ = kept.find_multiverse(planned(request))
+    curves = curves_of(found) if found else []
+    if not 1 <= number <= len(curves):
+        raise Http404
+    return curves[number - 1]
 
 
 def figure_of(curve: Row, narrow: bool = False) -> Figure:
@@ -171,11 +183,7 @@ def document(request: HttpRequest) -> HttpResponse:
 @compare_page
 def figure(request: HttpRequest, number: int, kind: str) -> HttpResponse:
     """A curve as a file."""
-    found, _ = kept.find_multiverse(planned(request))
-    curves = curves_of(found) if found else []
-    if not 1 <= number <= len(curves):
-        raise Http404
-    drawn = figure_of(curves[number - 1])
+    drawn = figure_of(find_curve(request, number))
     if kind in DRAWN:
         content: Any = draw_file(drawn, kind, "print")
     else:

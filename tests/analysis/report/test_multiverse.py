@@ -169,8 +169,17 @@ def test_the_page_asks_a_worker_and_shows_a_curve(client: Client, monkeypatch: p
         assert client.post(compute).status_code == 302
     assert asked == [study.pk] and "0 of 0 universes" in client.get(page).content.decode()
     compute_multiverse(study.pk)
+    part = reverse("compare:multiverse-curve", args=[study.slug, 1])
     shown = client.get(page).content.decode()
-    assert "1 hypothesis in 8 universes; the planned sign in 38" in shown and "<svg" in shown and "as written" in shown
+    assert part in shown and "being drawn" in shown
+    assert "<svg" in client.get(part).content.decode()
+    shown = client.get(page).content.decode()
+    assert (
+        "being drawn" not in shown
+        and "1 hypothesis in 8 universes; the planned sign in 38" in shown
+        and "<svg" in shown
+        and "as written" in shown
+    )
     assert "38\u202f% of 8 have the sign of the planned one" in shown and "robust" not in shown
     table = client.get(reverse("compare:multiverse-figure", args=[study.slug, 1, "csv"])).content.decode()
     assert table.startswith("rank,value,low,high,p,n_a,n_b,doubtful,spellings,temperature") and table.count("\n") == 9

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from surveys.models import AuditEvent, Participant, Place, Study
-from surveys.studies import lifecycle
+from surveys.studies import audit, lifecycle
 from surveys.studies.access import Role, role_in, studies_of
 from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.lifecycle import StudyError
@@ -47,6 +47,14 @@ def test_plan_must_be_frozen_and_at_its_end(state: str, why: str) -> None:
         not Study.objects.get(slug="teas").unblinded_at
         and not AuditEvent.objects.filter(action="blinding lifted").exists()
     )
+
+
+def test_verdicts_of_a_look_stay_hidden_in_the_audit_trail() -> None:
+    study = make_planned("live")
+    audit.record(study, "owner", "look taken", at=4, verdicts=[{"hypothesis": "varied", "verdict": "supported"}])
+    pages = [as_account(role).get("/console/teas/audit/").content.decode() for role in ("blinded", "owner")]
+    assert ["look taken" in page for page in pages] == [True, True]
+    assert ["supported" in page for page in pages] == [False, True]
 
 
 def test_owner_lifts_it_once_and_the_trail_says_for_whom() -> None:
