@@ -165,6 +165,7 @@ MISSING = {
     *{("people:figure", 404), ("baselines:completion-messages", 404), ("compare:bundle", 404)},
     ("compare:questions", 404),
     ("compare:multiverse-document", 404),
+    ("compare:multiverse-curve", 404),
     ("compare:multiverse-figure", 404),
 }
 
