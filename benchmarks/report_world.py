@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_everywhere
 from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
-from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
+from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, ReadBack, Response, Study
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies import lifecycle
 from surveys.studies.access import make_pseudonym
@@ -97,7 +97,24 @@ def make_people(study: Study, prompts: list[Prompt], count: int, rng: np.random.
         ),
         batch_size=BATCH,
     )
-    write_answers("response_id", [response.pk for response in responses], chain.from_iterable(said))
+    keys, given = [response.pk for response in responses], list(chain.from_iterable(said))
+    write_answers("response_id", keys, given)
+    ReadBack.objects.bulk_create(map(read_back, range(len(keys)), keys, given), batch_size=BATCH)
+
+
+def read_back(number: int, response: int, answer: tuple[list[str], str]) -> ReadBack:
+    """One in ten was misread and corrected, to what counts; of four in ten nothing was said."""
+    names, letter = [item.title() for item in answer[0]], answer[1]
+    is_corrected = number % 10 == 0 and answer != ([], "")
+    return ReadBack(
+        response_id=response,
+        rules_version=RULES_VERSION,
+        read_names=[*names[:-1], "Misread"] if is_corrected and names else names,
+        read_letter="" if is_corrected else letter,
+        verdict="corrected" if is_corrected else "unsaid" if number % 10 > 5 else "right",
+        names=names,
+        letter=letter,
+    )
 
 
 def make_run(

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.core.cache import cache
@@ -16,18 +16,23 @@ from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import hold_withdrawals
 
 # Answers and revisions are added, decided about, read by other rules and erased; replies come in. Numbers of rows and
-# the newest keys say of each whether it happened, of the whole server, and PostgreSQL reads them from indexes alone.
+# the newest keys say of each whether it happened, of the whole server, and PostgreSQL reads them from indexes alone:
+# of people's answers, of the study's completions, and of what was decided and read anew of either.
 SERVER = """
-SELECT (SELECT count(*) FROM analysis_answer), (SELECT max(id) FROM analysis_answer),
-  (SELECT max(id) FROM analysis_answerdecision), (SELECT max(id) FROM surveys_readback),
-  (SELECT count(*) FROM surveys_response), (SELECT max(id) FROM surveys_response),
+SELECT
+  json_build_array(people, (SELECT max(response_id) FROM analysis_answer), (SELECT max(id) FROM surveys_readback),
+    (SELECT count(*) FROM surveys_response), (SELECT max(id) FROM surveys_response)),
+  json_build_array(everything - people, (SELECT max(completion_id) FROM analysis_answer),
+    (SELECT json_agg(json_build_array(run_id, status, calls) ORDER BY run_id, status) FROM (
+      SELECT run_id, status, count(*) AS calls FROM analysis_completion
+      WHERE run_id IN (
+        SELECT id FROM analysis_run
+        WHERE (study_id = %(study)s OR study_id IS NULL) AND condition <> ALL(%(aside)s))
+      GROUP BY run_id, status) AS counted)),
   (SELECT count(*) FROM analysis_answer WHERE rules_version < %(rules)s OR rules_version > %(rules)s),
-  (SELECT json_agg(json_build_array(run_id, status, calls) ORDER BY run_id, status) FROM (
-    SELECT run_id, status, count(*) AS calls FROM analysis_completion
-    WHERE run_id IN (
-      SELECT id FROM analysis_run
-      WHERE (study_id = %(study)s OR study_id IS NULL) AND condition <> ALL(%(aside)s))
-    GROUP BY run_id, status) AS counted)
+  (SELECT max(id) FROM analysis_answerdecision)
+FROM (SELECT (SELECT count(*) FROM analysis_answer WHERE response_id IS NOT NULL) AS people,
+    (SELECT count(*) FROM analysis_answer) AS everything) AS answers
 """
 
 
@@ -57,15 +62,25 @@ SELECT (SELECT json_build_array(count(*), max(id)) FROM given),
 
 def answer_stamp(study: Study) -> str:
     """Another one as soon as a text of the study came, was read or decided about, or is gone."""
-    server = ask(SERVER, study)
-    return cache.get_or_set(f"answers-{study.pk}-{server}", lambda: ask(STUDY, study))
+    server = hash_of(ask(SERVER, study))
+    return cache.get_or_set(f"answers-{study.pk}-{server}", lambda: hash_of(ask(STUDY, study)))
 
 
-def ask(statement: str, study: Study) -> str:
+def side_stamps(study: Study) -> tuple[str, str]:
+    """The same of people's answers and of completions, on the whole server; a decision changes only the first."""
+    field, models, *both = ask(SERVER, study)
+    return hash_of([field, *both]), hash_of([models, both[0]])
+
+
+def ask(statement: str, study: Study) -> tuple[Any, ...]:
     with connection.cursor() as cursor:
         cursor.execute(statement, {"study": study.pk, "rules": RULES_VERSION, "aside": list(ASIDE)})
-        found = json.dumps([RULES_VERSION, *cursor.fetchone()], default=str)
-    return hashlib.sha256(found.encode()).hexdigest()
+        found: tuple[Any, ...] = cursor.fetchone()
+    return found
+
+
+def hash_of(found: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps([RULES_VERSION, *found], default=str).encode()).hexdigest()
 
 
 def keep(study: Study, name: str, stamp: str, compute: Callable[[], Any]) -> Any:

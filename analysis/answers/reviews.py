@@ -55,10 +55,11 @@ def answers_of(study: Study) -> QuerySet[Answer]:
     )
 
 
-def superseded(response: str = "") -> Exists:
-    """Whether a newer revision of the response was accepted; `response` is the way to it."""
+def superseded(response: str = "", **among: int) -> Exists:
+    """Whether a newer revision of the response was accepted, of all or `among` some; `response` is the way to it."""
     same = {name: OuterRef(f"{response}{name}") for name in ("participant", "prompt")}
-    return Exists(Response.objects.filter(**same, accepted=True, revision__gt=OuterRef(f"{response}revision")))
+    newer = Response.objects.filter(**same, accepted=True, revision__gt=OuterRef(f"{response}revision"))
+    return Exists(newer.filter(**among))
 
 
 def waiting(answers: QuerySet[Answer]) -> QuerySet[Answer]:

@@ -1,7 +1,7 @@
 """How often the rules misread without a doubt: a random sample of each source, which people check one by one."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from django.db.models import Count, F, QuerySet, TextField, Value, Window
 from django.db.models.functions import MD5, Cast, Concat, RowNumber
@@ -17,40 +17,77 @@ SAMPLE = 100  # readings of each source
 SEED = 0
 
 
+# In this order readings are drawn.
+BY_HASH = MD5(
+    Concat(
+        Value(f"reading-sample:{SEED}:", output_field=TextField()),
+        Cast("pk", TextField()),
+        output_field=TextField(),
+    )
+)
+
+
+class Drawn(NamedTuple):
+    """How many readings without a doubt a source has; hash and key of those drawn, in their order."""
+
+    readings: int
+    keys: list[list[Any]]
+
+
 def sample_of(study: Study) -> QuerySet[Answer]:
     """Of each source the readings without a doubt that come first by a hash of seed and key, in that order.
 
     Those that were checked stay in it, so that a decision takes no reading out.
     """
-    key = Cast("pk", TextField())
-    by_hash = MD5(Concat(Value(f"reading-sample:{SEED}:", output_field=TextField()), key, output_field=TextField()))
     everything = answers_of(study).filter(doubt="")
-    place = Window(RowNumber(), partition_by=[F("source")], order_by=by_hash.asc())
+    place = Window(RowNumber(), partition_by=[F("source")], order_by=BY_HASH.asc())
     drawn = everything.annotate(place=place).filter(place__lte=SAMPLE)
     # As a subquery, so that what is asked of the sample later does not change who is drawn.
-    return everything.filter(pk__in=drawn.values("pk")).annotate(hashed=by_hash).order_by("source", "hashed")
+    return everything.filter(pk__in=drawn.values("pk")).annotate(hashed=BY_HASH).order_by("source", "hashed")
 
 
-def reading_errors(study: Study) -> list[dict[str, Any]]:
+def draw(answers: QuerySet[Answer]) -> dict[str, Drawn]:
+    """By source, of these answers."""
+    by_source = {"partition_by": [F("source")]}
+    readings = answers.filter(doubt="").annotate(
+        hashed=BY_HASH,
+        place=Window(RowNumber(), order_by=BY_HASH.asc(), **by_source),
+        readings=Window(Count("*"), **by_source),
+    )
+    found: dict[str, Drawn] = {}
+    rows = readings.filter(place__lte=SAMPLE).order_by("source", "place")
+    for source, count, *key in rows.values_list("source", "readings", "hashed", "pk"):
+        found.setdefault(source, Drawn(count, [])).keys.append(key)
+    return found
+
+
+def redraw(drawn: Drawn, come: QuerySet[Answer], gone: QuerySet[Answer], there: QuerySet[Answer]) -> Drawn:
+    """The same draw of all that are `there`, after some have `come` and some are `gone`."""
+    out = {*gone.values_list("pk", flat=True)}
+    left = [key for key in drawn.keys if key[1] not in out]
+    if len(left) < len(drawn.keys) < drawn.readings:  # whose place is another one's now
+        return redraw(Drawn(0, []), there, gone.none(), there)
+    new = come.annotate(hashed=BY_HASH).order_by("hashed").values_list("hashed", "pk")[:SAMPLE]
+    return Drawn(drawn.readings - len(out) + come.count(), sorted([*left, *map(list, new)])[:SAMPLE])
+
+
+def reading_errors(drawn: Mapping[str, Drawn]) -> list[dict[str, Any]]:
     """By source: readings without a doubt, how many were drawn and checked, and how many of these were wrong.
 
     `share` is of the checked ones, with Wilson's interval; a reading is wrong where a person decided otherwise.
     """
-    drawn = list(sample_of(study).values_list("pk", "source", "decided", named=True))
-    checked = [row.pk for row in drawn if row.decided]
+    keys = [key for each in drawn.values() for _, key in each.keys]
+    checked = {*Answer.objects.filter(pk__in=keys, decided=True).values_list("pk", flat=True)}
     wrong = _decided_otherwise(checked)
-    counts = answers_of(study).filter(doubt="").order_by().values_list("source").annotate(n=Count("pk"))
-    readings = dict(counts)
     found = []
-    for source in dict.fromkeys(row.source for row in drawn):
-        of_source = [row for row in drawn if row.source == source]
-        done = [row.pk for row in of_source if row.decided]
+    for source, each in sorted(drawn.items()):
+        done = [key for _, key in each.keys if key in checked]
         errors = sum(key in wrong for key in done)
         found.append(
             {
                 "source": source,
-                "readings": readings[source],
-                "drawn": len(of_source),
+                "readings": each.readings,
+                "drawn": len(each.keys),
                 "checked": len(done),
                 "wrong": errors,
                 "share": errors / len(done) if done else None,
@@ -79,7 +116,7 @@ def _say(row: Mapping[str, Any]) -> str:
     return f"{source} {row['wrong']} of {row['checked']} checked ({percent(low)} to {percent(high)})"
 
 
-def _decided_otherwise(keys: list[int]) -> set[int]:
+def _decided_otherwise(keys: Collection[int]) -> set[int]:
     """Those whose standing decision names other items, or another letter, than the rules read before anyone decided."""
     last: dict[int, AnswerDecision] = {}
     rules: dict[int, dict[str, Any]] = {}

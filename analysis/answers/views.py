@@ -147,8 +147,7 @@ def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]
 @study_page()
 def accuracy(request: HttpRequest) -> HttpResponse:
     """How often the people who saw an answer say that it was read right."""
-    stamp = answer_stamp(request.study)
-    kept = kept_accuracy(request.study, stamp)
+    kept = kept_accuracy(request.study)
     rows = kept["rows"]
     titles = dict(Prompt.objects.filter(version__study=request.study).order_by("version").values_list("slug", "title"))
     shown = [row | {"title": titles.get(row["prompt"], ""), **accuracy_words(row)} for row in rows]
@@ -163,7 +162,7 @@ def accuracy(request: HttpRequest) -> HttpResponse:
         errors=[row | error_words(row) for row in kept["errors"]],
         sample=SAMPLE,
         seed=SEED,
-        unread=standing(request.study, stamp)["unread"],
+        unread=kept["unread"],
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.answers.read_backs import reader_accuracy
 from analysis.answers.readings import outdated
 from analysis.answers.reviews import answers_of, waiting
-from analysis.answers.samples import reading_errors, say_errors
+from analysis.answers.samples import draw, reading_errors, say_errors
 from analysis.report.columns import Part
 from analysis.report.samples import Data, Row, Source, is_made_up, source_of
 from surveys.console.wording import join_words, language_name
@@ -36,7 +36,7 @@ def about(data: Data) -> Row:
             "waiting": waiting(answers_of(data.study)).count(),
         },
         "readings": reader_accuracy(data.study),
-        "reading_errors": (errors := reading_errors(data.study)),
+        "reading_errors": (errors := reading_errors(draw(answers_of(data.study)))),
         "reading_error": say_errors(errors),
         "simulated": simulated(data),
         "languages": languages(data),

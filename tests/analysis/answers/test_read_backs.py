@@ -145,8 +145,8 @@ def test_what_nobody_read_yet_is_said_to_change_nothing() -> None:
 def test_page_counts_once_and_anew_after_each_change(client: Client, study: Study, monkeypatch) -> None:
     client.force_login(make_account("ada", study, "viewer"))
     counted: list[Study] = []
-    count = read_backs.reader_accuracy
-    monkeypatch.setattr(read_backs, "reader_accuracy", lambda study: counted.append(study) or count(study))
+    count = read_backs.count_field
+    monkeypatch.setattr(read_backs, "count_field", lambda study, stamp: counted.append(study) or count(study, stamp))
 
     def head() -> str:
         return client.get("/console/teas/answers/accuracy/").context["headline"]

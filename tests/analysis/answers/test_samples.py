@@ -1,12 +1,14 @@
 """The sample of readings without a doubt that people check, and the error that it shows by source."""
 
+from typing import Any
+
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.answers.reviews import decide, undo_last
-from analysis.answers.samples import reading_errors, sample_of, say_errors
+from analysis.answers.reviews import answers_of, decide, undo_last
+from analysis.answers.samples import draw, reading_errors, sample_of, say_errors
 from analysis.models import Answer, Completion
 from analysis.stats.intervals import share_interval
 from surveys.models import Study
@@ -32,10 +34,12 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     return study
 
 
+def errors_of(study: Study) -> list[dict[str, Any]]:
+    return reading_errors(draw(answers_of(study)))
+
+
 def rows_of(study: Study) -> dict[str, tuple[int, int, int, int]]:
-    return {
-        row["source"]: (row["readings"], row["drawn"], row["checked"], row["wrong"]) for row in reading_errors(study)
-    }
+    return {row["source"]: (row["readings"], row["drawn"], row["checked"], row["wrong"]) for row in errors_of(study)}
 
 
 def test_of_each_source_some_readings_without_a_doubt_are_drawn_always_the_same(study: Study) -> None:
@@ -53,14 +57,14 @@ def test_what_is_left_to_check_is_of_the_same_draw(study: Study) -> None:
 
 
 def test_a_confirmed_reading_is_right_and_one_decided_otherwise_is_wrong(study: Study) -> None:
-    assert "not known yet: none of 5 drawn" in say_errors(reading_errors(study))
+    assert "not known yet: none of 5 drawn" in say_errors(errors_of(study))
     right, wrong, *_ = sample_of(study).filter(source="offline")
     decide(study, right.pk, "ada", seen=0, names=right.names)
     decide(study, wrong.pk, "ada", seen=0, names=["Matcha"])
     assert rows_of(study)["offline"] == (6, 4, 2, 1)
-    offline = reading_errors(study)[1]
+    offline = errors_of(study)[1]
     assert (offline["share"], offline["ci"]) == (0.5, share_interval(1, 2))
-    said = say_errors(reading_errors(study)).replace("\u202f", " ").replace("\u00a0", " ")
+    said = say_errors(errors_of(study)).replace("\u202f", " ").replace("\u00a0", " ")
     assert "Field not checked yet" in said and "1 of 2 checked (9 % to 91 %)" in said
     undo_last(study, "ada")
     assert rows_of(study)["offline"] == (6, 4, 1, 0)
