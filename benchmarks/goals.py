@@ -30,7 +30,11 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
     "report": ("report of 52,000 answers, 2,000 draws: wall time on two cores",),
     "plan": ("plan of field-13: 4 hypotheses, 3 scenarios, 5 numbers of people, 200 replicates",),
-    "pages": ("most statements of a console page at 52,000 answers", "most SQL of a console page at 52,000 answers"),
+    "pages": (
+        "most statements of a console page at 52,000 answers",
+        "most SQL of a console page at 52,000 answers",
+        "How well they are read, right after new answers at 52,000: CPU with PostgreSQL's, beside its limit",
+    ),
     "worker": ("memory of a web worker that has served one page (PSS)", "processor time of a web worker's first page"),
     "runs": ("a lane at 20 ms with 64 in flight: wall time beside a bare aiohttp loop",),
     "run_workers": (

@@ -182,6 +182,7 @@ def pages(size: int) -> Found:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
+    from benchmarks.pages import read_back_ms
     from benchmarks.report_world import make_world
 
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # style sheets need not be collected
@@ -200,7 +201,7 @@ def pages(size: int) -> Found:
 
         times = spent(page.strip("/"), thrice)
         found |= {name.replace("_s", "_ms"): round(value / 3 * 1000, 1) for name, value in times.items()}
-    return found
+    return found | {"read_backs_after_new_answers_ms": round(read_back_ms(5), 1)}
 
 
 # --- processes --------------------------------------------------------------

@@ -46,13 +46,14 @@ def make_world(people: int = 800, repeats: int = 400, seed: int = 1) -> Study:
 
 
 def make_people(study: Study, prompts: list[Prompt], count: int, rng: np.random.Generator) -> None:
+    before = Participant.objects.count()
     cells = list(QuotaCell.objects.filter(study=study))
     now = timezone.now()
     people = Participant.objects.bulk_create(
         Participant(
             study=study,
             version_id=study.current_id,
-            pid=f"{number:024x}",
+            pid=f"{before + number:024x}",
             pseudonym=make_pseudonym(),
             origin=Participant.Origin.SIMULATED,
             state=Participant.State.COMPLETED,
