@@ -79,7 +79,8 @@ def reading_errors(drawn: Mapping[str, Drawn]) -> list[dict[str, Any]]:
     """
     keys = [key for each in drawn.values() for _, key in each.keys]
     drawn_ones = RawSQL("SELECT unnest(%s::bigint[])", [keys])  # hundreds, as one parameter
-    checked = {*Answer.objects.filter(pk__in=drawn_ones, decided=True).values_list("pk", flat=True)}
+    decided = AnswerDecision.objects.filter(answer__in=drawn_ones, answer__decided=True)
+    checked = {*decided.values_list("answer", flat=True)}
     wrong = _decided_otherwise(checked)
     found = []
     for source, each in sorted(drawn.items()):
