@@ -28,6 +28,7 @@ SAID = ("response_id", "read_names", "read_letter", "verdict", "names", "letter"
 PARTS = ("numbers", "no_answer", "before", "after")
 LAST = 2**63 - 1  # the largest key
 KEPT = "read-backs"
+WAY = 1  # of counting: with another one nothing that was kept stands
 
 Tally = dict[str, Counter[str]]  # by part; `before` and `after` count the items that are named or letters chosen
 Tallies = dict[str, dict[str, Tally]]  # by kind and slug of the prompt
@@ -125,7 +126,7 @@ def _unread(study: Study, state: State) -> QuerySet[Response]:
 def _ground(study: Study, end: int) -> tuple[Any, ...]:
     with connection.cursor() as cursor:
         cursor.execute(GROUND, {"study": study.pk, "rules": RULES_VERSION, "end": end})
-        return (RULES_VERSION, study.current_id, *cursor.fetchone())
+        return (WAY, RULES_VERSION, study.current_id, *cursor.fetchone())
 
 
 def _restored(value: Any) -> State:
@@ -138,7 +139,7 @@ def _restored(value: Any) -> State:
 
 
 def _advance(state: State, span: Span, ground: tuple[Any, ...]) -> State:
-    replaced, has_readings = span.replaced(), ground[5]
+    replaced, (*_, has_readings, _, _) = span.replaced(), ground
     tallies = _tallies(state.tallies, span, replaced) if has_readings else {}
     return State(span.end, ground, tallies, redraw(state.drawn, *_readings(span, replaced)))
 
