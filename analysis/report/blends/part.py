@@ -152,6 +152,8 @@ SOURCES = TableSpec(
     (col.VARIANT, col.MODEL, WEIGHT, DISTANCE, UNITS),
     sources_in,
     ("blend_weight", "blend_distance"),
+    "Sources that answer alike can stand in for each other: wide intervals of their weights say so, and only the sum "
+    "of these weights is then known.",
     optional=True,
 )
 
