@@ -19,6 +19,7 @@ from surveys.participation.prolific import Visit
 from surveys.pasting import capture
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import Definition, read_study
+from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.files.kinds import KINDS, fields_of
 from surveys.studies.files.schema import AnnotationWork, CellDefinition, ChatbotQuestion, Question
 from tests.surveys.studies.files.sample_study import SAMPLES
@@ -218,7 +219,9 @@ def make_work(**changes: Any) -> AnnotationWork:
     return replace(work, **changes)
 
 
-def make_annotation_study(state: str = "live", slug: str = "teas", places: int = 50, **work: Any) -> Study:
+def make_annotation_study(
+    state: str = "live", slug: str = "teas", places: int = 50, hypotheses: tuple[Hypothesis, ...] = (), **work: Any
+) -> Study:
     """A study of annotators in this state; `work` are changes of what they do."""
     cell = CellDefinition("annotators", "Annotators", {}, places)
     definition = replace(
@@ -231,6 +234,7 @@ def make_annotation_study(state: str = "live", slug: str = "teas", places: int =
         exclusions=(),
         prompts=(),
         annotation=make_work(**work),
+        hypotheses=hypotheses,
     )
     return make_study(state, definition)
 

@@ -21,6 +21,7 @@ from analysis.agreement.follow_ups.mentions import measure_mention_models
 from analysis.agreement.follow_ups.reasonings import measure_reasonings
 from analysis.agreement.follow_ups.revisions import measure_revisions
 from analysis.agreement.measuring import Measuring
+from analysis.agreement.planned import estimate_all, hypotheses_of, planned_of
 from analysis.agreement.ratings import measure_ratings
 from analysis.agreement.trained import claims_of, measure_trained
 from analysis.models import Endpoint, Task
@@ -60,11 +61,24 @@ def agreement_of(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any
 
 
 def rows_for(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) -> Row:
-    """Every number as rows, question by question; kept by what it is made of."""
+    """Every number as rows, question by question, with the study's hypotheses, which are about all labels."""
     measuring = Measuring(study, choice, **settings)
-    name = f"agreement {hash_inputs([*measuring.settings, measuring.in_parts])[:16]}"
-    found: Row = keep_part(study, name, fingerprint(measuring), lambda: measure(measuring)).value
-    return found
+    found: Row = keep("agreement", measuring, measure)
+    if not measuring.in_parts or not hypotheses_of(study):
+        return found
+    estimates = keep("hypotheses of labels", replace(measuring, choice=EVERYTHING), estimate_hypotheses)
+    return found | {"as_planned": planned_of(study, estimates)}
+
+
+def keep(name: str, measuring: Measuring, compute: Callable[[Measuring], Any]) -> Any:
+    """What is computed, kept by what it is made of."""
+    kept = f"{name} {hash_inputs([*measuring.settings, measuring.in_parts])[:16]}"
+    return keep_part(measuring.study, kept, fingerprint(measuring), lambda: compute(measuring)).value
+
+
+def estimate_hypotheses(measuring: Measuring) -> list[Row]:
+    asked = gather(measuring.study)
+    return estimate_all(measuring, asked, find_simulated(measuring.study, asked))
 
 
 def hash_inputs(inputs: list[Any]) -> str:

@@ -30,6 +30,7 @@ AGREEMENT = inline_serializer(
         "claims": serializers.ListField(child=serializers.DictField()),
         "questions": serializers.ListField(child=serializers.DictField()),
         "times": serializers.ListField(child=serializers.DictField()),
+        "as_planned": serializers.DictField(required=False, help_text="Of a study with hypotheses."),
     },
 )
 

@@ -52,6 +52,8 @@ from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, csv_cell, figure_csv
 from analysis.report.bundle_views import send_bundle
+from analysis.report.planned.cards import planned_on_page
+from analysis.report.planned.verdicts import say_verdicts
 from surveys.annotation.counted import counted, rater_name
 from surveys.console.pages import address_without_page, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
@@ -100,6 +102,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         query=write_choice(choice, question=question["question"]),
         threshold=found["threshold"],
         seed=found["seed"],
+        planned=plan_on_page(found),
         measures=tables.MEASURES,
         figures=FIGURES if question.get("ratings") else AGREEMENT_FIGURES,
         measure=read_measure(request),
@@ -107,6 +110,12 @@ def overview(request: HttpRequest) -> HttpResponse:
         leasts=tables.LEASTS,
         **page,
     )
+
+
+def plan_on_page(found: dict[str, Any]) -> dict[str, Any] | None:
+    """What the page opens with; nothing for a study without hypotheses."""
+    planned = planned_on_page(found)
+    return planned and planned | {"said": say_verdicts(found["as_planned"]["hypotheses"], "labels")}
 
 
 def pick_question(found: dict[str, Any], name: str) -> dict[str, Any]:

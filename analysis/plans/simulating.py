@@ -83,10 +83,10 @@ def plan_study(
 
 def check(definition: Definition) -> tuple[Hypothesis, ...]:
     """The hypotheses; raises PlanError where there are none."""
-    if not definition.hypotheses:
+    if not definition.of_answers:
         none = f"{definition.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it."
         raise PlanError(" ".join(filter(None, (none, definition.benchmark_width))))
-    return definition.hypotheses
+    return definition.of_answers
 
 
 def share_of(definition: Definition, side: str) -> float | None:

@@ -9,9 +9,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
-from analysis.plans.annotators.measuring import ALPHA
 from analysis.plans.annotators.simulating import find_labelling
-from analysis.plans.annotators.texts import as_planned, opening_of_annotators, tables_of_annotators
+from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, tables_of_annotators
 from analysis.plans.came import came_on_page
 from analysis.plans.kept import find_plan, forget_progress, has_annotators, progress_of, set_progress
 from analysis.plans.outputs.registration import write_registration
@@ -23,6 +22,7 @@ from surveys.console.pages import show, study_page
 from surveys.console.wording import percent
 from surveys.models import Study
 from surveys.studies.access import Role
+from surveys.studies.files.hypotheses import ALPHA
 from surveys.studies.lifecycle import definition_of
 
 NO_WORKER = "No worker can be reached. Start one, or run manage.py plan on the server."
@@ -63,6 +63,7 @@ def show_annotators(request: HttpRequest, fault: str, status: int) -> HttpRespon
         "answer": opening_of_annotators(found) if found else "",
         "tables": tables_of_annotators(found) if found else [],
         "has_own": bool(found and as_planned(found, ALPHA)),
+        "chances": chances_of(found) if found else [],
         "fault": fault,
         **standing(request.study),
     }
@@ -112,7 +113,7 @@ def simulated(request: HttpRequest) -> Study:
 def planned(request: HttpRequest) -> Study:
     """The study, where it has hypotheses."""
     study: Study = request.study
-    if study.current_id is None or not definition_of(study.current_id).hypotheses:
+    if study.current_id is None or not definition_of(study.current_id).of_answers:
         raise Http404
     return study
 

@@ -138,6 +138,7 @@ def readme(study: Study, found: Mapping[str, Any], texts: bool) -> str:
             items=max(question["items"] for question in questions),
             raters=len({rater["rater"] for question in questions for rater in question.get("raters", ())}),
             simulated=SIMULATED.format(raters=len(made_up), names=", ".join(made_up)) if made_up else NOT_MADE_UP,
+            planned=bundles.planned_lines(found),
             texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
         )
     )

@@ -27,6 +27,7 @@ from analysis.agreement.kind_tables import (
     make_verification,
 )
 from analysis.agreement.measuring import Measuring
+from analysis.agreement.planned import lines_of_plan
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from analysis.charts.tables import Table
 from surveys.imports.actions import Options, Report, StudyAction, arg, flag
@@ -66,7 +67,8 @@ class Command(StudyAction):
         return json.dumps(document_of(report), ensure_ascii=False)
 
     def tell(self, report: Report, options: Options) -> str:
-        return "\n\n".join([*format_simulated(report["simulated"]), *map(say, report["questions"])])
+        planned = ["\n".join(lines)] if (lines := lines_of_plan(report)) else []
+        return "\n\n".join([*format_simulated(report["simulated"]), *planned, *map(say, report["questions"])])
 
 
 def format_simulated(raters: list[str]) -> list[str]:

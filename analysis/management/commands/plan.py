@@ -24,7 +24,7 @@ OF_PEOPLE, OF_ANNOTATORS = ("people", "calls", "wish", "like", "pdf"), ("items",
 class Command(StudyAction):
     help = (
         "Simulate a study's hypotheses many times, for three scenarios: how wide intervals will be, how often each is "
-        "supported, what that costs. Of a study of annotators: how wide the intervals of agreement will be."
+        "supported, what that costs. Of a study of annotators also: how wide the intervals of agreement will be."
     )
     arguments = (
         arg("--people", nargs="+", type=int, metavar="N", help="numbers of people (parts of the places)"),

@@ -5,12 +5,13 @@ import numpy as np
 from analysis.plans.annotators.drawing import Rated
 from analysis.stats.agreement.agreement import THRESHOLD
 from analysis.stats.agreement.coefficients import ONE_LABEL_IN_USE, coefficient_statistic
-from analysis.stats.agreement.estimates import Estimate, Statistic, bootstrap, group_units
+from analysis.stats.agreement.estimates import Estimate, bootstrap, group_units
 from analysis.stats.agreement.labels import PERSON, Labels, count_votes
 from analysis.stats.agreement.pairs import GROUPS, find_shared, group_pairs, keep_pairs, pair_statistic
 from analysis.stats.agreement.ratings import RatingRows, rating_statistic
+from analysis.stats.hypotheses.labels import only, turned
+from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
 
-ALPHA, KAPPA, SHARE = "alpha", "kappa", "preference_share"
 ACROSS = list(GROUPS).index("across")
 
 
@@ -43,15 +44,5 @@ def measure_labels(
         KAPPA: kappa["mean_kappa"].estimates([int(across.sum())], f"no {GROUPS['across']} share {THRESHOLD} items")[0],
     }
     if low:
-        found[SHARE] = turned(low[0]["no_better"].shares([int(votes.sum())], "no rating")[0])
+        found[PREFERENCE] = turned(low[0]["no_better"].shares([int(votes.sum())], "no rating")[0])
     return found
-
-
-def only(name: str, statistic: Statistic) -> Statistic:
-    return statistic._replace(measure=lambda sums: {name: statistic.measure(sums)[name]})
-
-
-def turned(share: Estimate) -> Estimate:
-    """The share of all the others."""
-    ci = None if share.ci is None else (1 - share.ci[1], 1 - share.ci[0])
-    return Estimate(None if share.value is None else 1 - share.value, share.n, ci, share.why, share.units)

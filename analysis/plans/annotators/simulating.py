@@ -11,16 +11,19 @@ import numpy as np
 
 from analysis.agreement.annotations import scale_of
 from analysis.plans.annotators.drawing import Design, Rated, draw_labels
-from analysis.plans.annotators.measuring import ALPHA, KAPPA, SHARE, measure_labels
+from analysis.plans.annotators.expecting import MAJORITY, chances, needs_majority
+from analysis.plans.annotators.measuring import measure_labels
 from analysis.plans.annotators.scenarios import MIDDLE, RATER_SCENARIOS, RaterScenario
 from analysis.plans.annotators.seen import seen_in_pilot
 from analysis.plans.costs import cost_of
 from analysis.plans.simulating import BLOCK, DRAWS, REPLICATES, Cell, Cells, PlanError, Progress
 from analysis.stats.agreement.estimates import Estimate
+from analysis.stats.hypotheses.labels import kappa_with_majority
 from analysis.stats.resampling import generator
 from analysis.stats.speed import each
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.definitions import Definition
+from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
 from surveys.studies.files.kinds import IMPORTED, KINDS, LabelQuestion
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.lifecycle import definition_of
@@ -61,7 +64,7 @@ class Labelling:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        return (ALPHA, KAPPA, SHARE) if self.is_sided else (ALPHA, KAPPA)
+        return (ALPHA, KAPPA, PREFERENCE) if self.is_sided else (ALPHA, KAPPA)
 
     @property
     def words(self) -> str:
@@ -113,16 +116,17 @@ def plan_annotators(
     designs = usual_designs(labelling, setting)
     seen = seen_in_pilot(study, labelling.rated)
     scenarios = (*RATER_SCENARIOS, seen) if seen else RATER_SCENARIOS
-    places, rows = list(product(scenarios, designs)), []
+    places, rows, found_chances = list(product(scenarios, designs)), [], []
     for number, (scenario, design) in enumerate(places):
         progress(number, len(places))
         size, began = (design, labelling.rated), time.monotonic()
         cell = cells.find(scenario, size) if cells else None
         if cell is None:
-            cell = simulate_design(labelling, scenario, design, setting)
+            cell = simulate_design(definition, labelling, scenario, design, setting)
             if cells:
                 cells.keep(scenario, size, cell, time.monotonic() - began)
         rows += cell["rows"]
+        found_chances += cell["chances"]
     progress(len(places), len(places))
     sizes = [size_row(definition, labelling, design) for design in designs]
     return {
@@ -141,11 +145,16 @@ def plan_annotators(
         "measures": list(labelling.measures),
         "sizes": sizes,
         "rows": rows,
+        **({"hypotheses": texts_of(definition), "chances": found_chances} if definition.hypotheses else {}),
         "cheapest": [
             cheapest_design(rows, sizes, scenario, measure, setting)
             for measure, scenario in product(labelling.measures, scenarios)
         ],
     }
+
+
+def texts_of(definition: Definition) -> list[dict[str, Any]]:
+    return [{"hypothesis": each.slug, "text": each.text} for each in definition.hypotheses]
 
 
 def size_row(definition: Definition, labelling: Labelling, design: Design) -> dict[str, Any]:
@@ -159,22 +168,28 @@ def size_row(definition: Definition, labelling: Labelling, design: Design) -> di
     }
 
 
-def simulate_design(labelling: Labelling, scenario: RaterScenario, design: Design, setting: RaterSetting) -> Cell:
-    """A row for each measure. Drawn in blocks, which share cores."""
+def simulate_design(
+    definition: Definition, labelling: Labelling, scenario: RaterScenario, design: Design, setting: RaterSetting
+) -> Cell:
+    """A row for each measure, and the chance of each hypothesis. Drawn in blocks, which share cores."""
+    has_majority = needs_majority(definition, labelling.question)
+
+    def draw_study(rng: np.random.Generator) -> dict[str, Estimate]:
+        labels = draw_labels(rng, labelling.rated, design, scenario)
+        found = measure_labels(labels, labelling.rated, rng, DRAWS, labelling.is_sided)
+        if has_majority:  # the judge is the last rater
+            found[MAJORITY] = kappa_with_majority(labels, [labels.n_raters - 1], rng, DRAWS)
+        return found
 
     def draw(start: int) -> list[dict[str, Estimate]]:
         rng = generator(setting.seed, "plan of annotators", scenario.name, design.items, design.overlap, start)
-        return [
-            measure_labels(
-                draw_labels(rng, labelling.rated, design, scenario), labelling.rated, rng, DRAWS, labelling.is_sided
-            )
-            for _ in range(start, min(start + BLOCK, setting.replicates))
-        ]
+        return [draw_study(rng) for _ in range(start, min(start + BLOCK, setting.replicates))]
 
     studies = [one for block in each(draw, range(0, setting.replicates, BLOCK)) for one in block]
     about = {"scenario": scenario.name, "items": design.items, "overlap": design.overlap}
     return {
-        "rows": [about | {"measure": name, **summed([one[name] for one in studies])} for name in labelling.measures]
+        "rows": [about | {"measure": name, **summed([one[name] for one in studies])} for name in labelling.measures],
+        "chances": [about | row for row in chances(definition, labelling.question, studies)],
     }
 
 

@@ -2,32 +2,34 @@
 
 from typing import Any
 
-from analysis.plans.annotators.measuring import ALPHA, KAPPA, SHARE
 from analysis.plans.annotators.simulating import FEWEST, MOST
 from analysis.plans.curves import drawing
+from analysis.plans.texts import say_chance
 from surveys.console.wording import decimal, join_words, percent, plural
+from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
 
 Row = dict[str, Any]
 HEAD = f"{'scenario':10} {'items':>7} {'labels':>7} {'value':>7} {'±':>12} {'error':>8} {'other raters ±':>15}"
 NAMES = {
     ALPHA: "α of people",
     KAPPA: "Mean κ of people with a judge who is as accurate as people who do not guess",
-    SHARE: "Share of people’s ratings that prefer the personalised response",
+    PREFERENCE: "Share of people’s ratings that prefer the personalised response",
 }
-SHORT = {ALPHA: "α", KAPPA: "κ with a judge", SHARE: "The share preferred"}
+NOT_DRAWN = "Not simulated: a plan draws labels of the first question, and of one judge."
+SHORT = {ALPHA: "α", KAPPA: "κ with a judge", PREFERENCE: "The share preferred"}
 
 
 def say(measure: str, value: float | None) -> str:
     """A width, or a spread; of a share in points."""
     if value is None:
         return "–"
-    return f"{100 * value:.1f} points" if measure == SHARE else decimal(value, 3)
+    return f"{100 * value:.1f} points" if measure == PREFERENCE else decimal(value, 3)
 
 
 def say_value(measure: str, value: float | None) -> str:
     if value is None:
         return "–"
-    return percent(value) if measure == SHARE else decimal(value, 2)
+    return percent(value) if measure == PREFERENCE else decimal(value, 2)
 
 
 def say_design(design: Row) -> str:
@@ -50,7 +52,37 @@ def lines_of_annotators(report: Row) -> list[str]:
                 f"{row['scenario']:10} {row['items']:7,} {row['overlap']:7} {say_value(measure, row['value']):>7} "
                 f"{say(measure, row['width']):>12} {error:>8} {say(measure, row['spread']):>15}{why}"
             )
+    for group in chances_of(report):
+        rows = [f"  {row['scenario']}, {say_design(row)}: supported in {row['chance']}" for row in group["rows"]]
+        found += ["", group["title"], *(rows or [f"  {NOT_DRAWN}"])]
     return [*found, "", *map(say_cost, report["sizes"]), "", *cheapest_lines(report)]
+
+
+def chances_of(report: Row) -> list[Row]:
+    """Of each hypothesis its chance by scenario and design, with how sure so many simulated studies are of it."""
+    return [
+        {
+            "title": f"{each['hypothesis']}: {each['text']}",
+            "rows": (rows := [chance_row(row) for row in report["chances"] if row["hypothesis"] == each["hypothesis"]]),
+            "said": say_chances(report, rows) if rows else NOT_DRAWN,
+        }
+        for each in report.get("hypotheses", ())
+    ]
+
+
+def chance_row(row: Row) -> Row:
+    return row | {"chance": say_chance(row, "supported")}
+
+
+def say_chances(report: Row, rows: list[Row]) -> str:
+    """With the study's own items and labels, in each scenario; nothing where these are not simulated."""
+    said = [f"{row['chance']} ({row['scenario']})" for row in rows if is_planned(report, row)]
+    return f"{say_design(report['planned'])}: supported in {', '.join(said)}." if said else ""
+
+
+def is_planned(report: Row, row: Row) -> bool:
+    planned = report["planned"]
+    return all(row[name] == planned[name] for name in planned)
 
 
 def of_measure(report: Row, measure: str) -> list[Row]:
@@ -123,8 +155,7 @@ def say_others(report: Row, measure: str) -> str:
 
 
 def as_planned(report: Row, measure: str) -> list[Row]:
-    planned = report["planned"]
-    return [row for row in of_measure(report, measure) if all(row[name] == planned[name] for name in planned)]
+    return [row for row in of_measure(report, measure) if is_planned(report, row)]
 
 
 def tables_of_annotators(report: Row) -> list[Row]:
@@ -149,7 +180,7 @@ def table_of(report: Row, measure: str) -> Row:
             lambda value: say(measure, value).removesuffix(" points"),
             "items",
         )
-        unit = ", ± points" if measure == SHARE else ", ±"
+        unit = ", ± points" if measure == PREFERENCE else ", ±"
         curves.append({"title": f"{plural(overlap, 'label')} an item{unit}", **drawn})
     return {
         "name": NAMES[measure],

@@ -35,7 +35,7 @@ class MultiverseError(Exception):
 def check(study: Study) -> None:
     """Raises MultiverseError: before the end each universe would be a look."""
     check_definition(study)
-    if not definition_of(study.current_id).hypotheses:
+    if not definition_of(study.current_id).of_answers:
         raise MultiverseError(f"{study.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it.")
     standing = stand(study)
     if standing.is_launched and not standing.is_over:

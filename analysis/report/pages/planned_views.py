@@ -52,7 +52,7 @@ def take(request: HttpRequest) -> HttpResponse:
 def planned(request: HttpRequest) -> Study:
     """The study, where it has hypotheses."""
     study: Study = request.study
-    if study.current_id is None or not definition_of(study.current_id).hypotheses:
+    if study.current_id is None or not definition_of(study.current_id).of_answers:
         raise Http404
     return study
 

@@ -226,7 +226,7 @@ def navigation(study: Study, name: str = "", filters: Filters = NO_FILTERS) -> d
     ]
     together = next((pages for pages in GROUPS.values() if name in pages), ())
     pages = [(page, PAGES[page].title, addresses[page]) for page in together]
-    if OVERVIEW.name in together and definition_of(study.current_id).hypotheses:
+    if OVERVIEW.name in together and definition_of(study.current_id).of_answers:
         pages.insert(1, (MULTIVERSE, "Multiverse", reverse("compare:multiverse", args=[study.slug])))
     return {"compare_tabs": tabs, "compare_pages": pages}
 

@@ -5,9 +5,9 @@ from typing import Any
 from analysis.charts.figure import Options, Report, Row, prompt_name
 from analysis.report.planned.looks import say_look
 from analysis.report.planned.part import rows_of, say_verdict
-from analysis.report.planned.verdicts import BAD, GOOD, say_difference, say_wanted, written
+from analysis.report.planned.verdicts import BAD, GOOD, from_reference, say_difference, say_level, say_wanted, written
 from surveys.console.wording import join_words, p_value, plural
-from surveys.studies.files.hypotheses import DIFFERENT, EQUAL, LESS, MORE
+from surveys.studies.files.hypotheses import ALPHA, DIFFERENT, EQUAL, KAPPA, LESS, MORE, OF_LABELS, PREFERENCE
 
 MIDDLE, HALF = 160.0, 150.0  # px of the line: its zero, and how far it goes to either side
 LABELS = {
@@ -18,6 +18,9 @@ LABELS = {
     "jsd_excess": "How far the items are apart above chance, bits",
     "person_share": "How much of the unlikeness is due to the person",
     "unlikeness": "How far answers are from everybody else’s, 0 to 100",
+    ALPHA: "How far people agree: Krippendorff’s α",
+    KAPPA: "How far a judge agrees with people’s majority: Cohen’s κ",
+    PREFERENCE: "Share of people’s ratings that prefer the personalised response",
 }
 SIGNS = dict.fromkeys(GOOD, ("good", "✓")) | dict.fromkeys(BAD, ("bad", "✕"))
 OTHER = ("open", "≈")
@@ -29,10 +32,13 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
     rows = rows_of(report, Options())
     if not rows:
         return None
+    plan = found["plan"]
     return {
-        "plan": found["plan"],
-        "look": look_to_take(found["plan"]),
-        "taken": [{**row, "text": say_look(row)} for row in found["plan"]["taken"]],
+        "plan": plan,
+        "came": plan.get("people", plan.get("labels")),
+        "unit": "person,people" if "people" in plan else "label",
+        "look": look_to_take(plan),
+        "taken": [{**row, "text": say_look(row)} for row in plan["taken"]],
         "cards": [card_of(row, number) for number, row in enumerate(rows, 1)],
         "deviations": found["deviations"],
     }
@@ -40,7 +46,7 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
 
 def look_to_take(plan: Row) -> Row | None:
     """The planned one that is due, or one outside the plan where somebody has come since the last; none at the end."""
-    if plan["frozen_at"] is None or plan["next"] is None:
+    if plan["frozen_at"] is None or plan.get("next") is None:
         return None
     if plan["due"]:
         return {"at": plan["due"]["at"], "words": plan["due"]["look"]}
@@ -50,6 +56,7 @@ def look_to_take(plan: Row) -> Row | None:
 def card_of(row: Row, number: int) -> dict[str, Any]:
     look, sign = SIGNS.get(row["verdict"], OTHER)
     sides = [side for side in (row["a"], row["b"]) if side]
+    counted = sides[:1] if row["measure"] in OF_LABELS else sides  # two judges have the same items
     return {
         "number": number,
         "text": row["text"],
@@ -61,7 +68,7 @@ def card_of(row: Row, number: int) -> dict[str, Any]:
         "wanted": say_wanted(row),
         "found": say_difference(row),
         "n": join_words(
-            [plural(side["n"], side["unit"], "people" if side["unit"] == "person" else "") for side in sides]
+            [plural(side["n"], side["unit"], "people" if side["unit"] == "person" else "") for side in counted]
         ),
         "p": None if row["p_holm"] is None else p_value(row["p_holm"]),
         "why": "" if row["value"] is None else row.get("why", ""),
@@ -80,7 +87,9 @@ def line_of(row: Row) -> dict[str, Any] | None:
     """Where the interval lies beside zero, the smallest difference that matters, and what would be supported."""
     if row["ci"] is None:
         return None
-    low, high = row["ci"]
+    value, ci = from_reference(row)
+    assert value is not None and ci is not None
+    (low, high), middle, measure = ci, row.get("reference") or 0.0, row["measure"]
     smallest, expected = row["smallest"], row["expected"]
     most = max(abs(low), abs(high), 1.5 * smallest) or 1.0
 
@@ -92,10 +101,11 @@ def line_of(row: Row) -> dict[str, Any] | None:
     return {
         "wash": px(x(ends[0])),
         "wide": px(x(ends[1]) - x(ends[0])),
-        "marks": [{"x": px(x(at)), "label": written(row["measure"], at)} for at in marks[expected] if smallest],
+        "marks": [{"x": px(x(at)), "label": written(measure, middle + at)} for at in marks[expected] if smallest],
         "low": px(x(low)),
         "high": px(x(high)),
-        "value": px(x(row["value"])),
+        "value": px(x(value)),
+        "middle": say_level(measure, middle) if middle else "0",
         "alt": f"{say_difference(row)}; expected: {say_wanted(row)}",
     }
 

@@ -47,7 +47,7 @@ def deviations(data: Data, sides: list[Sides], frozen: Row, standing: Standing) 
         *later_rules(data.study),
         *other_looks(standing),
         *other_analysis(versions_of(data.study)),
-        *people_short(standing),
+        *short(standing, "people", "completed"),
         *missing_runs(sides),
     ]
 
@@ -108,15 +108,16 @@ def other_analysis(versions: Row) -> Iterator[Row]:
             yield {"kind": "analysis", "text": text, "when": "since the launch"}
 
 
-def people_short(standing: Standing) -> Iterator[Row]:
-    people, planned = standing.people, standing.planned
-    if standing.is_over and people != planned:
-        more = "Fewer" if people < planned else "More"
-        text = f"{more} people: {people:,} of {planned:,} completed."
+def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
+    """Fewer, or more, than were planned."""
+    there, planned = standing.people, standing.planned
+    if standing.is_over and there != planned:
+        more = "Fewer" if there < planned else "More"
+        text = f"{more} {noun}: {there:,} of {planned:,} {came}."
         if standing.times[-1] < 1:
             text += " Somebody had looked before, so alpha is spent for their share only."
-        short = "the study is closed" if standing.is_closed else "withdrawn since the end"
-        yield {"kind": "people", "text": text, "when": short if people < planned else "over the places"}
+        few = "the study is closed" if standing.is_closed else "withdrawn since the end"
+        yield {"kind": noun, "text": text, "when": few if there < planned else "over the places"}
 
 
 def missing_runs(sides: list[Sides]) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from analysis.report.planned.verdicts import (
     NOT_LOOKED,
     NOT_YET,
     decide,
+    from_reference,
     p_of,
     say_difference,
     say_verdicts,
@@ -34,7 +35,7 @@ UNSEEN = "Nobody has looked yet."
 
 def compute(data: Data) -> Row:
     """Nothing for a study without hypotheses."""
-    if not data.definition.hypotheses:
+    if not data.definition.of_answers:
         return {}
     standing = stand(data.study, len(data.people))
     plan, frozen = data.definition.plan or PlanKeys(), plan_of(data.study)
@@ -67,7 +68,7 @@ def decided(data: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
     plan = data.definition.plan or PlanKeys()
     look = standing.taken[-1] if standing.taken and not standing.is_over else None
     seen = first_people(data, look["at"], look.get("until", "")) if look else data
-    sides = [find_sides(seen, hypothesis) for hypothesis in data.definition.hypotheses]
+    sides = [find_sides(seen, hypothesis) for hypothesis in data.definition.of_answers]
     is_hidden = standing.is_launched and standing.at is None
     shown = [replace(each, why=each.why or UNSEEN) for each in sides] if is_hidden else sides
     rows = [row for each in shown for row in hypothesis_rows(seen, each, plan)]
@@ -113,8 +114,8 @@ def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
 
 
 def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None) -> None:
-    """Put corrected p and verdict into each row. `waits`: the people there are and those there have to be, where no
-    look is due; a side of too few waits too.
+    """Put corrected p and verdict into each row. `waits`: the people, or labels, there are and those there have to be,
+    where no look is due; a side of too few waits too.
     """
     for family in dict.fromkeys(row["family"] for row in rows):
         of_family = [row for row in rows if row["family"] == family]
@@ -123,8 +124,7 @@ def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None) -> N
         for row, corrected, is_passed in zip(of_family, holm(p_values), passes, strict=True):
             row["p_holm"] = corrected
             row["level"] = level(row["alpha"])
-            ci = row["ci"] and (row["ci"][0], row["ci"][1])
-            row["verdict"] = decide(row["expected"], row["smallest"], row["value"], ci, is_passed)
+            row["verdict"] = decide(row["expected"], row["smallest"], *from_reference(row), is_passed)
             fewest = min(side["n"] for side in (row["a"], row["b"]) if side)
             if waits or fewest < FEWEST:
                 row["verdict"] = NOT_YET

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from analysis.charts.figure import Row
 from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.intervals import Interval
-from surveys.console.wording import decimal, join_words, plural
-from surveys.studies.files.hypotheses import DIFFERENT, EQUAL, MORE
+from surveys.console.wording import decimal, join_words, minus, plural, with_unit
+from surveys.studies.files.hypotheses import ALPHA, DIFFERENT, EQUAL, KAPPA, MORE
 
 SUPPORTED, WITHIN, CONTRADICTED = "supported", "equal within bounds", "contradicted"
 NOT_APART, TOO_SMALL, NOT_YET = "not told apart", "there, but too small to matter", "not enough yet"
 NOT_LOOKED = "not looked at yet"
 GOOD, BAD = (SUPPORTED, WITHIN), (CONTRADICTED, TOO_SMALL)
-UNITS = {"entropy_bits": "bits", "jsd_excess": "bits"}
+COEFFICIENT = "coefficient"
+UNITS = {"entropy_bits": "bits", "jsd_excess": "bits", ALPHA: COEFFICIENT, KAPPA: COEFFICIENT}
 
 
 def p_of(expected: str, smallest: float, found: Tested) -> float | None:
@@ -47,38 +48,61 @@ def unit_of(measure: str) -> str:
 
 
 def written(measure: str, value: float, sign: bool = False) -> str:
-    if unit_of(measure) == "bits":
+    if unit_of(measure) != "share":
         return f"{decimal(value, 2, '', sign)}"
     return f"{decimal(100 * value, 1 if abs(value) < 0.1 else 0, '', sign)}"
 
 
 def unit_word(measure: str) -> str:
-    return "bits" if unit_of(measure) == "bits" else "points"
+    return {"bits": "bits", COEFFICIENT: ""}.get(unit_of(measure), "points")
+
+
+def sized_as(measure: str, value: float) -> str:
+    """0.1 bits, 6 points, and of a coefficient the number alone."""
+    return f"{written(measure, value)} {unit_word(measure)}".rstrip()
+
+
+def say_level(measure: str, value: float) -> str:
+    """A value that is no difference, as a file writes it: 0.667, 50 %."""
+    return with_unit(f"{100 * value:.6g}", "%") if unit_of(measure) == "share" else minus(f"{value:g}")
 
 
 def say_difference(row: Row) -> str:
-    """6 points more (−2 to 14)"""
+    """6 points more (−2 to 14), or of what is held against a reference 58 % (52 to 64)."""
     if row["value"] is None:
         return row.get("why") or "no number"
-    way = "more" if row["value"] >= 0 else "less"
-    found = f"{written(row['measure'], abs(row['value']))} {unit_word(row['measure'])} {way}"
-    ends = " to ".join(written(row["measure"], end) for end in row["ci"]) if row["ci"] else "no interval"
+    measure, level = row["measure"], row.get("reference")
+    found = f"{sized_as(measure, abs(row['value']))} {'more' if row['value'] >= 0 else 'less'}"
+    if level is not None:
+        found = with_unit(written(measure, row["value"]), "%" if unit_of(measure) == "share" else "")
+    ends = " to ".join(written(measure, end) for end in row["ci"]) if row["ci"] else "no interval"
     return f"{found} ({ends})"
+
+
+def from_reference(row: Row) -> tuple[float | None, Interval | None]:
+    """Value and interval minus what they are held against, as a verdict takes them."""
+    less, ci = row.get("reference") or 0.0, row["ci"]
+    value = None if row["value"] is None else row["value"] - less
+    return value, (ci[0] - less, ci[1] - less) if ci else None
 
 
 def say_wanted(row: Row) -> str:
     """What had to come for it to be supported."""
-    size = f"{written(row['measure'], row['smallest'])} {unit_word(row['measure'])}"
+    size = sized_as(row["measure"], row["smallest"])
+    reference = row.get("reference")
+    level = "" if reference is None else f" {say_level(row['measure'], reference)}"
     if row["expected"] == EQUAL:
-        return f"within {size} either way"
+        return f"within {size} of{level}" if level else f"within {size} either way"
     least = f", by {size} or more" if row["smallest"] else ""
-    return f"{row['expected']}{least}"
+    than = {DIFFERENT: " from"}.get(row["expected"], " than") if level else ""
+    return f"{row['expected']}{than}{level}{least}"
 
 
-def say_verdicts(rows: Sequence[Row]) -> str:
+def say_verdicts(rows: Sequence[Row], wanted: str = "people") -> str:
+    """`wanted`: of what there may not be enough."""
     counts = Counter(row["verdict"] for row in rows)
     if set(counts) == {NOT_YET}:
-        return f"As planned: {plural(len(rows), 'hypothesis', 'hypotheses')}, not enough people yet to decide."
+        return f"As planned: {plural(len(rows), 'hypothesis', 'hypotheses')}, not enough {wanted} yet to decide."
     order = (SUPPORTED, WITHIN, TOO_SMALL, NOT_APART, CONTRADICTED, NOT_LOOKED, NOT_YET)
     parts: list[str] = []
     for verdict in order:

@@ -135,14 +135,19 @@ def line_up_comparisons(
 def score_statistic(found: Comparisons, positive: int | None) -> Statistic:
     """(raters, draws) under the names of SCORES; one column per cell of each rater's confusion table."""
     k, raters = found.n_labels, found.n_raters
-    cells, items = found.cells, found.items[found.known]
-    summary = csr_array((np.ones(len(cells)), (items, cells)), shape=(found.n_items, raters * k * k))
     return Statistic(
-        summary,
+        confusion_cells(found),
         lambda sums: score_tables(sums.reshape(raters, k, k, sums.shape[1]), positive),
         dict.fromkeys(SCORES, block_uses(raters, k * k)),
         (0.0, 1.0),
     )
+
+
+def confusion_cells(found: Comparisons) -> csr_array:
+    """(n_items, raters * k * k) each rater's confusion table, item by item."""
+    cells, items = found.cells, found.items[found.known]
+    width = found.n_raters * found.n_labels**2
+    return csr_array((np.ones(len(cells)), (items, cells)), shape=(found.n_items, width))
 
 
 def score_tables(confusions: Floats, positive: int | None = None) -> dict[str, Floats]:

@@ -39,12 +39,24 @@ class Tested:
         """
         if self.value is None or self.ci is None:
             return None
-        reach, ends = float(t_quantile(self.freedom)), (self.value - self.ci[0], self.ci[1] - self.value)
+        ends = (self.value - self.ci[0], self.ci[1] - self.value)
         rooms = (self.value + bound, bound - self.value)
-        steps = [
-            room / end * reach if end > 0 else np.sign(room) * np.inf for room, end in zip(rooms, ends, strict=True)
-        ]
-        return float(min(1.0, max(2 * stdtr(self.freedom, -step) for step in steps)))
+        return max(end_p(room, end, self.freedom) for room, end in zip(rooms, ends, strict=True))
+
+
+def end_p(room: float, end: float, freedom: float) -> float:
+    """Two-sided p of a number that lies `room` away, where the 95 % interval ends after `end`: 0.05 if both are one."""
+    step = room / end * float(t_quantile(freedom)) if end > 0 else np.sign(room) * np.inf
+    return float(min(1.0, 2 * stdtr(freedom, -step)))
+
+
+def of_interval(value: float | None, ci: Interval | None, freedom: float, reference: float, why: str = "") -> Tested:
+    """A value minus what it is held against; p by how far that lies beyond the interval's end on its side."""
+    if value is None or ci is None:
+        return Tested(None if value is None else value - reference, None, None, freedom, why)
+    room, end = (value - reference, value - ci[0]) if value > reference else (reference - value, ci[1] - value)
+    ends = (ci[0] - reference, ci[1] - reference)
+    return Tested(value - reference, ends, end_p(room, end, freedom), freedom)
 
 
 @dataclass(frozen=True, eq=False)

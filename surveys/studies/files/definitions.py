@@ -56,21 +56,8 @@ MOST_ENTRIES = 200
 NEEDED_LISTS = ("chatbots", "cells", "prompts")
 # A study with the table `annotation` is worked on by annotators, who are shown items and need no chatbot.
 NOT_FOR_ANNOTATORS = (
-    "chatbots",
-    "chatbot_question",
-    "prompts",
-    "order",
-    "checks",
-    "attention",
-    "perception",
-    "repeats",
-    "arms",
-    "rating",
-    "matrix",
-    "hypotheses",
-    "plan",
-    "exclusions",
-    "languages",
+    *("chatbots", "chatbot_question", "prompts", "order", "checks", "attention", "perception"),
+    *("repeats", "arms", "rating", "matrix", "exclusions", "languages"),
 )
 # A key of thousands of parts (a.a.a.…) keeps the TOML reader busy for minutes.
 ENDLESS_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){100}""")
@@ -176,6 +163,11 @@ class Definition(StudyHead):
         """How many people have a place."""
         return sum(cell.places for cell in self.cells) * len(self.branches)
 
+    @property
+    def of_answers(self) -> tuple[Hypothesis, ...]:
+        """The hypotheses about pasted answers; those of a study of annotators are about labels."""
+        return () if self.annotation else self.hypotheses
+
     def asked_by(self, hypothesis: Hypothesis) -> list[str]:
         """The prompts that a hypothesis is about."""
         return prompts_asked(hypothesis, self.prompts, self.repeats.prompts if self.repeats else ())
@@ -238,7 +230,7 @@ LATER_KEYS = frozenset(
         *("languages", "own_language", "shown_options", "description", "blocked_from", "filters"),
         *("summary", "full", "settings_later", "perception"),
         *("repeats", "arms", "rating", "matrix"),
-        *("hypotheses", "plan", "multiverse", "second_person", "setting"),
+        *("hypotheses", "plan", "multiverse", "second_person", "setting", "reference", "about"),
     }
 )
 

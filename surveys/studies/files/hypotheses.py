@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from pydantic import StrictBool, StrictInt
 
+from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.values import Line, Slug, entries, listed, matching, nearest, number, one_of, within
 
 TESTS_VERSION = 1  # raise it when the tests or verdicts of hypotheses give other results: launches and reports name it
@@ -22,6 +23,11 @@ MEASURES = {
     "person_share": "",
     "unlikeness": "",
 }
+# Of labels, in a study of annotators, with the kind of annotation that has them; "" is any.
+ALPHA, KAPPA, PREFERENCE = "alpha", "kappa", "preference_share"
+OF_LABELS = {ALPHA: "", KAPPA: "", PREFERENCE: "preference"}
+PEOPLE = "people"  # who stands on side a of what is not about a judge
+BY_CHANCE = {PREFERENCE: 0.5}  # what labels give by chance; of the others 0
 OF_ONE_PROMPT = {"item_share": "item", "letter_share": "letter"}  # and the key that says what is counted
 IN_BITS = ("entropy_bits", "jsd_excess")
 ALONE = "person_share"  # has no second side
@@ -46,11 +52,14 @@ Letter = Annotated[str, matching(r"[A-H]", "the letter of a choice")]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What is expected of `a` minus `b`. `smallest` is the smallest difference that matters; of `equal`, the bounds."""
+    """What is expected of `a` minus `b`, or where there is no b of what labels give minus a reference.
+
+    `smallest` is the smallest difference that matters; of `equal`, the bounds.
+    """
 
     slug: Slug
     text: Line
-    measure: Annotated[str, one_of(*MEASURES)]
+    measure: Annotated[str, one_of(*MEASURES, *OF_LABELS)]
     a: Side
     expected: Annotated[str, one_of(*EXPECTED)]
     b: Side = ""
@@ -61,6 +70,14 @@ class Hypothesis:
     letter: Letter = ""
     family: Slug = MAIN
     alpha: Annotated[float, number(0, 1, above=True)] = 0.0  # 0: that of the plan
+    reference: Annotated[float, number(-1, 1)] = 0.0  # 0: what chance gives
+    about: Slug = ""  # the question whose labels are meant; empty: the first
+
+    @property
+    def held_against(self) -> float | None:
+        """What labels of one side are compared with; None where two sides are."""
+        is_alone = self.measure in OF_LABELS and not self.b
+        return self.reference or BY_CHANCE.get(self.measure, 0.0) if is_alone else None
 
 
 @dataclass(frozen=True)
@@ -92,12 +109,67 @@ def numbered(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"hypotheses[{count}]", entry
 
 
+def of_answers(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Those about what people paste and models reply, in a study that has it."""
+    found = () if "annotation" in study else numbered(study)
+    return ((place, entry) for place, entry in found if entry.get("measure") in MEASURES)
+
+
+def of_labels(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Those about what annotators say, in a study that has them."""
+    found = numbered(study) if "annotation" in study else ()
+    return ((place, entry) for place, entry in found if entry.get("measure") in OF_LABELS)
+
+
+def measures_are_of_the_study(study: Study) -> Misfits:
+    annotates = "annotation" in study
+    known = tuple(OF_LABELS if annotates else MEASURES)
+    for place, entry in numbered(study):
+        measure = entry.get("measure")
+        if measure and measure not in known:
+            whose = "which is about pasted answers; of labels there are" if annotates else LABELS_ONLY
+            yield (f"{place}.measure", f"is `{measure}`, {whose} {listed(known)}")
+        for key in ("prompts", "item", "letter") if annotates else ("about", "reference"):
+            if entry.get(key):
+                yield (f"{place}.{key}", f"is not for {'a study of annotators' if annotates else 'pasted answers'}")
+    for key in ("looks", "multiverse") if annotates else ():
+        if study.get("plan", {}).get(key):
+            yield (f"plan.{key}", "is not for a study of annotators, whose hypotheses are decided at the end")
+
+
+LABELS_ONLY = "which only a study of annotators gives; of pasted answers there are"
+
+
+def labels_can_be_measured(study: Study) -> Misfits:
+    kind = KINDS.get(study.get("annotation", {}).get("kind", ""))
+    for place, entry in of_labels(study):
+        measure, about = entry["measure"], entry.get("about")
+        asked = tuple(question.name for question in kind.questions if question.is_label) if kind else ()
+        if kind and OF_LABELS[measure] not in ("", kind.name):
+            wanted = OF_LABELS[measure]
+            yield (f"{place}.measure", f"is `{measure}`, which `{kind.name}` cannot give: only `{wanted}` can")
+        if about and kind and about not in asked:
+            yield (f"{place}.about", f"is {about!r}{nearest(about, asked)}; annotators are asked {listed(asked)}")
+        a, b, reference = entry.get("a"), entry.get("b"), entry.get("reference")
+        if a and (a == PEOPLE) is (measure == KAPPA):
+            of_judge = f"is `{PEOPLE}`; name the judge that their majority is compared with"
+            yield (f"{place}.a", of_judge if measure == KAPPA else f"is {a!r}, but `{measure}` is of `{PEOPLE}`")
+        if b and measure != KAPPA:
+            yield (f"{place}.b", f"is not for `{measure}`, which is held against `reference`")
+        elif a and a == b:
+            yield (f"{place}.b", "is the same judge as `a`")
+        elif b and reference:
+            yield (f"{place}.reference", "stands beside `b`: `a` is held against one of them")
+        if measure == PREFERENCE and reference and reference < 0:
+            yield (f"{place}.reference", f"is {reference:g}, but a share goes from 0 to 1")
+
+
 def hypotheses_can_be_measured(study: Study) -> Misfits:
     prompts = {prompt["slug"]: prompt for prompt in study["prompts"] if "slug" in prompt}
     repeated = study.get("repeats", {}).get("prompts", ())
-    for place, entry in numbered(study):
-        measure = entry.get("measure")
-        if measure is None or "prompts" not in entry:
+    for place, entry in of_answers(study):
+        measure = entry["measure"]
+        if "prompts" not in entry:
             continue
         kind = MEASURES[measure]
         yield from _prompts_fit(place, entry, prompts)
@@ -138,8 +210,8 @@ def _prompts_fit(place: str, entry: dict[str, Any], prompts: dict[str, Any]) -> 
 
 
 def hypotheses_have_two_sides(study: Study) -> Misfits:
-    for place, entry in numbered(study):
-        if not {"measure", "a", "b"} <= entry.keys():
+    for place, entry in of_answers(study):
+        if not {"a", "b"} <= entry.keys():
             continue
         measure, a, b = entry["measure"], entry["a"], entry["b"]
         if measure == ALONE and b:
@@ -202,7 +274,7 @@ def _side_fault(study: Study, side: str) -> str:
 def hypotheses_can_be_decided(study: Study) -> Misfits:
     for place, entry in numbered(study):
         measure, smallest = entry.get("measure", ""), entry.get("smallest", 0)
-        if smallest > 1 and measure in MEASURES and measure not in IN_BITS:
+        if smallest > 1 and measure and measure not in IN_BITS:
             words = f"is {smallest:g}, but `{measure}` goes from 0 to 1; for {smallest:g} points write"
             yield (f"{place}.smallest", f"{words} {smallest / 100:g}")
         expected, allowed = entry.get("expected"), UNSIGNED.get(entry.get("measure", ""), EXPECTED)
@@ -230,8 +302,8 @@ def hypotheses_do_not_contradict(study: Study) -> Misfits:
 
 
 def _is_about(entry: dict[str, Any]) -> tuple[Any, ...]:
-    about = (entry["measure"], entry.get("item", ""), entry.get("letter", ""), tuple(sorted(entry.get("prompts", ()))))
-    return (*about, frozenset((entry["a"], entry["b"])))
+    counted = (entry.get(key) for key in ("measure", "item", "letter", "about", "reference"))
+    return (*counted, tuple(sorted(entry.get("prompts", ()))), frozenset((entry["a"], entry["b"])))
 
 
 def families_have_one_alpha(study: Study) -> Misfits:
@@ -266,7 +338,7 @@ def looks_are_before_the_end(study: Study) -> Misfits:
 
 
 def multiverse_can_vary(study: Study) -> Misfits:
-    kinds = {MEASURES[entry["measure"]] for _, entry in numbered(study) if "measure" in entry}
+    kinds = {MEASURES[entry["measure"]] for _, entry in of_answers(study)}
     sides = [entry[key] for _, entry in numbered(study) for key in ("a", "b") if entry.get(key)]
     gives = {
         "exclusions": (bool(study["exclusions"]), "the study has no [[exclusions]]"),
@@ -285,6 +357,8 @@ def multiverse_can_vary(study: Study) -> Misfits:
 
 
 RULES = (
+    measures_are_of_the_study,
+    labels_can_be_measured,
     hypotheses_can_be_measured,
     hypotheses_have_two_sides,
     hypotheses_can_be_decided,

@@ -18,13 +18,14 @@ from analysis.plans.annotators.measuring import measure_labels
 from analysis.plans.annotators.scenarios import CAUTIOUS, HOPEFUL, MIDDLE
 from analysis.plans.annotators.seen import alpha_of, right_for, seen_in_pilot, votes_of_people
 from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, plan_annotators, summed
-from analysis.plans.annotators.texts import cheapest_lines, opening_of_annotators
+from analysis.plans.annotators.texts import chances_of, cheapest_lines, lines_of_annotators, opening_of_annotators
 from analysis.plans.kept import find_plan, fingerprint_of_plan, forget_progress, keep_plan
 from analysis.stats.agreement.agreement import head_row, measure_agreement, write_estimate
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Scale
 from analysis.stats.intervals import wilson_interval
 from surveys.annotation.work import next_tasks
+from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.files.kinds import GENERIC
 from tests.analysis.agreement.annotation_samples import make_annotated, number_of
 from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
@@ -112,6 +113,30 @@ def test_what_has_no_interval_has_its_commonest_reason() -> None:
     told = summed([none, other, other, Estimate(0.5, 9, (0.4, 0.6))])
     assert (told["why"], told["without"]) == ("no interval: too few", 3)
     assert summed([Estimate(0.5, 9, (0.4, 0.6))])["why"] == ""
+
+
+@pytest.mark.django_db
+def test_a_plan_has_the_chance_to_support_each_hypothesis_that_it_draws(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raters of the hopeful scenario have an α near .85, and the judge a κ near .9 with their majority."""
+    alpha = Hypothesis("alpha", "People agree.", "alpha", "people", "more", reference=0.5)
+    judge = Hypothesis("judge", "The judge is poor.", "kappa", "mini", "less", reference=0.5)
+    better = Hypothesis("better", "One is better.", "kappa", "mini", "more", "midi")
+    study = make_annotation_study("draft", quota=30, hypotheses=(alpha, judge, better))
+    found = plan_annotators(study, RaterSetting((300,), (3,), replicates=20))
+    chance = {(row["hypothesis"], row["scenario"]): row["supported"] for row in found["chances"]}
+    assert chance["alpha", "hopeful"] == 1 and chance["alpha", "cautious"] == 0 == chance["judge", "hopeful"]
+    assert {name for name, _ in chance} == {"alpha", "judge"}
+    said = "\n".join(lines_of_annotators(found))
+    assert "  hopeful, 300 items with 3 labels each: supported in 100\u202f% (84\u202f%–100\u202f%)" in said
+    assert "better: One is better.\n  Not simulated" in said
+    monkeypatch.setattr(views, "find_plan", lambda study: found)
+    client.force_login(make_account(study=study, role="viewer"))
+    page = client.get(reverse("plans:plan", args=["teas"])).content.decode()
+    own = found | {"planned": {"items": 300, "overlap": 3}}
+    assert chances_of(own)[0]["said"].startswith("300 items with 3 labels each: supported in 100\u202f%")
+    assert page.index("judge: The judge is poor.") < page.index("α of people: half the 95 % interval")
 
 
 @pytest.mark.django_db

@@ -1,6 +1,9 @@
 """Hypotheses and the plan in a study file: what is read, and the faults of a file that expects what cannot be."""
 
+from pathlib import Path
+
 import pytest
+from django.conf import settings
 
 from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
 from surveys.studies.files.hypotheses import PlanKeys
@@ -141,3 +144,89 @@ def test_what_a_study_without_repeats_or_a_distance_cannot_give(text: str, says:
     with pytest.raises(StudyFileError) as caught:
         parse_study((GOOD + text).encode(), "teas")
     assert any(says in str(fault) for fault in caught.value.faults)
+
+
+# --- of annotators
+
+ANNOTATED = (Path(settings.BASE_DIR) / "surveys" / "studies" / "profiles.toml").read_text(encoding="utf-8")
+OF_LABELS = """
+[[hypotheses]]
+slug = "reliable"
+text = "People agree well enough to be a standard."
+measure = "alpha"
+a = "people"
+reference = 0.667
+expected = "more"
+
+[[hypotheses]]
+slug = "better-judge"
+text = "The larger model is the better judge."
+measure = "kappa"
+a = "gpt-4o paper-1"
+b = "gpt-4o-mini paper-1"
+about = "uncomfortable"
+expected = "more"
+smallest = 0.05
+
+[[hypotheses]]
+slug = "judge"
+text = "The larger model says more than chance."
+measure = "kappa"
+a = "gpt-4o paper-1"
+expected = "more"
+
+[plan]
+alpha = 0.01
+"""
+
+
+def annotated_with(text: str, kind: str = "attribute") -> Definition:
+    return parse_study((ANNOTATED.replace('kind = "attribute"', f'kind = "{kind}"') + text).encode(), "profiles")
+
+
+def test_a_study_of_annotators_states_what_it_expects_of_labels() -> None:
+    study = annotated_with(OF_LABELS)
+    assert Definition.from_document(study.to_document()) == study
+    assert [each.held_against for each in study.hypotheses] == [0.667, None, 0]
+    assert study.of_answers == () and study.plan == PlanKeys(0.01)
+    text = OF_LABELS.replace('"alpha"', '"preference_share"').replace("reference = 0.667\n", "").split("\n\n[[")[0]
+    assert [each.held_against for each in annotated_with(text, "preference").hypotheses] == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "says"),
+    [
+        ('"alpha"', '"item_share"', "hypotheses[1].measure", "of labels there are `alpha`, `kappa`"),
+        ('"alpha"', '"preference_share"', "hypotheses[1].measure", "`attribute` cannot give: only `preference` can"),
+        ('"people"', '"mini"', "hypotheses[1].a", "`alpha` is of `people`"),
+        ('a = "gpt-4o paper-1"', 'a = "people"', "hypotheses[2].a", "name the judge"),
+        ('b = "gpt-4o-mini paper-1"', 'b = "gpt-4o paper-1"', "hypotheses[2].b", "the same judge"),
+        ("reference = 0.667", 'b = "mini"', "hypotheses[1].b", "held against `reference`"),
+        ('about = "uncomfortable"', "reference = 0.4", "hypotheses[2].reference", "stands beside `b`"),
+        ('"uncomfortable"', '"uncomfortabl"', "hypotheses[2].about", "did you mean `uncomfortable`?"),
+        ('"uncomfortable"', '"uncomfortable-why"', "hypotheses[2].about", "asked `quality`, `uncomfortable`"),
+        ("reference = 0.667", 'prompts = ["teas"]', "hypotheses[1].prompts", "not for a study of annotators"),
+        ("reference = 0.667", "reference = 67", "hypotheses[1].reference", "from -1 to 1"),
+        ("alpha = 0.01", "looks = [10]", "plan.looks", "decided at the end"),
+        ('expected = "more"\nsmallest', 'expected = "equal"\n#', "hypotheses[2].smallest", "needs the bounds"),
+    ],
+)
+def test_what_labels_cannot_give_is_a_fault_with_its_line(old: str, new: str, place: str, says: str) -> None:
+    assert old in OF_LABELS
+    with pytest.raises(StudyFileError) as caught:
+        annotated_with(OF_LABELS.replace(old, new, 1))
+    fault = next(fault for fault in caught.value.faults if fault.place == place)
+    assert says in fault.message and fault.line
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "place", "says"),
+    [
+        ({"measure": "alpha"}, "", "hypotheses[1].measure", "only a study of annotators gives"),
+        ({}, "reference = 0.4\n", "hypotheses[1].reference", "not for pasted answers"),
+    ],
+)
+def test_what_pasted_answers_cannot_give(changes: dict, more: str, place: str, says: str) -> None:
+    with pytest.raises(StudyFileError) as caught:
+        study_with(second(**changes) + more)
+    assert [(fault.place, says in fault.message) for fault in caught.value.faults] == [(place, True)]

@@ -1,0 +1,173 @@
+"""As planned, of labels: each hypothesis with number, interval, corrected p and verdict, in the order of the file."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from analysis.agreement.annotations import QuestionLabels
+from analysis.agreement.measuring import Measuring
+from analysis.charts.figure import Options
+from analysis.report.planned.deviations import amendments, later_hypotheses, other_analysis, plan_of, short, versions_of
+from analysis.report.planned.looks import Standing
+from analysis.report.planned.part import judge, rows_of, say_sizes, say_verdict
+from analysis.report.planned.verdicts import p_of, say_difference, say_verdicts, say_wanted, unit_of
+from analysis.report.samples import reasons
+from analysis.stats.agreement.agreement import Row, write_estimate
+from analysis.stats.agreement.estimates import Estimate
+from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majority, share_preferring
+from analysis.stats.hypotheses.tested import of_interval
+from surveys.console.wording import p_value, plural
+from surveys.models import Slot, Study
+from surveys.studies.files.definitions import Definition
+from surveys.studies.files.hypotheses import ALPHA, KAPPA, PEOPLE, Hypothesis, PlanKeys
+from surveys.studies.lifecycle import definition_of
+
+NOBODY = "Nobody has given a label yet."
+
+
+def hypotheses_of(study: Study) -> tuple[Hypothesis, ...]:
+    """Those about labels; nothing where people paste answers."""
+    definition = definition_of(study.current_id) if study.current_id else None
+    return definition.hypotheses if definition and definition.annotation else ()
+
+
+def estimate_all(measuring: Measuring, asked: Sequence[QuestionLabels], simulated: Sequence[str]) -> list[Row]:
+    """Of each hypothesis its number, of labels that no filter has chosen, with who is on its sides."""
+    by_name = {each.question.name: each for each in asked}
+    return [
+        estimate_row(measuring, by_name[hypothesis.about] if hypothesis.about else asked[0], hypothesis, simulated)
+        for hypothesis in hypotheses_of(measuring.study)
+    ]
+
+
+def estimate_row(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis, simulated: Sequence[str]) -> Row:
+    people = [name for name, is_model in zip(asked.raters, asked.labels.is_model, strict=True) if not is_model]
+    made_up = {*simulated} | ({PEOPLE} if {*simulated} & {*people} else set())
+    return {
+        "question": asked.question.name,
+        "unit": asked.unit,
+        "missing": [side for side in judges_of(hypothesis) if side not in asked.raters],
+        "simulated": sorted(made_up & {hypothesis.a, hypothesis.b}),
+        **write_estimate(estimate(measuring, asked, hypothesis)),
+    }
+
+
+def judges_of(hypothesis: Hypothesis) -> list[str]:
+    return [side for side in (hypothesis.a, hypothesis.b) if side and hypothesis.measure == KAPPA]
+
+
+def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis) -> Estimate:
+    """From the same draws as the numbers of its question below on the page."""
+    labels, draws, judges = asked.labels, measuring.draws, judges_of(hypothesis)
+    if not len(labels.values):
+        return Estimate(None, 0, None, NOBODY)
+    if hypothesis.measure == ALPHA:
+        return alpha_of_people(labels, asked.scale, measuring.rng(asked), draws)
+    if hypothesis.measure != KAPPA:
+        numbers = np.array(asked.scale.numbers, float)
+        return share_preferring(labels, numbers, measuring.rng(asked, "ratings"), draws)
+    if missing := [name for name in judges if name not in asked.raters]:
+        return Estimate(None, 0, None, f"There is no label of {missing[0]} yet.")
+    codes = [asked.raters.index(name) for name in judges]
+    return kappa_with_majority(labels, codes, measuring.rng(asked), draws)
+
+
+def planned_of(study: Study, found: Sequence[Row]) -> Row:
+    """`found`: of estimate_all. Before the end there are numbers, as everywhere on the page, and neither p nor verdict.
+
+    The end is when all slots of the main study's items are done, or when the study is closed.
+    """
+    assert study.current_id is not None
+    definition = definition_of(study.current_id)
+    frozen, standing, plan = plan_of(study), stand(study, definition), definition.plan or PlanKeys()
+    later = later_hypotheses(study, frozen)
+    rows = [
+        hypothesis_row(hypothesis, each, plan, standing.is_over) | {"later": hypothesis.slug in later}
+        for hypothesis, each in zip(definition.hypotheses, found, strict=True)
+    ]
+    judge(rows, standing.level, None if standing.is_over else (standing.people, standing.planned))
+    versions = {name: each and {"tests": each["tests"]} for name, each in versions_of(study).items()}
+    return {
+        "plan": {
+            **{name: frozen[name] for name in ("version", "sha256", "frozen_at")},
+            "alpha": plan.alpha,
+            "labels": standing.people,
+            "planned": standing.planned,
+            "analysis": versions,
+            "closed": standing.is_closed,
+        },
+        "hypotheses": rows,
+        "deviations": [
+            *amendments(study, frozen),
+            *other_analysis(versions),
+            *short(standing, "labels", "were given"),
+            *missing_judges(found),
+        ],
+    }
+
+
+def stand(study: Study, definition: Definition) -> Standing:
+    """Of slots: labels of one item by one person. Before there are items, those that all places can fill."""
+    slots = Slot.objects.filter(item__study=study, item__pilot=False)
+    work = definition.annotation
+    assert work is not None
+    promised = slots.count() or definition.planned_people * work.quota
+    done = slots.filter(done_at__isnull=False).count()
+    return Standing(done, promised, (), (), study.is_launched, study.closed_at is not None)
+
+
+def hypothesis_row(hypothesis: Hypothesis, found: Row, plan: PlanKeys, is_over: bool) -> Row:
+    reference = hypothesis.held_against
+    tested = of_interval(found["value"], found["ci"], max(found["units"] - 1, 1), reference or 0.0)
+    about = {
+        "hypothesis": hypothesis.slug,
+        "text": hypothesis.text,
+        "measure": hypothesis.measure,
+        "of": "",
+        "in": unit_of(hypothesis.measure),
+        "prompts": [found["question"]],
+        "expected": hypothesis.expected,
+        "smallest": hypothesis.smallest,
+        "family": hypothesis.family,
+        "alpha": hypothesis.alpha or plan.alpha,
+        "a": side_row(hypothesis.a, found),
+        "b": side_row(hypothesis.b, found) if hypothesis.b else None,
+    }
+    return {
+        **about,
+        **({} if reference is None else {"reference": reference}),
+        "value": found["value"],
+        "ci": found["ci"],
+        "p": p_of(hypothesis.expected, hypothesis.smallest, tested) if is_over else None,
+        "p_holm": None,
+        "verdict": "",
+        **reasons(why=found.get("why")),
+    }
+
+
+def side_row(side: str, found: Row) -> Row:
+    """Who, with how many independent units, items or users, the number is made of."""
+    return {
+        "side": side,
+        "name": side.capitalize() if side == PEOPLE else side,
+        "unit": found["unit"],
+        "n": found["units"],
+        "simulated": side in found["simulated"],
+    }
+
+
+def missing_judges(found: Sequence[Row]) -> Iterator[Row]:
+    for name in dict.fromkeys(name for each in found for name in each["missing"]):
+        needed = plural(sum(name in each["missing"] for each in found), "hypothesis", "hypotheses")
+        yield {"kind": "judge", "text": f"There is no label of {name}; {needed} cannot be tested.", "when": "missing"}
+
+
+def lines_of_plan(found: Row) -> list[str]:
+    """For the terminal; nothing for a study without hypotheses."""
+    rows = rows_of(found, Options())
+    lines = []
+    for row in rows:
+        p = "" if row["p_holm"] is None else f", p {p_value(row['p_holm'])} (Holm)"
+        numbers = f"{say_difference(row)}, {say_sizes(row)}, expected {say_wanted(row)}{p}"
+        lines.append(f"  {row['hypothesis']}: {row['text']}\n    {numbers}: {say_verdict(row)}")
+    return [say_verdicts(rows, "labels"), *lines] if rows else []
