@@ -38,7 +38,7 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
         "came": plan.get("people", plan.get("labels")),
         "unit": "person,people" if "people" in plan else "label",
         "look": look_to_take(plan),
-        "taken": [{**row, "text": say_look(row)} for row in plan["taken"]],
+        "taken": [{**row, "text": say_look(row)} for row in plan.get("taken", ())],
         "cards": [card_of(row, number) for number, row in enumerate(rows, 1)],
         "deviations": found["deviations"],
     }
