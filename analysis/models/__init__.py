@@ -16,7 +16,7 @@ from analysis.models.notices import NoticeAddress
 from analysis.models.people import Attribute, ConversationVerdict, CorpusStep, CorpusUser, TextVector
 from analysis.models.results import Alias, AliasDecision, Answer, AnswerDecision, MetricValue, SecondOpinion
 from analysis.models.runs import Completion, Endpoint, Run, Schedule, SimulatedUser, Task
-from analysis.models.training import Example, ExampleSet, TrainedModel
+from analysis.models.training import Example, ExampleSet, ReplyScore, TrainedModel
 
 __all__ = [
     "Alias",
@@ -42,6 +42,7 @@ __all__ = [
     "NoticeAddress",
     "Persona",
     "PersonaSet",
+    "ReplyScore",
     "Run",
     "Schedule",
     "SecondOpinion",

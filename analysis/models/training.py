@@ -1,5 +1,9 @@
 """Models that learn from people: labelled examples from files, and what was trained, on what, and how good it is."""
 
+import hashlib
+import json
+from collections.abc import Sequence
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -114,3 +118,25 @@ class TrainedModel(Owned):
 
     def __str__(self) -> str:
         return f"{self.name} {self.state}"
+
+
+class ReplyScore(models.Model):
+    """How much a reward model likes one reply to one question of a benchmark, however many runs gave it.
+
+    Scores of replies to one question compare; those of several questions do not.
+    """
+
+    model = models.ForeignKey(TrainedModel, on_delete=models.CASCADE, related_name="reply_scores", db_index=False)
+    sha256 = models.CharField(max_length=64, help_text="Of the question with its choices, and the reply.")
+    value = models.FloatField(help_text="Of two replies the difference is the logit of preferring the first.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["model", "sha256"], name="reply_score_once")]
+
+    def __str__(self) -> str:
+        return f"{self.sha256[:8]} {self.value:.3f}"
+
+
+def hash_reply(question: str, choices: Sequence[str], reply: str) -> str:
+    """By which a reply's scores are kept; a question that an import changed is another one."""
+    return hashlib.sha256(json.dumps([question, choices, reply]).encode()).hexdigest()

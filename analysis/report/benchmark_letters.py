@@ -1,17 +1,22 @@
-"""Benchmark runs as arrays of letters: what every repeat, or simulated user, answered to every question."""
+"""Benchmark runs as arrays: the letter that every repeat, or simulated user, answered to every question, and how much
+reward models like the reply.
+"""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from analysis.answers.compared import simulated_users
-from analysis.models import Completion, Run
+from analysis.models import Completion, ReplyScore, Run, TrainedModel
+from analysis.models.training import hash_reply
 from analysis.report.dataset import LETTERS, OFFLINE
 from analysis.report.samples import Data, Source, source_of, source_order
 from analysis.stats.resampling import UNKNOWN
-from surveys.models import BenchmarkItem
+from surveys.models import BenchmarkItem, Study
 
 CALLS = ("run", "user", "repeat", "item", "status", "answer", "letter")
 PENDING = -2  # a question that has no answer yet, or one that was not read
@@ -21,11 +26,13 @@ PENDING = -2  # a question that has no answer yet, or one that was not read
 class BenchmarkRuns:
     """The complete runs of one source on one benchmark: `letters` (runs, questions), PENDING nowhere.
 
-    `units` (runs,) has one number for all runs of a simulated user; a repeat without one has its own.
+    `units` (runs,) has one number for all runs of a simulated user; a repeat without one has its own. `calls` are run,
+    number of the simulated user or -1, and repeat, by which the calls of each run are found.
     """
 
     benchmark: str
     source: Source
+    calls: list[tuple[int, int, int]]
     labels: list[str]
     unit: str
     units: NDArray[np.int64]
@@ -87,7 +94,7 @@ def collect(benchmark: str, source: Source, runs: list[Run], calls: pd.DataFrame
     unit = "simulated user" if any(row[:2] in known for row in wide.index) else "repeat"
     questions = wide.columns.to_numpy(np.int64)
     whole = letters[complete], questions, int((~complete).sum())
-    return BenchmarkRuns(benchmark, source, labels, unit, units, *whole, [*by_id])
+    return BenchmarkRuns(benchmark, source, there, labels, unit, units, *whole, [*by_id])
 
 
 def run_label(run: Run, user: int, repeat: int, runs: int) -> str:
@@ -104,3 +111,37 @@ def load_keys(benchmarks: set[str]) -> dict[int, int]:
 
 def load_subjects(benchmarks: set[str]) -> dict[int, str]:
     return dict(BenchmarkItem.objects.filter(benchmark__in=benchmarks).values_list("pk", "subject"))
+
+
+# --- how much reward models like each reply
+
+
+def load_scorers(study: Study) -> dict[int, str]:
+    """The names of reward models of the study, or shared with it, that have scored replies; the last trained first."""
+    scored = TrainedModel.objects.of_study(study).filter(Exists(ReplyScore.objects.filter(model=OuterRef("pk"))))
+    return dict(scored.order_by("-ended_at", "-pk").values_list("pk", "name"))
+
+
+def load_scores(runs: BenchmarkRuns, scorers: Collection[int]) -> dict[int, NDArray[np.float64]]:
+    """By model that scored any of these replies its scores (runs, questions): -inf where there is no reply, NaN where
+    one has no score.
+    """
+    calls = Completion.objects.filter(run__in=runs.run_ids, item__isnull=False, status=Completion.Status.DONE)
+    rows = calls.exclude(reply="").values_list(
+        "run_id", "user__index", "repeat", "item_id", "item__question", "item__choices", "reply"
+    )
+    row_of, column_of = (
+        {key: place for place, key in enumerate(keys)} for keys in (runs.calls, runs.questions.tolist())
+    )
+    places: dict[str, list[tuple[int, int]]] = {}
+    for run, user, repeat, item, *said in rows if scorers and runs.labels else ():
+        if (row := row_of.get((run, -1 if user is None else user, repeat))) is not None:
+            places.setdefault(hash_reply(*said), []).append((row, column_of[item]))
+    found: dict[int, NDArray[np.float64]] = {}
+    nothing = np.full(runs.letters.shape, -np.inf)
+    for there in places.values():
+        nothing[tuple(zip(*there, strict=True))] = np.nan
+    scores = ReplyScore.objects.filter(model__in=scorers, sha256__in=list(places))
+    for model, sha256, value in scores.values_list("model_id", "sha256", "value"):
+        found.setdefault(model, nothing.copy())[tuple(zip(*places[sha256], strict=True))] = value
+    return found

@@ -1,5 +1,5 @@
-"""What several runs over the same questions say together: how they rank, what their majority answers, which questions
-they answer differently.
+"""What several runs over the same questions say together: how they rank, what their majority answers, which of their
+answers scores best, which questions they answer differently.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,8 @@ from math import comb, log2
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import comb as combs
+from scipy.stats import rankdata
 
 from analysis.stats.benchmark_runs import SPLITS, Letters, mean_interval
 from analysis.stats.intervals import FEWEST_UNITS as FEWEST_REPEATS
@@ -17,7 +19,7 @@ from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import UNKNOWN
 
 Floats = NDArray[np.float64]
-SIZES = (1, 3, 5, 10)  # runs whose majority is taken
+SIZES = (1, 3, 5, 10)  # runs that are taken together
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ def rank_flips(scores: Floats, lines: Floats, units: NDArray[np.integer]) -> Ran
 
 
 @dataclass(frozen=True)
-class Majority:
-    """Accuracy of the letter that most of `k` runs give, `gain` over that of one run; intervals are over questions."""
+class Together:
+    """Accuracy of what `k` runs answer together, `gain` over that of one run; intervals are over questions."""
 
     k: int
     accuracy: float
@@ -64,31 +66,44 @@ class Majority:
     ci_gain: Interval | None
 
 
-def majorities(letters: Letters, key: NDArray[np.int8], rng: np.random.Generator) -> list[Majority]:
-    """Of each of SIZES that there are runs for, over all sets of so many runs, or SPLITS random ones.
+def majorities(letters: Letters, key: NDArray[np.int8], rng: np.random.Generator) -> list[Together]:
+    """Of the letter that most of k runs give, for each of SIZES that there are runs for, over all sets of so many runs,
+    or SPLITS random ones.
 
     Letters that equally many give share the vote; UNKNOWN is none.
     """
-    runs, questions = letters.shape
-    if not (runs and questions):
-        return []
-    single = (letters == key).mean(axis=0)
+    single, runs = (letters == key).mean(axis=0), len(letters)
+    return [
+        _together(k, single if k == 1 else _right_by_majority(letters, key, _sets(runs, k, rng)), single, runs)
+        for k in _sizes(letters)
+    ]
+
+
+def best_of(letters: Letters, key: NDArray[np.int8], scores: Floats) -> list[Together]:
+    """Of the answer with the highest of `scores` (runs, questions) among k runs, for each of SIZES that there are runs
+    for, over all sets of so many runs; equally high ones are chosen equally often. -inf is no answer.
+
+    An answer is chosen from comb(not above it, k) - comb(below it, k) of all sets, shared with those that equal it.
+    """
+    single, runs = (letters == key).mean(axis=0), len(letters)
+    most, least = (rankdata(scores, method, axis=0) for method in ("max", "min"))
     found = []
-    for k in (size for size in SIZES if size <= runs):
-        right = single if k == 1 else _right_by_majority(letters, key, _sets(runs, k, rng))
-        ends = clustered_shares(right[None] * runs, np.full(questions, float(runs)))
-        low, high = (float(end[0]) for end in ends)
-        gain = right - single
-        found.append(
-            Majority(
-                k,
-                float(right.mean()),
-                None if np.isnan(low) else (low, high),
-                float(gain.mean()),
-                mean_interval(gain, -1.0, 1.0),
-            )
-        )
+    for k in _sizes(letters):
+        chosen = (combs(most, k) - combs(least - 1, k)) / combs(runs, k) / (most - least + 1)
+        found.append(_together(k, (chosen * (letters == key)).sum(axis=0), single, runs))
     return found
+
+
+def _sizes(letters: Letters) -> list[int]:
+    return [size for size in SIZES if size <= len(letters)] if letters.size else []
+
+
+def _together(k: int, right: Floats, single: Floats, runs: int) -> Together:
+    """Of the share that is right of each question, and of its share of single runs."""
+    ends = clustered_shares(right[None] * runs, np.full(len(right), float(runs)))
+    low, high = (float(end[0]) for end in ends)
+    ci, gain = None if np.isnan(low) else (low, high), right - single
+    return Together(k, float(right.mean()), ci, float(gain.mean()), mean_interval(gain, -1.0, 1.0))
 
 
 def _sets(runs: int, k: int, rng: np.random.Generator) -> NDArray[np.float32]:

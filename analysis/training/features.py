@@ -91,9 +91,9 @@ def _kept(texts: Sequence[str], model: str) -> dict[str, np.ndarray]:
 
 
 def features_of(task: str, examples: Sequence[Labelled], texts: Texts) -> np.ndarray:
-    """(examples, columns) float64; for reward what the first response has more than the second."""
+    """(examples, columns) float64; of two responses what the first has more than the second."""
     of_second = _pairs(task, examples, [each.second for each in examples], texts)
-    if task != TrainingTask.REWARD:
+    if not any(each.third for each in examples):
         return of_second
     return of_second - _pairs(task, examples, [each.third for each in examples], texts)
 

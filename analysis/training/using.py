@@ -62,7 +62,7 @@ def score(
     scores = fit.score(features_of(model.task, examples, texts))
     if model.tier == TrainedModel.Tier.ENCODER:
         frozen = None if kept.get("plain") else scores
-        scores = score_with_encoder(model.task, folder, examples, frozen, kept["tokens"], kept["threads"])
+        scores = score_with_encoder(folder, examples, frozen, kept["tokens"], kept["threads"])
     return Scored(scores, kept["threshold"]), replies
 
 

@@ -8,28 +8,41 @@ from django.core.management.base import CommandError
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.exports.exports import write_whole
 from analysis.management.commands.train import VECTORS
+from analysis.runs.progress import ProgressLine
+from analysis.runs.recipes.questions import search_text
 from analysis.training.examples import TrainingError, find_set
+from analysis.training.reply_scores import score_replies
 from analysis.training.using import find_model, label_study, predict
-from surveys.imports.actions import Action, Options, Report, arg, find_study, writing
+from surveys.imports.actions import Action, Options, Report, arg, find_study, flag, writing
 
 
 class Command(Action):
-    help = "Write a trained model's score of every example (id, attribute and score), or let it label a study's items."
+    help = (
+        "Write a trained model's score of every example (id, attribute and score), let it label a study's items, or "
+        "score the replies to a benchmark's questions."
+    )
     arguments = (
         arg("model"),
         VECTORS,
         arg("--examples", metavar="NAME", help="as import_examples has them"),
         arg("--out", type=Path, metavar="FILE.jsonl", help="where the scores of examples go"),
         arg("--study", help="instead: keep labels of this study's items, as those of a rater"),
+        flag("--replies", "with --study: keep a reward model's scores of replies in benchmark runs, for the best of n"),
     )
     writes = {"out": False}  # noqa: RUF012
     faults = (TrainingError, EmbeddingError)
 
     def run(self, options: Options) -> Report:
-        if bool(options["study"]) == bool(options["examples"] and options["out"]):
-            raise CommandError("Name --examples NAME with --out FILE.jsonl, or --study STUDY.")
+        of_examples = bool(options["examples"] and options["out"])
+        if bool(options["study"]) == of_examples or (of_examples and options["replies"]):
+            raise CommandError("Name --examples NAME with --out FILE.jsonl, or --study STUDY [--replies].")
         model, endpoint = find_model(options["model"]), options["endpoint"]
         about = {"model": options["model"]}
+        if options["replies"]:
+            with ProgressLine("replies") as progress:
+                study = find_study(options["study"])
+                replies, new = score_replies(model, study, search_text, progress.count, endpoint)
+            return about | {"study": options["study"], "replies": replies, "new": new}
         if options["study"]:
             labels = label_study(model, find_study(options["study"]), endpoint=endpoint)
             return about | {"study": options["study"], "labels": labels}
@@ -39,5 +52,9 @@ class Command(Action):
         return about | {"file": str(options["out"]), "scores": len(rows)}
 
     def tell(self, report: Report, options: Options) -> str:
-        labelled = "{study}: {labels:,} items labelled by {model}"
-        return (labelled if "labels" in report else "{file}: {scores:,} scores by {model}").format(**report)
+        words = {
+            "labels": "{study}: {labels:,} items labelled by {model}",
+            "replies": "{study}: {replies:,} different replies scored by {model}, {new:,} of them now",
+            "scores": "{file}: {scores:,} scores by {model}",
+        }
+        return next(line for name, line in words.items() if name in report).format(**report)

@@ -27,7 +27,14 @@ from analysis.charts.rows import (
 from analysis.charts.tables import COUNT, FINE_ENDS, FINE_SHARE, PLAIN, POINTS, SHARE, Column, NumberFormat
 from analysis.charts.theme import printable
 from analysis.report import columns as col
-from analysis.report.benchmark_letters import BenchmarkRuns, load_keys, load_runs, load_subjects
+from analysis.report.benchmark_letters import (
+    BenchmarkRuns,
+    load_keys,
+    load_runs,
+    load_scorers,
+    load_scores,
+    load_subjects,
+)
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import LETTERS
 from analysis.report.filters import OF_SETTINGS
@@ -48,14 +55,19 @@ def compute(data: Data) -> list[Row]:
     """The runs that the filters leave; those that they are compared with count though a filter hides them."""
     found = load_runs(data.narrowed(source=(), **dict.fromkeys(OF_SETTINGS, ())))
     benchmarks = {runs.benchmark for runs in found}
-    keys, subjects = load_keys(benchmarks), load_subjects(benchmarks)
+    keys, subjects, scorers = load_keys(benchmarks), load_subjects(benchmarks), load_scorers(data.study)
     shown = [runs for runs in found if data.filters.wants_source(runs.source)]
     rows = [benchmark_row(data, runs, keys, reference_for(runs, found)) for runs in shown]
-    return [row | together_row(data, runs, row, keys, subjects) for row, runs in zip(rows, shown, strict=True)]
+    return [row | together_row(data, runs, row, keys, subjects, scorers) for row, runs in zip(rows, shown, strict=True)]
 
 
 def together_row(
-    data: Data, runs: BenchmarkRuns, row: Row, keys: Mapping[int, int], subjects: Mapping[int, str]
+    data: Data,
+    runs: BenchmarkRuns,
+    row: Row,
+    keys: Mapping[int, int],
+    subjects: Mapping[int, str],
+    scorers: Mapping[int, str],
 ) -> Row:
     """What the runs of a row say together."""
     key = np.array([keys[item] for item in runs.questions], dtype=np.int8)
@@ -63,6 +75,7 @@ def together_row(
     return {
         "ranks": together.rank_rows(runs, key, subjects, lines),
         "majority": together.majority_rows(runs, key, random_for(data, runs, "majority")),
+        "best_of": together.best_rows(runs, key, load_scores(runs, scorers), scorers),
     }
 
 
@@ -444,8 +457,8 @@ PART = Part(
         *intervals("simulation", "run", "noise_floor.ci"),
         *together.IN_ROWS,
     ),
-    tables=(TABLE, together.RANKS, together.MAJORITIES),
-    pages=(PAGE, together.RANKS, together.MAJORITIES),
+    tables=(TABLE, together.RANKS, together.MAJORITIES, together.BEST),
+    pages=(PAGE, together.RANKS, together.MAJORITIES, together.BEST),
     draw=draw_benchmarks,
     say=say,
     is_brief=True,

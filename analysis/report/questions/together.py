@@ -1,4 +1,6 @@
-"""The runs of one source on one benchmark together: their rank among published scores, and what most of them answer."""
+"""The runs of one source on one benchmark together: their rank among published scores, what most of them answer, and
+which of their answers reward models like best.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,10 +18,11 @@ from analysis.report.samples import interval_cells
 from analysis.stats import benchmark_runs
 from analysis.stats.benchmark_runs import ALL_ALIKE, FEW_UNITS, FEWEST
 from analysis.stats.intervals import ONE_UNIT
-from analysis.stats.repeated_runs import SIZES, majorities, rank_flips
+from analysis.stats.repeated_runs import SIZES, Together, best_of, majorities, rank_flips
 
 QUESTIONS, SUBJECTS = "questions", "subjects"
 FEWEST_VOTERS = SIZES[1]
+UNSCORED = "{lacking:,} of {replies:,} replies have no score by {name} yet: predict --replies gives them one."
 
 
 def rank_rows(
@@ -53,17 +56,33 @@ def majority_rows(runs: BenchmarkRuns, key: NDArray[np.int8], rng: np.random.Gen
     """For each number of runs that there are; none of fewer than can have a majority."""
     if len(runs.labels) < FEWEST_VOTERS:
         return []
-    few = benchmark_runs.FEW_QUESTIONS if len(key) < FEWEST else benchmark_runs.QUESTIONS_ALIKE
-    return [
-        {
-            "k": one.k,
-            "accuracy": one.accuracy,
-            **interval_cells("ci", one.ci, few),
-            "gain": one.gain if one.k > 1 else None,
-            **interval_cells("ci_gain", one.ci_gain if one.k > 1 else None, few if one.k > 1 else None),
-        }
-        for one in majorities(runs.letters, key, rng)
-    ]
+    return [together_row(one, len(key)) for one in majorities(runs.letters, key, rng)]
+
+
+def together_row(one: Together, questions: int) -> Row:
+    few = benchmark_runs.FEW_QUESTIONS if questions < FEWEST else benchmark_runs.QUESTIONS_ALIKE
+    return {
+        "k": one.k,
+        "accuracy": one.accuracy,
+        **interval_cells("ci", one.ci, few),
+        "gain": one.gain if one.k > 1 else None,
+        **interval_cells("ci_gain", one.ci_gain if one.k > 1 else None, few if one.k > 1 else None),
+    }
+
+
+def best_rows(
+    runs: BenchmarkRuns, key: NDArray[np.int8], scores: Mapping[int, NDArray[np.float64]], scorers: Mapping[int, str]
+) -> list[Row]:
+    """As for majorities, of each reward model; one row says why where it has not scored all replies."""
+    found: list[Row] = []
+    for model, name in scorers.items():
+        if model not in scores or len(runs.labels) < FEWEST_VOTERS:
+            continue
+        lacking = int(np.isnan(scores[model]).sum())
+        rows = [] if lacking else [together_row(one, len(key)) for one in best_of(runs.letters, key, scores[model])]
+        why = UNSCORED.format(lacking=lacking, replies=int((scores[model] > -np.inf).sum()) + lacking, name=name)
+        found += [{"by": name} | row for row in rows or [{"k": None, "accuracy": None, "gain": None, "why": why}]]
+    return found
 
 
 # --- in tables and in a figure's numbers
@@ -73,12 +92,16 @@ IN_ROWS = (
     *intervals("wilson", "run", "ranks.ci_flips"),
     *intervals("wilson", "question", "majority.ci"),
     *intervals("t", "question", "majority.ci_gain"),
+    *intervals("wilson", "question", "best_of.ci"),
+    *intervals("t", "question", "best_of.ci_gain"),
 )
 DEFINED = {
     "rank_flips": "Of all pairs of a run and a published score the share whose order is not that of the runs’ mean and "
     "that score; over questions, and over the means of subjects, which leaderboards publish.",
     "majority": "Accuracy of the letter that most of k runs give, over all sets of k runs or 500 random ones; equally "
     "frequent letters share the vote, unknown is none. Gain: minus the accuracy of one run.",
+    "best_of": "Accuracy of the reply that a reward model scores highest among those of n runs, over all sets of n "
+    "runs; equal scores share. Gain: minus the accuracy of one run.",
 }
 
 
@@ -128,12 +151,34 @@ MAJORITIES = TableSpec(
 )
 
 
+BEST = TableSpec(
+    "best_of",
+    "Which of several replies a reward model likes best",
+    (
+        *WHICH,
+        Column("by", "Reward model"),
+        Column("k", "Replies to choose from", COUNT),
+        Column("questions", "Questions", COUNT),
+        Column("accuracy", "Accuracy", FINE_SHARE, "ci", why="why"),
+        Column("gain", "Gain over one run, points", POINTS, "ci_gain", nothing=""),
+    ),
+    inside("best_of", OF_ROW),
+    ("best_of",),
+    optional=True,
+)
+
+
 def rank_of(aggregate: str, name: str) -> Any:
     return lambda row: next((one.get(name) for one in row.get("ranks") or () if one["aggregate"] == aggregate), None)
 
 
-def accuracy_of(k: int) -> Any:
-    return lambda row: next((one["accuracy"] for one in row.get("majority") or () if one["k"] == k), None)
+def accuracy_of(part: str, k: int) -> Any:
+    return lambda row: next((one["accuracy"] for one in row.get(part) or () if one["k"] == k), None)
+
+
+def last_trained(row: Row) -> str | None:
+    """Whose best answers are in a figure's numbers, of the models that scored all replies."""
+    return next((one["by"] for one in row.get("best_of") or () if one["k"]), None)
 
 
 DRAWN = (
@@ -141,7 +186,12 @@ DRAWN = (
     Column("flips", "order flips beside published scores", unit="share", value=rank_of(QUESTIONS, "flips")),
     Column("subject_flips", "order flips, over subjects", unit="share", value=rank_of(SUBJECTS, "flips")),
     *(
-        Column(f"majority_{k}", f"accuracy of the majority of {k}", unit="share", value=accuracy_of(k))
+        Column(f"majority_{k}", f"accuracy of the majority of {k}", unit="share", value=accuracy_of("majority", k))
+        for k in SIZES[1:]
+    ),
+    Column("best_of_by", "reward model that chooses", value=last_trained),
+    *(
+        Column(f"best_of_{k}", f"accuracy of the best of {k}", unit="share", value=accuracy_of("best_of", k))
         for k in SIZES[1:]
     ),
 )

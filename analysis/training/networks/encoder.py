@@ -91,15 +91,14 @@ def load_pair_encoder(folder: Path) -> PairEncoder:
 
 @dataclass
 class Reader:
-    """Texts as tokens. Of a reward both responses are read, one after the other."""
+    """Texts as tokens. Of two responses both are read, one after the other."""
 
     tokenizer: Any
     longest: int
-    is_reward: bool
     device: torch.device
 
     def read(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, torch.Tensor]]:
-        names = ("second", "third") if self.is_reward else ("second",)
+        names = ("second", "third") if rows[0]["third"] else ("second",)
         return [self._read([(row["first"], row[name]) for row in rows]) for name in names]
 
     def _read(self, pairs: list[tuple[str, str]]) -> dict[str, torch.Tensor]:
@@ -150,7 +149,7 @@ class EncoderTraining:
         parts = ("train", "valid")
         self.train, self.valid = ([row for row in self.rows if row["split"] == part] for part in parts)
         self.tokenizer = read_tokenizer(job["base"])
-        self.reader = Reader(self.tokenizer, job["tokens"], job["task"] == "reward", self.device)
+        self.reader = Reader(self.tokenizer, job["tokens"], self.device)
         self.lengths = [self.reader.length(row) for row in self.train]
         self.per_epoch = -(-len(self.train) // job["batch"])
         self.steps = self.per_epoch * job["epochs"]
@@ -329,7 +328,7 @@ def score(folder: JobFolder) -> dict[str, Any]:
     job, rows = folder.job, folder.examples()
     torch.set_num_threads(job["threads"])
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    reader = Reader(read_tokenizer(job["base"]), job["tokens"], job["task"] == "reward", device)
+    reader = Reader(read_tokenizer(job["base"]), job["tokens"], device)
     model = load_pair_encoder(Path(job["base"])).to(device)
     np.save(folder.path / "scores.npy", score_rows(model, reader, rows))
     return {}

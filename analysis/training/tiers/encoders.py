@@ -111,7 +111,6 @@ def train_encoder(
     of_yes, of_no = weights_of(task, shares, settings.positive_weight)
     job = {
         "does": "train",
-        "task": task,
         "measure": MAIN[TrainingTask(task)],
         "base": str(find_base(settings.base)),
         "save_every": SAVED_EVERY,
@@ -149,17 +148,18 @@ def keep_encoder(work: Path, folder: Path, seed: int) -> None:
 
 
 def score_with_encoder(
-    task: str,
-    folder: Path,
-    examples: Sequence[Labelled],
-    frozen: np.ndarray | None,
-    tokens: int,
-    threads: int,
+    folder: Path, examples: Sequence[Labelled], frozen: np.ndarray | None, tokens: int, threads: int
 ) -> np.ndarray:
     """(examples,) probabilities; `frozen`: those of tier A, of which a plain one knows nothing."""
-    check_installed()
     offsets = np.zeros(len(examples)) if frozen is None else as_logit(frozen)
-    job = {"does": "score", "task": task, "base": str(folder / ENCODER), "tokens": tokens, "threads": threads}
+    return expit(offsets + encoder_logits(folder, examples, tokens, threads))
+
+
+def encoder_logits(folder: Path, examples: Sequence[Labelled], tokens: int, threads: int) -> np.ndarray:
+    """(examples,) without what tier A says."""
+    check_installed()
+    job = {"does": "score", "base": str(folder / ENCODER), "tokens": tokens, "threads": threads}
     with TemporaryDirectory() as work:
-        run_program(PROGRAM, Path(work), job, rows_of(examples, offsets, False), lambda share, curve: None)
-        return expit(offsets + np.load(Path(work) / "scores.npy"))
+        rows = rows_of(examples, np.zeros(len(examples)), False)
+        run_program(PROGRAM, Path(work), job, rows, lambda share, curve: None)
+        return np.asarray(np.load(Path(work) / "scores.npy"))

@@ -30,7 +30,10 @@ class Frozen:
 
     def score(self, features: np.ndarray) -> np.ndarray:
         """(examples,) the probability of a yes."""
-        return expit(((features - self.mean) / self.scale) @ self.weights + self.intercept)
+        return expit(self.logits(features))
+
+    def logits(self, features: np.ndarray) -> np.ndarray:
+        return ((features - self.mean) / self.scale) @ self.weights + self.intercept
 
     def save(self, path: Path) -> None:
         with path.open("wb") as file:

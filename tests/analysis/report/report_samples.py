@@ -6,9 +6,9 @@ from typing import Any
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.models import Completion, Run
+from analysis.models import Completion, Run, SimulatedUser
 from analysis.report.reports import Reporting, find_part
-from surveys.models import ChatbotContext, Participant, Study
+from surveys.models import BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
 from tests.factories import advance, make_participant, make_response, make_study, pass_attention
@@ -46,6 +46,17 @@ def reply(run: Run, prompt: str, text: str, repeat: int = 0, **changes: Any) -> 
     done = {"status": "done", "reply": text, "done_at": timezone.now()} | changes
     Completion.objects.filter(pk=call.pk).update(**done)
     return call
+
+
+def answer_items(run: Run, letters: Sequence[str], repeat: int = 0, user: SimulatedUser | None = None) -> None:
+    """One run over the items in their order: the reply to each; "-" is one without a letter, "x" a failed call and "."
+    an open one.
+    """
+    for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
+        call = make_call(run, item, user, repeat)
+        status = {"x": "failed", ".": "pending"}.get(letter, "done")
+        reply = "I cannot say." if letter == "-" else letter
+        Completion.objects.filter(pk=call.pk).update(status=status, reply=reply, done_at=timezone.now())
 
 
 def make_teas(places: int = 20, **changes: Any) -> Study:

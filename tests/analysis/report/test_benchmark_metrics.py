@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,17 +19,19 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
-from analysis.models import Completion, Run, SimulatedUser
+from analysis.models import Completion, ReplyScore, Run, SimulatedUser, TrainedModel
+from analysis.models.training import hash_reply
 from analysis.report.filters import Filters
 from analysis.report.outputs.text import tables_of
 from analysis.report.parts.benchmarks import draw_benchmarks
+from analysis.report.questions.together import BEST
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
 from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
 from surveys.studies.files.definitions import read_study
 from surveys.studies.files.schema import Reference
-from tests.analysis.report.report_samples import make_model_run
+from tests.analysis.report.report_samples import answer_items, make_model_run
 from tests.analysis.runs.baseline_factories import make_call, make_item, real_data
 from tests.factories import make_account, make_study
 
@@ -39,15 +42,6 @@ FEW = 200
 def benchmark_rows(study: Study) -> list[dict[str, Any]]:
     read_new(study)
     return report(study, draws=FEW, parts=["benchmarks"])["benchmarks"]
-
-
-def answer_items(run: Run, letters: str, repeat: int = 0, user: SimulatedUser | None = None) -> None:
-    """One run over the items in their order; "-" is an answer without a letter, "x" a failed call, "." an open one."""
-    for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
-        call = make_call(run, item, user, repeat)
-        status = {"x": "failed", ".": "pending"}.get(letter, "done")
-        reply = "I cannot say." if letter == "-" else letter
-        Completion.objects.filter(pk=call.pk).update(status=status, reply=reply, done_at=timezone.now())
 
 
 def make_sums(**changes: Any) -> tuple[Study, Run]:
@@ -350,8 +344,61 @@ def test_ranks_among_published_scores_by_questions_and_by_subjects() -> None:
     assert by_subject["mean"] == pytest.approx((1 + 0.5 + 1 / 3) / 3)
     assert [one["k"] for one in row["majority"]] == [1, 3]
     assert row["majority"][1]["accuracy"] == 0.75 and row["majority"][0]["accuracy"] == pytest.approx(0.75)
-    titles = [table.title for _, table in tables_of(report(study, draws=FEW, parts=["benchmarks"]), ["benchmarks"])]
-    assert titles == ["Benchmark runs", "Rank among published scores", "What most of several runs answer"]
+    assert titles_of(study) == ["Benchmark runs", "Rank among published scores", "What most of several runs answer"]
+
+
+def titles_of(study: Study) -> list[str]:
+    return [table.title for _, table in tables_of(report(study, draws=FEW, parts=["benchmarks"]), ["benchmarks"])]
+
+
+def score_replies(study: Study, likes: Callable[[str], float], name: str = "taste") -> TrainedModel:
+    """A reward model of the study that scores what there is as `likes` says."""
+    given = {"task": "reward", "tier": "frozen", "state": "done", "started_by": "tests", "study": study}
+    model, _ = TrainedModel.objects.get_or_create(name=name, defaults=given)
+    calls = Completion.objects.filter(item__isnull=False, status="done").values_list(
+        "item__question", "item__choices", "reply"
+    )
+    values = {hash_reply(*said): likes(said[-1]) for said in calls}
+    rows = [ReplyScore(model=model, sha256=sha256, value=value) for sha256, value in values.items()]
+    ReplyScore.objects.bulk_create(rows, ignore_conflicts=True)
+    return model
+
+
+def test_the_best_of_several_replies_by_a_reward_model() -> None:
+    study, offline = make_sums()
+    for repeat, letters in enumerate(("BBBA", "BAAA", "CC-x")):
+        answer_items(offline, letters, repeat)
+    assert [row["best_of"] for row in benchmark_rows(study)] == [[]]
+    assert BEST.title not in titles_of(study)
+    score_replies(study, lambda reply: reply == "B")
+    score_replies(study, lambda reply: 0.0, "blind")
+    (row,) = benchmark_rows(study)
+    found = {(one["by"], one["k"]): one for one in row["best_of"]}
+    # Three of four questions have a right reply among three; without a preference it is any of them.
+    assert found["taste", 3]["accuracy"] == 0.75 and found["taste", 1]["accuracy"] == pytest.approx(1 / 3)
+    # The failed call is never chosen, and there as in others all replies that are left count alike.
+    assert found["blind", 3]["accuracy"] == pytest.approx((2 / 3 + 1 / 3 + 1 / 3 + 0) / 4)
+    assert found["taste", 3]["gain"] == pytest.approx(0.75 - 1 / 3) and found["taste", 1]["gain"] is None
+    drawn = draw_benchmarks(report(study, draws=FEW, parts=["benchmarks"]), Options()).table
+    assert [(line["best_of_by"], line["best_of_3"]) for line in drawn] == [("blind", pytest.approx(1 / 3))]
+    assert titles_of(study)[-1] == BEST.title
+
+
+def test_scores_of_some_replies_alone_or_by_models_of_others_give_no_accuracy() -> None:
+    study, offline = make_sums()
+    for repeat, letters in enumerate(("BBBA", "BAAA", "CCCC")):
+        answer_items(offline, letters, repeat)
+    model = score_replies(study, lambda reply: 1.0)
+    TrainedModel.objects.filter(pk=model.pk).update(study=make_study("draft", slug="other"))
+    assert [row["best_of"] for row in benchmark_rows(study)] == [[]]
+    TrainedModel.objects.filter(pk=model.pk).update(study=study)
+    answer_items(offline, "DDDB", 3)
+    (row,) = benchmark_rows(study)
+    (one,) = row["best_of"]
+    assert one["accuracy"] is None
+    assert one["why"] == "4 of 16 replies have no score by taste yet: predict --replies gives them one."
+    score_replies(study, lambda reply: 1.0)
+    assert [one["k"] for one in benchmark_rows(study)[0]["best_of"]] == [1, 3]
 
 
 def test_the_most_variable_questions_go_into_a_study_file(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Runs over the same questions: ranks among published scores, majorities and variability, by hand and on null data."""
+"""Runs over the same questions: ranks among published scores, majorities, best answers and variability, by hand and on
+null data.
+"""
 
 from itertools import combinations
 
@@ -6,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.stats import choices
-from analysis.stats.repeated_runs import majorities, rank_flips, variabilities
+from analysis.stats.repeated_runs import best_of, majorities, rank_flips, variabilities
 from analysis.stats.resampling import ChoiceSample
 
 
@@ -58,6 +60,41 @@ def test_a_majority_gains_where_runs_are_mostly_right_and_nothing_where_they_agr
     assert ten.k == 10 and ten.ci_gain is not None and ten.ci_gain[0] > 0.1
     alike = np.tile(rng.integers(0, 4, 200).astype(np.int8), (10, 1))
     assert {one.gain for one in majorities(alike, key, rng)} == {0.0}
+
+
+def best_by_hand(letters: np.ndarray, key: np.ndarray, scores: np.ndarray, k: int) -> float:
+    found = []
+    for chosen in combinations(range(len(letters)), k):
+        for question, right in enumerate(key):
+            here = scores[list(chosen), question]
+            found.append((letters[list(chosen), question][here == here.max()] == right).mean())
+    return float(np.mean(found))
+
+
+def test_the_best_are_those_of_all_sets_of_runs_and_equal_ones_share() -> None:
+    rng = np.random.default_rng(5)
+    letters, key = rng.integers(-1, 3, (6, 40)).astype(np.int8), np.ones(40, np.int8)
+    scores = rng.integers(0, 4, letters.shape).astype(float)
+    scores[letters == -1] = -np.inf
+    found = best_of(letters, key, scores)
+    assert [one.k for one in found] == [1, 3, 5]
+    for one in found:
+        assert one.accuracy == pytest.approx(best_by_hand(letters, key, scores, one.k))
+        assert one.ci is not None and one.ci[0] < one.accuracy < one.ci[1]
+        assert one.gain == pytest.approx(one.accuracy - found[0].accuracy)
+    assert found[0].accuracy == pytest.approx((letters == key).mean())
+
+
+def test_scores_by_the_truth_find_any_right_answer_and_scores_by_chance_gain_nothing() -> None:
+    rng = np.random.default_rng(6)
+    letters, key = rng.integers(0, 4, (10, 300)).astype(np.int8), np.zeros(300, np.int8)
+    right = letters == key
+    assert best_of(letters, key, right.astype(float))[-1].accuracy == pytest.approx(right.any(axis=0).mean())
+    assert best_of(letters, key, -right.astype(float))[-1].accuracy == pytest.approx(right.all(axis=0).mean())
+    assert [one.gain for one in best_of(letters, key, np.zeros(right.shape))] == pytest.approx([0] * 4)
+    for one in best_of(letters, key, rng.random(right.shape))[1:]:
+        assert one.ci is not None and one.ci[0] < right.mean() < one.ci[1]
+        assert one.ci_gain is not None and one.ci_gain[0] < 0 < one.ci_gain[1]
 
 
 def test_entropy_by_question_is_that_of_a_sample_of_letters() -> None:
