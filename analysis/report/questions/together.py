@@ -149,8 +149,6 @@ MAJORITIES = TableSpec(
     ("majority",),
     optional=True,
 )
-
-
 BEST = TableSpec(
     "best_of",
     "Which of several replies a reward model likes best",
