@@ -22,7 +22,7 @@ from analysis.stats.repeated_runs import SIZES, Together, best_of, majorities, r
 
 QUESTIONS, SUBJECTS = "questions", "subjects"
 FEWEST_VOTERS = SIZES[1]
-UNSCORED = "{lacking:,} of {replies:,} replies have no score by {name} yet: predict --replies gives them one."
+UNSCORED = "{name} has not scored {lacking:,} of {replies:,} replies yet; predict --replies does."
 
 
 def rank_rows(

@@ -396,7 +396,7 @@ def test_scores_of_some_replies_alone_or_by_models_of_others_give_no_accuracy() 
     (row,) = benchmark_rows(study)
     (one,) = row["best_of"]
     assert one["accuracy"] is None
-    assert one["why"] == "4 of 16 replies have no score by taste yet: predict --replies gives them one."
+    assert one["why"] == "taste has not scored 4 of 16 replies yet; predict --replies does."
     score_replies(study, lambda reply: 1.0)
     assert [one["k"] for one in benchmark_rows(study)[0]["best_of"]] == [1, 3]
 
