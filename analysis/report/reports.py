@@ -120,6 +120,7 @@ SELECT
   (SELECT md5(string_agg(md5(concat(item.benchmark, item.item, item.question, item.choices::text, item.answer)), ''
       ORDER BY item.id)) FROM surveys_benchmarkitem item
     WHERE item.benchmark IN (SELECT benchmark FROM analysis_run WHERE study_id = %(study)s OR study_id IS NULL)),
+  -- scores of replies, for the best of n
   (SELECT json_agg(json_build_array(id, scores) ORDER BY id) FROM (
     SELECT model.id, count(*) AS scores FROM analysis_replyscore score
     JOIN analysis_trainedmodel model ON model.id = score.model_id
@@ -133,8 +134,7 @@ SELECT
 
 def people_stamp(study: Study) -> list[Any]:
     """Of the study's versions, people, what they told and what is asked about their answers; of the items of
-    benchmarks, which a new import may change; of scores of replies; of the looks taken; at the end the version of the
-    spellings.
+    benchmarks, which a new import may change; of the looks taken; at the end the version of the spellings.
     """
     with connection.cursor() as cursor:
         cursor.execute(PEOPLE, {"study": study.pk, "look": ACTION})
