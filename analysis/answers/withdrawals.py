@@ -29,9 +29,13 @@ def note_names(instance: Participant, **_: Any) -> None:
 
 @receiver(post_delete, sender=Participant)
 def forget(instance: Participant, **_: Any) -> None:
-    """The end of the withdrawal's transaction: what it changes here others wait for."""
+    """The end of the withdrawal's transaction: what it changes here others wait for. Plans rest on the pilot, if on
+    anybody.
+    """
     of_others = Q(name__contains=f"{MARK}{instance.study_id}{MARK}")
-    MetricValue.objects.filter(Q(study=instance.study_id) | of_others).delete()
+    without = [False] if instance.pilot else [False, True]
+    plans = MetricValue.objects.filter(study=instance.study_id, name="plan", value__has_pilot__in=without)
+    MetricValue.objects.filter(Q(study=instance.study_id) | of_others).exclude(pk__in=plans).delete()
     forget_spellings(instance.study, instance.named, instance.answers)
 
 

@@ -17,7 +17,7 @@ from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Annotation, Study
 from surveys.studies import under_way
-from surveys.studies.lifecycle import definition_of, hold_withdrawals
+from surveys.studies.lifecycle import definition_of, hold_withdrawals, lock_study
 
 NAME, CELL = "plan", "plan cell"
 
@@ -55,10 +55,24 @@ def fingerprint_of_plan(study: Study) -> str:
     return fingerprint_of(study, setting, piloted)
 
 
+def find_kept(study: Study) -> MetricValue | None:
+    """The plan of today's versions of study and analysis with the usual setting, where it was simulated."""
+    return MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of_plan(study)).first()
+
+
 def find_plan(study: Study) -> dict[str, Any] | None:
-    """The plan of today's version with the usual setting, where it was simulated."""
-    row = MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of_plan(study)).first()
+    row = find_kept(study)
     return row.value if row else None
+
+
+def find_frozen(study: Study) -> MetricValue | None:
+    """The last plan that was kept before the launch, of whatever versions. It stays until somebody withdraws from the
+    pilot on which it rests, so later versions have to read its rows.
+    """
+    if study.launched_at is None:
+        return None
+    rows = MetricValue.objects.filter(study=study, name=NAME, computed_at__lte=study.launched_at)
+    return rows.order_by("computed_at").last()
 
 
 class KeptCells:
@@ -109,7 +123,9 @@ def forget_progress(study: Study) -> None:
 
 
 def keep_plan(study: Study) -> None:
-    """Simulate it and keep it in place of an earlier one, for what there was when it was begun; raises PlanError."""
+    """Simulate it and keep it in place of an earlier one that is not frozen, for what there was when it was begun;
+    raises PlanError.
+    """
     began, setting = time.monotonic(), usual_setting(study)
     cells, fingerprint = KeptCells(study, setting), fingerprint_of_plan(study)
 
@@ -123,9 +139,11 @@ def keep_plan(study: Study) -> None:
             value = tidy(plan_study(study, setting, progress, cells=cells))
     finally:
         forget_progress(study)
+    given = {"value": value | {"analysis": plan_version()}, "seconds": time.monotonic() - began}
     with transaction.atomic():
         if cells.hold():
             cells.forget()
-            MetricValue.objects.filter(study=study, name=NAME).delete()
-            seconds = time.monotonic() - began
-            MetricValue.objects.create(study=study, name=NAME, fingerprint=fingerprint, value=value, seconds=seconds)
+            rows = MetricValue.objects.filter(study=study, name=NAME)
+            frozen = find_frozen(lock_study(study))  # it may have been launched meanwhile
+            rows.exclude(pk__in=[frozen.pk] if frozen else []).delete()
+            rows.get_or_create(study=study, name=NAME, fingerprint=fingerprint, defaults=given)

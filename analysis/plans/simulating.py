@@ -78,7 +78,8 @@ def plan_study(
     seen = seen_in(definition, check(definition), study, like or study)
     sized = replace(setting, sizes=setting.sizes or usual_sizes(definition))
     found = simulate(definition, sized, progress, seen, cells)
-    return found | {"version": study.current.number, "version_sha256": study.current.sha256}
+    version = {"version": study.current.number, "version_sha256": study.current.sha256}
+    return found | version | {"has_pilot": seen is not None and like in (None, study)}
 
 
 def check(definition: Definition) -> tuple[Hypothesis, ...]:

@@ -12,7 +12,8 @@ from redis import RedisError
 from analysis.plans.annotators.simulating import find_labelling
 from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, tables_of_annotators
 from analysis.plans.came import came_on_page
-from analysis.plans.kept import find_plan, forget_progress, has_annotators, progress_of, set_progress
+from analysis.plans.kept import find_kept, find_plan, forget_progress, has_annotators, progress_of, set_progress
+from analysis.plans.outputs.frozen import beside_frozen, cells_of, head_of
 from analysis.plans.outputs.registration import write_registration
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis
 from analysis.plans.simulating import PlanError
@@ -39,12 +40,17 @@ def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpR
     definition = definition_of(study.current_id) if study.current_id else None
     if has_annotators(study):
         return show_annotators(request, fault, status)
-    found = find_plan(study) if definition and definition.hypotheses else None
+    kept = find_kept(study) if definition and definition.hypotheses else None
+    found = kept.value if kept else None
+    beside = beside_frozen(study, found, kept.computed_at if kept else None)
     hypotheses = [say_hypothesis(definition, each) for each in definition.hypotheses] if definition else []
     page: dict[str, Any] = {
         "hypotheses": hypotheses,
         "benchmark": definition.benchmark_width if definition else "",
         "found": found,
+        "beside": beside,
+        "head": head_of(beside) if beside else "",
+        "changes": [cells_of(row) for row in beside["rows"]] if beside else [],
         "answer": opening_of(found) if found else "",
         "tables": tables_of(found) if found else [],
         "looks": looks_lines(found) if found else [],

@@ -5,14 +5,17 @@ annotators, how sure agreement will be, by items and labels an item.
 from pathlib import Path
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.plans.annotators.simulating import FEWEST, MOST, WITHIN, RaterSetting, plan_annotators
 from analysis.plans.annotators.texts import lines_of_annotators
 from analysis.plans.kept import KeptCells, has_annotators
+from analysis.plans.outputs.frozen import beside_frozen, lines_of_frozen
 from analysis.plans.outputs.registration import write_registration
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of
+from analysis.report.reports import tidy
 from analysis.runs.progress import ProgressLine
 from surveys.imports.actions import Options, Report, StudyAction, arg, find_study
 from surveys.models import Study
@@ -36,7 +39,12 @@ class Command(StudyAction):
         arg("--overlap", nargs="+", type=int, metavar="N", help="of annotators: labels an item (2, 3, 5, the study's)"),
         arg("--within", type=float, help=f"of annotators: half the interval that is wanted ({WITHIN})"),
         arg("--seed", type=int, default=0),
-        arg("--pdf", type=Path, metavar="FILE", help="write it as a registration on paper, with what was simulated"),
+        arg(
+            "--pdf",
+            type=Path,
+            metavar="FILE",
+            help="write it as a registration on paper, with what was simulated (launched: as frozen)",
+        ),
     )
     writes = {"pdf": False}  # noqa: RUF012
     faults = (PlanError,)
@@ -82,7 +90,11 @@ class Command(StudyAction):
         cells.forget()
         if options["pdf"]:
             options["pdf"].write_bytes(write_registration(study, found))
+        if beside := beside_frozen(study, tidy(found), timezone.now()):
+            found["frozen"] = beside
         return None if options["pdf"] and not options["json"] else found
 
     def tell(self, report: Report, options: Options) -> str:
-        return "\n".join(lines_of_annotators(report) if "measures" in report else lines_of(report))
+        if "measures" in report:
+            return "\n".join(lines_of_annotators(report))
+        return "\n".join([*lines_of(report), *(lines_of_frozen(report["frozen"]) if "frozen" in report else ())])

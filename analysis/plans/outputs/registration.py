@@ -9,6 +9,8 @@ import typst
 from django.template.loader import render_to_string
 
 from analysis.plans.curves import curves_of
+from analysis.plans.kept import find_frozen
+from analysis.plans.outputs.frozen import say_simulated
 from analysis.plans.registries import answers_of
 from analysis.plans.texts import costs_lines, looks_lines, opening_of, smallest_lines, tables_of
 from analysis.report.planned.verdicts import unit_word
@@ -52,17 +54,21 @@ polyline.cautious { stroke-dasharray: 6 4 } polyline.thick { stroke: #000; strok
 
 
 def write_registration(study: Study, found: dict[str, Any] | None) -> bytes:
-    """The bytes of the PDF, the same for the same plan. `found`: the plan as it was simulated, if it was."""
+    """The bytes of the PDF, the same for the same plan. `found`: the plan as it was simulated, if it was; one that is
+    frozen takes its place.
+    """
     source: Any = PAGE.read_bytes()
     return bytes(typst.compile(source, sys_inputs={"data": json.dumps(page_data(study, found))}, root=str(PAGE.parent)))
 
 
 def page_data(study: Study, found: dict[str, Any] | None) -> dict[str, Any]:
     assert study.current is not None
-    answers = answers_of(study)
+    answers, simulated = answers_of(study), "Simulated"
+    if kept := find_frozen(study):
+        found, simulated = kept.value, say_simulated(kept)
     if found:
         rationale = [opening_of(found), *smallest_lines(found), "The tables below have all that was simulated."]
-        answers |= {"Sample size rationale": "Simulated. " + " ".join(rationale)}
+        answers |= {"Sample size rationale": f"{simulated}. {' '.join(rationale)}"}
         answers["Stopping rule"] += "".join(f"\nSimulated: {line}" for line in looks_lines(found))
     frozen = f"frozen at the launch, {study.launched_at:%Y-%m-%d %H:%M} UTC" if study.launched_at else "not frozen yet"
     return {
