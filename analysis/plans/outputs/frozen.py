@@ -36,9 +36,12 @@ def beside_frozen(study: Study, found: Row | None, at: datetime | None) -> Row |
 
 
 def by_place(plan: Row) -> dict[tuple[str, ...], Row]:
-    measures = {entry["hypothesis"]: entry["measure"] for entry in plan["hypotheses"]}
-    rows = [row for row in plan["rows"] if row["people"] == plan["planned"]]
-    return {(row["hypothesis"], measures[row["hypothesis"]], row["scenario"]): row for row in rows}
+    return {
+        (entry["hypothesis"], entry["measure"], row["scenario"]): row
+        for entry in plan["hypotheses"]
+        for row in plan["rows"]
+        if (row["hypothesis"], row["people"]) == (entry["hypothesis"], plan["planned"])
+    }
 
 
 def compare(place: tuple[str, ...], frozen: Row | None, today: Row | None) -> Row:

@@ -10,7 +10,7 @@ from analysis.answers.readings import read_new
 from analysis.answers.reviews import decide
 from analysis.models import Answer
 from analysis.plans.came import came_on_page, find_came, width_beside
-from analysis.plans.kept import find_plan, keep_plan
+from analysis.plans.kept import find_kept, keep_plan
 from analysis.plans.simulating import Setting, plan_study
 from surveys.models import Participant, Study
 from surveys.studies.files.hypotheses import Hypothesis
@@ -59,7 +59,10 @@ def test_what_came_stands_beside_what_was_assumed(client: Client, monkeypatch: p
     keep_plan(study)
     page = client.get(address).content.decode()
     assert planned in page and reverse("plans:simulate", args=[study.slug]) not in page
-    monkeypatch.setattr("analysis.plans.views.find_plan", lambda study: (find_plan(study) or {}) | {"main": "middle"})
+    row = find_kept(study)
+    assert row is not None
+    row.value["main"] = "middle"
+    monkeypatch.setattr("analysis.plans.views.find_kept", lambda study: row)
     assert planned not in client.get(address).content.decode()  # the pilot gave no scenario
 
 

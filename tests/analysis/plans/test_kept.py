@@ -82,7 +82,7 @@ def test_a_plan_is_kept_for_what_it_was_begun_with(monkeypatch: pytest.MonkeyPat
     study = make_study("pilot", LOOKED_AT)
     monkeypatch.setattr(kept, "plan_study", lambda *place, **more: {"rows": []})
     keep_plan(study)
-    assert find_plan(study) == {"rows": []}
+    assert find_plan(study) == {"rows": [], "analysis": kept.plan_version()}
     monkeypatch.setattr(kept, "plan_study", lambda *place, **more: {"rows": [make_participant(study).pk]})
     keep_plan(study)
     assert find_plan(study) is None  # somebody came to the pilot since
