@@ -130,6 +130,8 @@ def test_a_plan_without_pilot_rests_on_nobody(study: Study) -> None:
     for pilot in (False, True):
         make_participant(study, State.COMPLETED)
         study.participants.update(pilot=pilot)
+        beside = beside_frozen(study, None, None)
+        assert (beside is not None and "the pilot has changed; today’s" in beside["why"]) == pilot
         recruitment.withdraw(study.participants.get())
     row = find_frozen(study)
     assert row is not None
