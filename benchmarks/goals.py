@@ -29,7 +29,11 @@ ROWS: dict[str, tuple[str, ...]] = {
         "an autosave beside a minimal submission, CPU with PostgreSQL's",
     ),
     "report": ("report of 52,000 answers, 2,000 draws: wall time on two cores",),
-    "plan": ("plan of field-13: 4 hypotheses, 3 scenarios, 5 numbers of people, 200 replicates",),
+    "plan": (
+        "plan of field-13: 4 hypotheses, 3 scenarios, 5 numbers of people, 200 replicates",
+        "a universe of their multiverse, 52,000 answers: CPU beside a hypothesis as planned",
+        "memory of that multiverse beside that of the hypotheses as planned",
+    ),
     "pages": (
         "most statements of a console page at 52,000 answers",
         "most SQL of a console page at 52,000 answers",

@@ -7,8 +7,10 @@ from itertools import chain
 
 import numpy as np
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
+from analysis.answers.aliases import accept
 from analysis.answers.readings import read_everywhere
 from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, ReadBack, Response, Study
@@ -16,6 +18,7 @@ from surveys.reading.answers import RULES_VERSION
 from surveys.studies import lifecycle
 from surveys.studies.access import make_pseudonym
 from surveys.studies.files.definitions import read_study
+from surveys.studies.files.hypotheses import Hypothesis
 
 ITEMS = 150
 MODELS = ("gpt-4o-mini", "gemini-2.0-flash")
@@ -26,11 +29,13 @@ SILENT = 0.02  # share of answers in which nothing is found
 BATCH = 2_000
 
 
-def make_world(people: int = 800, repeats: int = 400, seed: int = 1) -> Study:
+def make_world(people: int = 800, repeats: int = 400, seed: int = 1, hypotheses: Sequence[Hypothesis] = ()) -> Study:
     """field-13 with so many people and 4 conditions x 2 models with as many completions for each prompt."""
     definition = read_study(lifecycle.__file__.replace("lifecycle.py", "field-13.toml"))
-    cells = tuple(replace(cell, places=0) for cell in definition.cells)
-    study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")
+    # With hypotheses the end is reached: there are places, and more people than these.
+    cells = tuple(replace(cell, places=1 if hypotheses else 0) for cell in definition.cells)
+    planned = replace(definition, cells=cells, hypotheses=tuple(hypotheses))
+    study, _ = lifecycle.load_definition(planned, "benchmark")
     lifecycle.launch(study, "benchmark")
     study = Study.objects.select_related("current").get(pk=study.pk)
     rng = np.random.default_rng(seed)
@@ -42,6 +47,16 @@ def make_world(people: int = 800, repeats: int = 400, seed: int = 1) -> Study:
     read_everywhere()  # as the beat does: notes of each run that all is read
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
+    return study
+
+
+def make_varied(people: int, repeats: int, hypotheses: Sequence[Hypothesis]) -> Study:
+    """The same at its end with something for a multiverse to vary: people left out, readings in doubt, a spelling."""
+    study = make_world(people, repeats, hypotheses=hypotheses)
+    failed = {"attention": {name: {"passed": False} for name in ("first", "second")}}
+    Participant.objects.annotate(of_all=F("id") % 17).filter(of_all=0).update(checks=failed)
+    Answer.objects.annotate(of_all=F("id") % 25).filter(of_all=0).update(doubt="no-items")
+    accept(study, "movies", ["movies 004"], "movies 003", "benchmark")
     return study
 
 

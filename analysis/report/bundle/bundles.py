@@ -4,6 +4,7 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -27,7 +28,8 @@ from analysis.exports.exports import (
 )
 from analysis.exports.formats import FORMATS, Chunks, read_back
 from analysis.exports.people_tables import Selection
-from analysis.report.bundle.tables import FEWEST, own_tables
+from analysis.report.bundle.tables import FEWEST, Made, own_tables
+from analysis.report.bundle.universes import UNIVERSES, multiverse_lines, said_together, universe_rows, whole_multiverse
 from analysis.report.filters import Filters
 from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
@@ -65,12 +67,16 @@ File = tuple[str, Iterator[bytes]]
 
 
 def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator[File]:
-    codebook = bundle_codebook(study, texts)
+    tables = [*own_tables(study, texts)]
+    if multiverse := whole_multiverse(study):
+        report = {**report, "multiverse": said_together(multiverse)}
+        tables.append((UNIVERSES, partial(universe_rows, multiverse)))
+    codebook = bundle_codebook(study, tables, texts)
     yield "README.md", whole(readme(study, report, texts))
     yield from study_files(study)
     yield "codebook.json", as_json(as_document(codebook))
     yield "codebook.md", whole(as_markdown(codebook))
-    yield from data_files(study, codebook, texts)
+    yield from data_files(study, codebook, tables)
     yield "definitions.json", as_json(report["definitions"])
     yield "report.json", as_json(report)
     drawn = ((name, FIGURES[name.partition("-")[0]](report, options)) for name, options in figures_of(report))
@@ -103,7 +109,7 @@ def readme(study: Study, report: Mapping[str, Any], texts: bool) -> str:
         answers=report["answers"]["field"],
         completions=report["answers"]["models"],
         simulated=SIMULATED.format(**simulated) if simulated["is_any"] else "None of this is made up.",
-        planned=planned_lines(report),
+        planned="\n".join(filter(None, (planned_lines(report), multiverse_lines(report)))),
         texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
         fewest=FEWEST,
     )
@@ -138,10 +144,10 @@ def study_files(study: Study) -> Iterator[File]:
 # --- data --------------------------------------------------------------------
 
 
-def bundle_codebook(study: Study, texts: bool) -> Codebook:
+def bundle_codebook(study: Study, tables: Iterable[Made], texts: bool) -> Codebook:
     codebook = codebook_of(study)
     kept = {name: without_own_words(codebook.tables[name], texts) for name in EXPORTED}
-    own = {table.name: table for table, _ in own_tables(study, texts)}
+    own = {table.name: table for table, _ in tables}
     return replace(codebook, tables=own | kept)
 
 
@@ -156,8 +162,8 @@ def may_stay(column: ExportColumn, texts: bool) -> bool:
     return column.source[:1] != ("answers",) or bool(column.levels) or column.kind == "integer"
 
 
-def data_files(study: Study, codebook: Codebook, texts: bool) -> Iterator[File]:
-    for table, make_rows in own_tables(study, texts):
+def data_files(study: Study, codebook: Codebook, tables: Iterable[Made]) -> Iterator[File]:
+    for table, make_rows in tables:
         yield f"data/{table.name}.csv", write_csv(table, make_rows())
     shared = shared_models(study)
     selection = Selection()

@@ -43,7 +43,7 @@ class Answers:
     def frames(self, *ways: str) -> Frames:
         """As planned, or read in these other ways."""
         if ways not in self.loaded:
-            given: dict[str, Any] = {name: value for way in ways for name, value in WAYS[way](self.study).items()}
+            given: dict[str, Any] = {name: value for way in ways for name, value in WAYS[way](self).items()}
             self.loaded[ways] = load_frames(self.study, **given)
         return self.loaded[ways]
 
@@ -68,6 +68,12 @@ class Answers:
         found = waiting(answers_of(self.study)).values_list("response_id", "completion_id")
         return [one for one, _ in found if one], [other for _, other in found if other]
 
+    @cached_property
+    def anew(self) -> dict[int, tuple[list[str], str]]:
+        """Items and letter of the answers that today's rules read otherwise, by the answer's id."""
+        changed = {one["answer"]: one["after"] for one in find_changes(self.study)}
+        return {key: ([*map(normalise_item, one["names"])], one["letter"]) for key, one in changed.items()}
+
     def data(self, universe: Universe, seed: int, draws: int) -> Data:
         chosen = [(CHOICES[name], option) for name, option in universe.items()]
         frames = self.frames(*(option for _, option in chosen if option in WAYS))
@@ -83,14 +89,9 @@ class Answers:
 AS_WRITTEN, ANEW = "as written", "by today’s rules"
 
 
-def read_anew(study: Study) -> dict[str, Any]:
-    changed = {one["answer"]: one["after"] for one in find_changes(study)}
-    return {"anew": {key: ([*map(normalise_item, one["names"])], one["letter"]) for key, one in changed.items()}}
-
-
-WAYS: dict[str, Callable[[Study], dict[str, Any]]] = {
-    AS_WRITTEN: lambda study: {"aliases": lambda study: {}},
-    ANEW: read_anew,
+WAYS: dict[str, Callable[[Answers], dict[str, Any]]] = {
+    AS_WRITTEN: lambda answers: {"aliases": lambda study: {}},
+    ANEW: lambda answers: {"anew": answers.anew},
 }
 
 # --- what options do to answers

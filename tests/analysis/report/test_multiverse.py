@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.models import Answer, MetricValue
+from analysis.report.bundle import bundles
 from analysis.report.multiverse import kept, universes
 from analysis.report.multiverse.choices import CHOICES
 from analysis.report.multiverse.curve import draw_curve, rows_alone, say_curve
@@ -26,6 +28,7 @@ from surveys.models import Study
 from surveys.studies import lifecycle
 from surveys.studies.files.hypotheses import VARIED, Hypothesis, PlanKeys
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.unpacked import change, read_csv, recompute, unpack
 from tests.factories import make_account, make_definition
 
 ASSAM = Hypothesis(
@@ -197,3 +200,36 @@ def test_the_page_asks_a_worker_and_shows_a_curve(client: Client, monkeypatch: p
     assert f"have changed since this was computed, {date_format(made.computed_at, 'j M Y, H:i')}." in shown
     made.delete()
     assert "Would other choices have said the same?" in client.get(page).content.decode()
+
+
+@pytest.mark.django_db
+def test_a_bundle_has_every_universe_of_todays_answers_and_recomputes_what_they_say_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundles, "figures_of", lambda report: [])
+    study = make_closed(ASSAM, WATER)
+    unpack(study, tmp_path)
+    assert not (tmp_path / "data" / "multiverse.csv").exists()
+    said = ("README.md", "codebook.md", "MANIFEST.json", "report.json")
+    assert not [name for name in said if "multiverse" in (tmp_path / name).read_text().lower()]
+    assert "multiverse: 0 numbers" in recompute(tmp_path).stdout
+    keep_multiverse(study)
+    unpack(study, tmp_path)
+    rows = read_csv(tmp_path, "multiverse")
+    assert [(row["hypothesis"], row["universe"]) for row in rows[7:9]] == [("assam", "8"), ("water", "1")]
+    first = {name: rows[0][name] for name in ("prompts", "doubtful", "spellings", "exclusions", "same_sign")}
+    assert list(first.values()) == ["teas", "in", "made one", "", "true"]
+    assert float(rows[0]["value"]) == pytest.approx(-1 / 5)
+    assert [row["same_sign"] for row in rows[:8]].count("true") == 3
+    readme = (tmp_path / "README.md").read_text()
+    assert "- `assam` (teas): 8 universes, 38\u202f% of 8 have the sign of the planned one" in readme
+    # Of each three numbers of rows, two shares and three estimates; of the one as planned its value, two ends and p.
+    done = recompute(tmp_path)
+    assert "multiverse: 24 numbers, 0 differ" in done.stdout and done.returncode == 0, done.stdout
+    table = tmp_path / "data" / "multiverse.csv"
+    change(table, ",0.75,", ",-0.75,")  # the one universe that has it
+    done = recompute(tmp_path)
+    assert "assam, teas: same_sign is 0.375 in the report, 0.5 by the data" in done.stdout and done.returncode == 1
+    accept(study, "teas", ["oolong"], "assam", "me")
+    unpack(study, tmp_path)  # older than today's answers
+    assert "multiverse" not in (tmp_path / "MANIFEST.json").read_text()

@@ -1,10 +1,12 @@
-"""What recompute.py takes of hypotheses as planned: differences, intervals and p of shares, and Holm's steps."""
+"""What recompute.py takes of hypotheses as planned: differences, intervals and p of shares, and Holm's steps; and of
+their multiverse what its universes say together.
+"""
 
 import math
 
 import numpy as np
 import pandas as pd
-from bundle_checks import Check, Checks, Ends, interval_checks
+from bundle_checks import Check, Checks, Ends, interval_checks, known
 from bundle_data import Bundle, Row, incidence, item_intervals, place, vocabulary_of
 from bundle_pair import side_rows, ways
 
@@ -80,3 +82,32 @@ def split_p(one: np.ndarray, other: np.ndarray) -> float:
     x = np.arange(max(0, k - b), min(k, a) + 1)
     chance = np.exp([ways(k, i) + ways(a + b - k, a - i) - ways(a + b, a) for i in x.tolist()])
     return float(min(1.0, chance[np.abs(x / a - (k - x) / b) >= abs(one.mean() - other.mean()) - CLOSE].sum()))
+
+
+def check_multiverse(bundle: Bundle) -> Checks:
+    """From the rows of the universes, of which the one as planned is a hypothesis of the report."""
+    curves = bundle.report.get("multiverse", {}).get("curves", [])
+    table = bundle.read("multiverse") if curves else pd.DataFrame()
+    for curve in curves:
+        asked = ",".join(curve["prompts"])
+        rows = table[(table["hypothesis"] == curve["hypothesis"]) & (table["prompts"] == asked)]
+        numbers = rows[["universe", "value", "low", "high", "p"]].apply(pd.to_numeric)
+        where, there = f"{curve['hypothesis']}, {asked}", numbers.dropna(subset="value")
+        (planned,) = numbers[numbers["universe"] == 1].to_dict("records")
+        yield from curve_checks(where, curve, there, np.sign(planned["value"]))
+        yield Check(where, "computed", curve["computed"], len(rows))
+        for row in bundle.report["as_planned"]["hypotheses"]:
+            if (row["hypothesis"], row["prompts"]) == (curve["hypothesis"], curve["prompts"]):
+                low, high = row["ci"] or (None, None)
+                for name, said in (("value", row["value"]), ("low", low), ("high", high), ("p", row["p"])):
+                    yield Check(where, f"{name} as planned", said, known(planned[name]))
+
+
+def curve_checks(where: str, curve: Row, there: pd.DataFrame, way: float) -> Checks:
+    values, tested = there["value"], there["p"].dropna()
+    yield Check(where, "n", curve["n"], len(values))
+    yield Check(where, "tested", curve["tested"], len(tested))
+    yield Check(where, "same_sign", curve["same_sign"], known((values * way > 0).mean()) if abs(way) == 1 else None)
+    yield Check(where, "significant", curve["significant"], known((tested <= curve["alpha"]).mean()))
+    for name, found in (("least", values.min()), ("median", values.median()), ("most", values.max())):
+        yield Check(where, name, curve[name], known(found))

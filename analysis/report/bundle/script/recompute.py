@@ -46,7 +46,7 @@ from bundle_data import (
 )
 from bundle_pair import check_pair
 from bundle_persons import check_arms, check_persons
-from bundle_planned import check_planned
+from bundle_planned import check_multiverse, check_planned
 from bundle_set import check_field_benchmark
 
 SPLITS = 100  # of offline runs into a reference and those held out
@@ -435,6 +435,7 @@ FIGURES: dict[str, Callable[[Bundle], Checks]] = {
     "arms": check_arms,
     "field_benchmark": check_field_benchmark,
     "as_planned": check_planned,
+    "multiverse": check_multiverse,
 }
 
 
