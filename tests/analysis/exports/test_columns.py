@@ -8,6 +8,7 @@ from analysis.exports.model_tables import model_tables
 from analysis.exports.notes_table import NOTES
 from analysis.exports.people_tables import people_tables
 from analysis.report.bundle.tables import own_tables
+from analysis.report.bundle.universes import UNIVERSES
 from surveys.models import Study
 from tests.factories import make_definition
 
@@ -107,6 +108,10 @@ IN_BUNDLES = {
     "aliases": "prompt spelling item",
     "alias_decisions": "number prompt action spellings item undoes decided_at",
     "answer_decisions": "participant run asked letter items is_undo decided_at",
+    "multiverse": (
+        "hypothesis prompts universe exclusions flagged doubtful spellings reader language temperature pilot people "
+        "value low high p n_a n_b same_sign significant simulated"
+    ),
 }
 
 
@@ -127,4 +132,5 @@ def test_exports_have_the_columns_that_were_published() -> None:
 
 
 def test_bundles_have_the_columns_that_were_published() -> None:
-    assert names_of([table for table, _ in own_tables(Study(), texts=True)]) == written_out(IN_BUNDLES)
+    tables = [*(table for table, _ in own_tables(Study(), texts=True)), UNIVERSES]
+    assert names_of(tables) == written_out(IN_BUNDLES)
