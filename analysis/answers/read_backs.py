@@ -9,7 +9,7 @@ from django.db.models import Max
 from analysis.answers.kept import hash_of, keep, side_stamps
 from analysis.answers.readings import open_completions
 from analysis.answers.reviews import answers_of
-from analysis.answers.samples import Drawn, draw, reading_errors
+from analysis.answers.samples import ReadingSample, draw, reading_errors
 from analysis.answers.tallies import Tallies, Tally, count_all, count_field
 from analysis.models import AliasDecision
 from analysis.stats.intervals import share_interval
@@ -33,7 +33,7 @@ def kept_accuracy(study: Study) -> dict[str, Any]:
 def _accuracy(study: Study, stamp: str, models: str) -> dict[str, Any]:
     state, unread = count_field(study, stamp)
     others = keep(study, "models-read", models, lambda: _models_read(study))
-    drawn = {source: Drawn(*each) for source, each in others["drawn"].items()}
+    drawn = {source: ReadingSample(*each) for source, each in others["drawn"].items()}
     if state.drawn.readings:
         drawn[FIELD] = state.drawn
     return {

@@ -28,7 +28,7 @@ BY_HASH = MD5(
 )
 
 
-class Drawn(NamedTuple):
+class ReadingSample(NamedTuple):
     """How many readings without a doubt a source has; hash and key of those drawn, in their order."""
 
     readings: int
@@ -47,7 +47,7 @@ def sample_of(study: Study) -> QuerySet[Answer]:
     return everything.filter(pk__in=drawn.values("pk")).annotate(hashed=BY_HASH).order_by("source", "hashed")
 
 
-def draw(answers: QuerySet[Answer]) -> dict[str, Drawn]:
+def draw(answers: QuerySet[Answer]) -> dict[str, ReadingSample]:
     """By source, of these answers."""
     by_source = {"partition_by": [F("source")]}
     readings = answers.filter(doubt="").annotate(
@@ -55,24 +55,26 @@ def draw(answers: QuerySet[Answer]) -> dict[str, Drawn]:
         place=Window(RowNumber(), order_by=BY_HASH.asc(), **by_source),
         readings=Window(Count("*"), **by_source),
     )
-    found: dict[str, Drawn] = {}
+    found: dict[str, ReadingSample] = {}
     rows = readings.filter(place__lte=SAMPLE).order_by("source", "place")
     for source, count, *key in rows.values_list("source", "readings", "hashed", "pk"):
-        found.setdefault(source, Drawn(count, [])).keys.append(key)
+        found.setdefault(source, ReadingSample(count, [])).keys.append(key)
     return found
 
 
-def redraw(drawn: Drawn, come: QuerySet[Answer], gone: QuerySet[Answer], there: QuerySet[Answer]) -> Drawn:
+def redraw(
+    drawn: ReadingSample, come: QuerySet[Answer], gone: QuerySet[Answer], there: QuerySet[Answer]
+) -> ReadingSample:
     """The same draw of all that are `there`, after some have `come` and some are `gone`."""
     out = {*gone.values_list("pk", flat=True)}
     left = [key for key in drawn.keys if key[1] not in out]
     if len(left) < len(drawn.keys) < drawn.readings:  # whose place is another one's now
-        return redraw(Drawn(0, []), there, gone.none(), there)
+        return redraw(ReadingSample(0, []), there, gone.none(), there)
     new = come.annotate(hashed=BY_HASH).order_by("hashed").values_list("hashed", "pk")[:SAMPLE]
-    return Drawn(drawn.readings - len(out) + come.count(), sorted([*left, *map(list, new)])[:SAMPLE])
+    return ReadingSample(drawn.readings - len(out) + come.count(), sorted([*left, *map(list, new)])[:SAMPLE])
 
 
-def reading_errors(drawn: Mapping[str, Drawn]) -> list[dict[str, Any]]:
+def reading_errors(drawn: Mapping[str, ReadingSample]) -> list[dict[str, Any]]:
     """By source: readings without a doubt, how many were drawn and checked, and how many of these were wrong.
 
     `share` is of the checked ones, with Wilson's interval; a reading is wrong where a person decided otherwise.

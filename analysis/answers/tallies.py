@@ -1,7 +1,7 @@
 """Counts of people's answers that grow with what comes: after a new answer only what is new is counted.
 
-A `State` has counted the responses with keys up to `end`. It is kept and stands as long as its `ground` does; else all
-responses are counted again.
+A `TallyState` has counted the responses with keys up to `end`. It is kept and stands as long as its `ground` does; else
+all responses are counted again.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from analysis.answers.compared import families_of, spellings_of
 from analysis.answers.kept import keep
 from analysis.answers.readings import open_responses
 from analysis.answers.reviews import superseded
-from analysis.answers.samples import Drawn, redraw
+from analysis.answers.samples import ReadingSample, redraw
 from analysis.models import Answer, MetricValue
 from surveys.models import Participant, Prompt, ReadBack, Response, Study, asked_of_all
 from surveys.reading.answers import RULES_VERSION, normalise_item
@@ -53,7 +53,7 @@ FROM given
 """
 
 
-class Span(NamedTuple):
+class ResponseSpan(NamedTuple):
     """The responses of a study with keys above `after` and up to `end`, as if no more had come."""
 
     study: Study
@@ -79,31 +79,31 @@ class Span(NamedTuple):
         return list(older.filter(~until, since).values_list("id", flat=True))
 
 
-class State(NamedTuple):
+class TallyState(NamedTuple):
     end: int
     ground: tuple[Any, ...]
     tallies: Tallies
-    drawn: Drawn
+    drawn: ReadingSample
 
 
 NOTHING: tuple[Any, ...] = (0, (), {}, (0, []))
 
 
-def count_field(study: Study, stamp: str) -> tuple[State, int]:
+def count_field(study: Study, stamp: str) -> tuple[TallyState, int]:
     """All answers of today, and how many are unread; what is settled, because all of it was read, is kept."""
     settled = _restored(keep(study, KEPT, stamp, lambda: _settle(study)))
     unread = _unread(study, settled).count()
     if unread:
-        settled = _advance(settled, Span(study, settled.end, LAST), settled.ground)
+        settled = _advance(settled, ResponseSpan(study, settled.end, LAST), settled.ground)
     return settled, unread
 
 
 def count_all(study: Study) -> Tallies:
     has_readings = ReadBack.objects.filter(response__participant__study=study).exists()
-    return _tallies({}, Span(study, 0, LAST), []) if has_readings else {}
+    return _tallies({}, ResponseSpan(study, 0, LAST), []) if has_readings else {}
 
 
-def _settle(study: Study) -> State:
+def _settle(study: Study) -> TallyState:
     """The state of all responses before the first unread one, counted on from the one that was kept last."""
     last = MetricValue.objects.filter(study=study, name=KEPT).values_list("value", flat=True).first()
     state = _restored(last or NOTHING)
@@ -116,10 +116,10 @@ def _settle(study: Study) -> State:
     settled = [(key, pilot) for key, pilot in come if unread is None or key < unread]
     end = max((key for key, _ in settled), default=state.end)
     ground = (*since, count + len(settled), pilots + sum(pilot for _, pilot in settled))
-    return _advance(state, Span(study, state.end, end), ground)
+    return _advance(state, ResponseSpan(study, state.end, end), ground)
 
 
-def _unread(study: Study, state: State) -> QuerySet[Response]:
+def _unread(study: Study, state: TallyState) -> QuerySet[Response]:
     return open_responses(study, anew=False).filter(pk__gt=state.end)
 
 
@@ -129,22 +129,22 @@ def _ground(study: Study, end: int) -> tuple[Any, ...]:
         return (WAY, RULES_VERSION, study.current_id, *cursor.fetchone())
 
 
-def _restored(value: Any) -> State:
+def _restored(value: Any) -> TallyState:
     end, ground, tallies, drawn = value
     counted = {
         kind: {slug: {part: Counter(counts) for part, counts in tally.items()} for slug, tally in of_kind.items()}
         for kind, of_kind in tallies.items()
     }
-    return State(end, tuple(ground), counted, Drawn(*drawn))
+    return TallyState(end, tuple(ground), counted, ReadingSample(*drawn))
 
 
-def _advance(state: State, span: Span, ground: tuple[Any, ...]) -> State:
+def _advance(state: TallyState, span: ResponseSpan, ground: tuple[Any, ...]) -> TallyState:
     replaced, (*_, has_readings, _, _) = span.replaced(), ground
     tallies = _tallies(state.tallies, span, replaced) if has_readings else {}
-    return State(span.end, ground, tallies, redraw(state.drawn, *_readings(span, replaced)))
+    return TallyState(span.end, ground, tallies, redraw(state.drawn, *_readings(span, replaced)))
 
 
-def _readings(span: Span, replaced: list[int]) -> tuple[QuerySet[Answer], QuerySet[Answer], QuerySet[Answer]]:
+def _readings(span: ResponseSpan, replaced: list[int]) -> tuple[QuerySet[Answer], QuerySet[Answer], QuerySet[Answer]]:
     """Those that came without a doubt, those that went, and all that there are."""
     shown = Answer.objects.filter(doubt="").exclude(response__participant__origin=Participant.Origin.PREVIEW)
     come, there = (
@@ -161,7 +161,7 @@ def _of_responses(own: Mapping[str, Any]) -> dict[str, Any]:
 # --- what people said, prompt by prompt ----------------------------------------
 
 
-def _tallies(tallies: Tallies, span: Span, replaced: Collection[int]) -> Tallies:
+def _tallies(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) -> Tallies:
     """With the newest accepted answers of the span, and without the replaced ones."""
     families = families_of(definition_of(span.study.current_id)) if span.study.current_id else {}
     spellings = spellings_of(alias_map(span.study), families)

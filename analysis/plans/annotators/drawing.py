@@ -12,7 +12,7 @@ Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedQuestion:
     """What is rated: a scale of `k` labels, items with `parts` things to rate each, `per_user` items about one user.
 
     `quota`: most items of one annotator; `by_user`: whether users' items are held as a whole.
@@ -37,7 +37,7 @@ class Design:
         return -(-self.items * self.overlap // min(quota, self.items))
 
 
-def draw_labels(rng: np.random.Generator, rated: Rated, design: Design, scenario: RaterScenario) -> Labels:
+def draw_labels(rng: np.random.Generator, rated: RatedQuestion, design: Design, scenario: RaterScenario) -> Labels:
     """One study: each item has labels of exactly `overlap` people and one of a judge, who is as accurate as people who
     do not guess.
 
@@ -74,7 +74,7 @@ def draw_truth(rng: np.random.Generator, users: Codes, k: int, scenario: RaterSc
     return np.where(rng.random(len(users)) < chances[users], k - 1, rng.integers(0, k - 1, len(users)))
 
 
-def mistake(rng: np.random.Generator, truth: Codes, rated: Rated) -> Codes:
+def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion) -> Codes:
     """A label beside the right one where labels have an order, else any other."""
     if not rated.scale.ordered:
         return (truth + rng.integers(1, rated.k, len(truth))) % rated.k

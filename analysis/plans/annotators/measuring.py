@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.plans.annotators.drawing import Rated
+from analysis.plans.annotators.drawing import RatedQuestion
 from analysis.stats.agreement.agreement import THRESHOLD
 from analysis.stats.agreement.coefficients import ONE_LABEL_IN_USE, coefficient_statistic
 from analysis.stats.agreement.estimates import Estimate, bootstrap, group_units
@@ -16,7 +16,7 @@ ACROSS = list(GROUPS).index("across")
 
 
 def measure_labels(
-    labels: Labels, rated: Rated, rng: np.random.Generator, draws: int, with_share: bool
+    labels: Labels, rated: RatedQuestion, rng: np.random.Generator, draws: int, with_share: bool
 ) -> dict[str, Estimate]:
     """By measure its estimate, with value, interval and n of `measure_agreement` and of the report's ratings.
 

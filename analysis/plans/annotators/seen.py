@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from analysis.agreement.annotations import LabelChoice, gather
-from analysis.plans.annotators.drawing import Design, Rated, draw_labels
+from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
 from analysis.plans.annotators.scenarios import MIDDLE, RaterScenario
 from analysis.stats.agreement.coefficients import coefficient_statistic
 from analysis.stats.agreement.labels import PERSON, Labels, Scale, count_votes
@@ -19,7 +19,7 @@ STEPS = 12  # halvings on the way to it
 PILOT = LabelChoice(pilot=True, simulated=False)
 
 
-def seen_in_pilot(study: Study, rated: Rated) -> RaterScenario | None:
+def seen_in_pilot(study: Study, rated: RatedQuestion) -> RaterScenario | None:
     """Raters who are equally often right, so that α of the study's first question is the pilot's; None before 20 of its
     items, or of the things to rate in them, have two people's labels, or where α is not above 0.
     """
@@ -35,7 +35,7 @@ def seen_in_pilot(study: Study, rated: Rated) -> RaterScenario | None:
     return replace(usual, right=right_for(alpha, rated, usual))
 
 
-def right_for(alpha: float, rated: Rated, scenario: RaterScenario) -> float:
+def right_for(alpha: float, rated: RatedQuestion, scenario: RaterScenario) -> float:
     low, high = 1 / rated.k, 1.0
     for _ in range(STEPS):
         right = (low + high) / 2

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from analysis.agreement.annotations import scale_of
-from analysis.plans.annotators.drawing import Design, Rated, draw_labels
+from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
 from analysis.plans.annotators.expecting import MAJORITY, chances, needs_majority
 from analysis.plans.annotators.measuring import measure_labels
 from analysis.plans.annotators.scenarios import MIDDLE, RATER_SCENARIOS, RaterScenario
@@ -57,7 +57,7 @@ class Labelling:
     """What a study has its annotators rate, as far as a plan needs it. `known`: items that are imported."""
 
     question: LabelQuestion
-    rated: Rated
+    rated: RatedQuestion
     planned: Design
     known: int
     is_sided: bool
@@ -87,7 +87,7 @@ def find_labelling(study: Study, definition: Definition) -> Labelling:
     own = sum(not cluster for cluster, _ in rows)
     users = own + len({cluster for cluster, _ in rows if cluster})
     parts = sum(len(listed) for _, listed in rows) / known if known and question.per else 1
-    rated = Rated(
+    rated = RatedQuestion(
         k=len(question.values),
         scale=scale_of(question),
         quota=work.quota,

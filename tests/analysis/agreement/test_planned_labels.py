@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.bundle.bundles import readme
-from analysis.plans.annotators.drawing import Design, Rated, draw_labels
+from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
 from analysis.plans.annotators.scenarios import HOPEFUL, RaterScenario
 from analysis.report.planned.verdicts import decide, say_difference, say_wanted
 from analysis.stats.agreement.estimates import Estimate
@@ -172,13 +172,14 @@ def test_p_is_five_percent_where_the_interval_ends(reference: float) -> None:
     assert of_interval(0.7, (0.6, 0.8), 29, 0.7).p == 1
 
 
-YES_NO, STARS = Rated(2, Scale(), 40, by_user=False), Rated(5, Scale(True, (1.0, 2.0, 3.0, 4.0, 5.0)), 40, by_user=True)
+YES_NO = RatedQuestion(2, Scale(), 40, by_user=False)
+STARS = RatedQuestion(5, Scale(True, (1.0, 2.0, 3.0, 4.0, 5.0)), 40, by_user=True)
 EVEN = replace(HOPEFUL, right=0.9, alike=0.001)  # of two labels, each right for half of the items
 RIGHT, MAJORITY = 0.9, 0.9**3 + 3 * 0.9**2 * 0.1
 STUDIES, DRAWS = 200, 200
 
 
-def drawn(rated: Rated, scenario: RaterScenario, rng: np.random.Generator) -> Labels:
+def drawn(rated: RatedQuestion, scenario: RaterScenario, rng: np.random.Generator) -> Labels:
     return draw_labels(rng, rated, Design(120, 3), scenario)
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from analysis.plans import views
 from analysis.plans.annotators import seen
-from analysis.plans.annotators.drawing import Design, Rated, draw_labels
+from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
 from analysis.plans.annotators.measuring import measure_labels
 from analysis.plans.annotators.scenarios import CAUTIOUS, HOPEFUL, MIDDLE
 from analysis.plans.annotators.seen import alpha_of, right_for, seen_in_pilot, votes_of_people
@@ -30,13 +30,13 @@ from surveys.studies.files.kinds import GENERIC
 from tests.analysis.agreement.annotation_samples import make_annotated, number_of
 from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
 
-YES_NO = Rated(2, Scale(), 30, by_user=False)
-QUALITY = Rated(3, Scale(ordered=True), 30, by_user=True, per_user=5)
-STARS = Rated(5, Scale(True, (1.0, 2.0, 3.0, 4.0, 5.0)), 30, by_user=True, per_user=2, parts=2)
+YES_NO = RatedQuestion(2, Scale(), 30, by_user=False)
+QUALITY = RatedQuestion(3, Scale(ordered=True), 30, by_user=True, per_user=5)
+STARS = RatedQuestion(5, Scale(True, (1.0, 2.0, 3.0, 4.0, 5.0)), 30, by_user=True, per_user=2, parts=2)
 
 
 @pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
-def test_numbers_are_those_of_the_report(rated: Rated) -> None:
+def test_numbers_are_those_of_the_report(rated: RatedQuestion) -> None:
     labels = draw_labels(np.random.default_rng(1), rated, Design(100, 3), MIDDLE)
     found = measure_labels(labels, rated, np.random.default_rng(2), 200, with_share=False)
     whole = measure_agreement(labels, np.random.default_rng(2), rated.scale, draws=200)
@@ -48,7 +48,7 @@ def test_numbers_are_those_of_the_report(rated: Rated) -> None:
 
 
 @pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
-def test_every_item_has_its_labels_and_nobody_more_than_the_quota(rated: Rated) -> None:
+def test_every_item_has_its_labels_and_nobody_more_than_the_quota(rated: RatedQuestion) -> None:
     design = Design(70, 4)
     labels = draw_labels(np.random.default_rng(1), rated, design, CAUTIOUS)  # refuses two labels of one rater
     assert set(np.bincount(labels.items)) == {4 + 1}  # and the judge
@@ -216,7 +216,7 @@ def test_a_study_whose_own_design_is_not_simulated_is_told_so(
 
 
 @pytest.mark.parametrize("rated", [YES_NO, QUALITY, STARS])
-def test_a_pilot_is_planned_from_with_the_alpha_that_it_has(rated: Rated) -> None:
+def test_a_pilot_is_planned_from_with_the_alpha_that_it_has(rated: RatedQuestion) -> None:
     right = right_for(0.6, rated, replace(MIDDLE, guessing=0.0))
     labels = draw_labels(np.random.default_rng(5), rated, Design(3000, 3), replace(MIDDLE, guessing=0.0, right=right))
     assert alpha_of(votes_of_people(labels), rated.scale) == pytest.approx(0.6, abs=0.03)
