@@ -13,6 +13,8 @@ from analysis.answers.reviews import answers_of, waiting
 from analysis.report.dataset import Frame, Frames, load_frames
 from analysis.report.filters import Filters
 from analysis.report.pairs.sides import read_side
+from analysis.report.planned.answers import without_later
+from analysis.report.planned.looks import stand
 from analysis.report.samples import Data
 from surveys.console.wording import language_name
 from surveys.models import Participant, Study
@@ -44,7 +46,8 @@ class Answers:
         """As planned, or read in these other ways."""
         if ways not in self.loaded:
             given: dict[str, Any] = {name: value for way in ways for name, value in WAYS[way](self).items()}
-            self.loaded[ways] = load_frames(self.study, **given)
+            loaded, end = load_frames(self.study, **given), stand(self.study).shown
+            self.loaded[ways] = without_later(loaded, end["until"]) if end else loaded
         return self.loaded[ways]
 
     @cached_property

@@ -8,7 +8,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from analysis.charts.figure import Row
-from analysis.report.dataset import LETTERS
+from analysis.report.dataset import LETTERS, Frames
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import Chosen, choose, read_side, why_not
 from analysis.report.pairs.vocabulary import name_items
@@ -134,6 +134,11 @@ def first_people(data: Data, count: int, until: str = "") -> Data:
     left = people[people.index.isin(counted.index[:count])]
     frames = replace(data.frames, people=left)
     return Data(data.study, data.definition, frames, data.filters, data.seed, data.draws)
+
+
+def without_later(frames: Frames, until: str) -> Frames:
+    """Without those who completed since."""
+    return replace(frames, people=frames.people[~(frames.people["finished_at"] > pd.Timestamp(until))])
 
 
 def until_of(data: Data, count: int) -> str:

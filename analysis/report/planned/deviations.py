@@ -1,6 +1,7 @@
 """What differs from the plan: amendments, later exclusions, other numbers of people, missing runs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone
@@ -41,13 +42,14 @@ def later_hypotheses(study: Study, frozen: Row) -> set[str]:
     return {entry["slug"] for entry in now if launched.get(entry["slug"]) != entry} if study.is_launched else set()
 
 
-def deviations(data: Data, sides: list[Sides], frozen: Row, standing: Standing) -> list[Row]:
+def deviations(seen: Data, sides: list[Sides], frozen: Row, standing: Standing) -> list[Row]:
     return [
-        *amendments(data.study, frozen),
-        *later_rules(data.study),
+        *amendments(seen.study, frozen),
+        *later_rules(seen.study),
         *other_looks(standing),
-        *other_analysis(versions_of(data.study)),
-        *short(standing, "people", "completed"),
+        *other_analysis(versions_of(seen.study)),
+        *short(replace(standing, people=len(seen.people)), "people", "completed"),
+        *later_people(came_later(standing, seen)),
         *missing_runs(sides),
     ]
 
@@ -110,7 +112,7 @@ def other_analysis(versions: Row) -> Iterator[Row]:
 
 def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
     """Fewer, or more, than were planned."""
-    there, planned = standing.people, standing.planned
+    there, planned = standing.people, standing.places
     if standing.is_over and there != planned:
         more = "Fewer" if there < planned else "More"
         text = f"{more} {noun}: {there:,} of {planned:,} {came}."
@@ -118,6 +120,18 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
             text += " Somebody had looked before, so alpha is spent for their share only."
         few = "the study is closed" if standing.is_closed else "withdrawn since the end"
         yield {"kind": noun, "text": text, "when": few if there < planned else "over the places"}
+
+
+def came_later(standing: Standing, seen: Data) -> int:
+    """The people who completed after the end was shown."""
+    return standing.people - len(seen.people) if standing.shown else 0
+
+
+def later_people(count: int) -> Iterator[Row]:
+    if count:
+        people = plural(count, "person", "people")
+        text = f"{people} came after the end was shown; they are among what is explored."
+        yield {"kind": "people", "text": text, "when": "since the end"}
 
 
 def missing_runs(sides: list[Sides]) -> Iterator[Row]:

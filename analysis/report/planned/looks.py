@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from analysis.charts.figure import Row
@@ -14,7 +15,7 @@ from surveys.studies.files.hypotheses import PlanKeys
 from surveys.studies.lifecycle import definition_of
 
 ACTION = "look taken"
-END = "end reached"  # and shown: who withdraws later does not hide it again
+END = "end reached"  # and shown: nobody who withdraws, and no place that is added, makes it undone
 
 
 @dataclass(frozen=True)
@@ -29,23 +30,34 @@ class Standing:
     is_closed: bool
 
     @property
+    def shown(self) -> Row | None:
+        """The end, once it was shown: it stays the end, whatever is amended afterwards."""
+        last = self.taken[-1] if self.taken else {}
+        return last if last.get("at", 0) >= last.get("planned", inf) else None
+
+    @property
+    def places(self) -> int:
+        """The people planned, or those planned when the end was shown."""
+        return self.shown["planned"] if self.shown else self.planned
+
+    @property
     def reached(self) -> int:
-        """The people there are, or were at a look where some have withdrawn since."""
-        return max([self.people, *(row["at"] for row in self.taken)])
+        """The people there are, or were at a look where some have withdrawn since; none who came after the end."""
+        return max([self.shown["people"] if self.shown else self.people, *(row["at"] for row in self.taken)])
 
     @property
     def is_over(self) -> bool:
-        return self.is_closed or self.reached >= self.planned
+        return self.is_closed or self.reached >= self.places
 
     @property
     def is_unnoted(self) -> bool:
         """Whether all places are filled, and nothing in the audit trail says so yet."""
-        return self.is_launched and not self.is_closed and self.people >= self.planned > (self.newest or 0)
+        return self.is_launched and not self.is_closed and self.people >= self.planned and not self.shown
 
     @property
     def end(self) -> int:
         """The people of the last look: all places, or those who came to a study that was closed before."""
-        return max(1, self.reached) if self.is_closed and self.reached < self.planned else self.planned
+        return max(1, self.reached) if self.is_closed and self.reached < self.places else self.places
 
     @property
     def newest(self) -> int | None:
@@ -65,7 +77,7 @@ class Standing:
     @property
     def next(self) -> int | None:
         """The people at the next look that was planned, the last one included, for whom it waits."""
-        return None if self.is_over else next(at for at in (*self.looks, self.planned) if at > self.people)
+        return None if self.is_over else next(at for at in (*self.looks, self.planned) if at > self.reached)
 
     def number(self, at: int) -> str:
         """1 of 3"""
@@ -78,12 +90,17 @@ class Standing:
         nor by fewer places than there were at the look.
         """
         planned = (row.get("planned", 0) for row in self.taken)
-        return max(self.planned, *planned) if self.taken else self.end
+        return max(self.places, *planned) if self.taken else self.end
+
+    @property
+    def before(self) -> tuple[Row, ...]:
+        """The looks without the end."""
+        return self.taken[:-1] if self.shown else self.taken
 
     @property
     def times(self) -> tuple[float, ...]:
         """Of each look the share of `whole`; a look that nobody took spends nothing."""
-        before = sorted({row["at"] / self.whole for row in self.taken})
+        before = sorted({row["at"] / self.whole for row in self.before})
         if not self.is_over:
             return tuple(before)
         now = min(1.0, max(1, self.reached) / self.whole)
@@ -122,12 +139,14 @@ def stand(study: Study, people: int | None = None) -> Standing:
 
 
 def looks_taken(study: Study) -> list[Row]:
-    """The end as well, if it was shown before the study was closed."""
+    """The end as well, if it was shown before the study was closed, and nothing after it."""
     events = AuditEvent.objects.filter(study=study, action__in=(ACTION, END)).order_by("number")
+    end = next((event.number for event in events if event.action == END), inf)
     return [
         {**event.detail, "alpha": by_family(event.detail["alpha"])}
         | {"by": event.actor, "when": event.at.isoformat(timespec="seconds"), "event": event.number}
         for event in events
+        if event.number <= end
     ]
 
 

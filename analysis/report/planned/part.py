@@ -7,8 +7,8 @@ from analysis.charts.figure import Options, Report, Row
 from analysis.charts.tables import Column, P
 from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Part, TableSpec, intervals
-from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row, until_of
-from analysis.report.planned.deviations import deviations, later_hypotheses, plan_of, versions_of
+from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row, until_of, without_later
+from analysis.report.planned.deviations import came_later, deviations, later_hypotheses, plan_of, versions_of
 from analysis.report.planned.looks import END, Standing, note_look, say_look, stand
 from analysis.report.planned.verdicts import (
     NOT_LOOKED,
@@ -39,10 +39,13 @@ def compute(data: Data) -> Row:
         return {}
     standing = stand(data.study, len(data.people))
     plan, frozen = data.definition.plan or PlanKeys(), plan_of(data.study)
-    rows, sides = decided(data, standing)
+    seen = seen_by(data, standing)
+    rows, sides = decided(seen, standing)
     if standing.is_unnoted:
         hold_withdrawals(data.study)  # before the audit trail, as all do
-        note_look(data.study, SYSTEM, END, standing.and_at(standing.planned, until_of(data, standing.planned)), rows)
+        if not stand(data.study, standing.people).is_unnoted:  # somebody else has shown it meanwhile
+            return compute(data)
+        note_look(data.study, SYSTEM, END, standing.and_at(standing.planned, until_of(data, standing.people)), rows)
     later = later_hypotheses(data.study, frozen)
     return {
         "plan": {
@@ -54,21 +57,29 @@ def compute(data: Data) -> Row:
             "look": standing.at,
             "next": standing.next,
             "due": {"at": standing.due, "look": standing.number(standing.due)} if standing.due else None,
-            "taken": [row for row in standing.taken if row["at"] < standing.whole],
+            "taken": list(standing.before),
+            "came_later": came_later(standing, seen),
             "analysis": versions_of(data.study),
             "closed": standing.is_closed,
         },
         "hypotheses": [row | {"later": row["hypothesis"] in later} for row in rows],
-        "deviations": deviations(data, sides, frozen, standing),
+        "deviations": deviations(seen, sides, frozen, standing),
     }
 
 
-def decided(data: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
-    """The hypotheses at the newest look; those of a launched study have no numbers before the first one."""
-    plan = data.definition.plan or PlanKeys()
+def seen_by(data: Data, standing: Standing) -> Data:
+    """Without those who came after the newest look, or after the end that was shown."""
+    if standing.shown:
+        frames = without_later(data.frames, standing.shown["until"])
+        return Data(data.study, data.definition, frames, data.filters, data.seed, data.draws)
     look = standing.taken[-1] if standing.taken and not standing.is_over else None
-    seen = first_people(data, look["at"], look.get("until", "")) if look else data
-    sides = [find_sides(seen, hypothesis) for hypothesis in data.definition.of_answers]
+    return first_people(data, look["at"], look.get("until", "")) if look else data
+
+
+def decided(seen: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
+    """The hypotheses at the newest look; those of a launched study have no numbers before the first one."""
+    plan = seen.definition.plan or PlanKeys()
+    sides = [find_sides(seen, hypothesis) for hypothesis in seen.definition.of_answers]
     is_hidden = standing.is_launched and standing.at is None
     shown = [replace(each, why=each.why or UNSEEN) for each in sides] if is_hidden else sides
     rows = [row for each in shown for row in hypothesis_rows(seen, each, plan)]

@@ -4,7 +4,7 @@ from django.db import transaction
 
 from analysis.report.planned.answers import until_of
 from analysis.report.planned.looks import ACTION, Standing, note_look, stand
-from analysis.report.planned.part import decided
+from analysis.report.planned.part import decided, seen_by
 from analysis.report.reports import Reporting
 from surveys.console.wording import plural
 from surveys.models import Study, locks
@@ -27,7 +27,7 @@ def take_look(study: Study, at: int, actor: str) -> bool:
             return False
         check(standing, at)
         looked = standing.and_at(at, until_of(data, at))
-        note_look(study, actor, ACTION, looked, decided(data, looked)[0])
+        note_look(study, actor, ACTION, looked, decided(seen_by(data, looked), looked)[0])
     return True
 
 

@@ -11,14 +11,16 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from analysis.answers.readings import read_new
+from analysis.report.multiverse.choices import Answers
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
+from analysis.report.planned import part
 from analysis.report.planned.answers import find_sides
 from analysis.report.planned.looks import ACTION, END, Standing, looks_taken, stand
 from analysis.report.planned.part import hypothesis_rows, judge
 from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
-from analysis.report.reports import report
+from analysis.report.reports import Reporting, report
 from analysis.stats.hypotheses.families import level_at, spent_at
 from benchmarks.claims import World, make_data
 from surveys.models import AuditEvent, Participant, Study
@@ -200,7 +202,7 @@ def test_a_run_that_is_not_there_is_named() -> None:
 
 def standing_of(people: int, *looks: int, planned: int = 100, closed: bool = False) -> Standing:
     """After looks at so many people of the 100 that were planned then."""
-    taken = tuple({"at": at, "planned": 100} for at in looks)
+    taken = tuple({"look": "", "at": at, "people": at, "planned": 100} for at in looks)
     return Standing(people, planned, (30, 60), taken, is_launched=True, is_closed=closed)
 
 
@@ -227,6 +229,37 @@ def test_closing_at_the_look_that_pleases_claims_in_no_more_than_alpha() -> None
     assert 0.04 < claimed.mean() < 0.055
 
 
+def ended(people: int, planned: int, *looks: int, at: int = 100) -> Standing:
+    """After looks at so many people and an end that was shown at so many places, with others planned since."""
+    before = standing_of(at, *looks, planned=at)
+    return replace(before.and_at(at, ""), people=people, planned=planned)
+
+
+def test_an_end_that_was_shown_is_decided_once() -> None:
+    for standing in (ended(100, 200), ended(150, 200), ended(97, 200), ended(220, 200), ended(100, 50)):
+        assert (standing.is_over, standing.at, standing.times, standing.level(0.05)) == (True, 100, (1.0,), 0.05)
+        assert standing.next is None and not standing.is_unnoted
+    assert ended(180, 200, 60).times == (0.6, 1.0)
+    # Nor is alpha given back where it was spent in part.
+    assert ended(180, 200, 60, at=60).level(0.05) == level_at(0, (0.6, 1.0), 0.05)
+    assert standing_of(60, 60, planned=50).is_unnoted
+
+
+@pytest.mark.parametrize("looks", [(), (60,)])
+def test_places_added_after_an_end_that_was_shown_add_no_claims(looks: tuple[int, ...]) -> None:
+    rng, studies = np.random.default_rng(1), 20_000
+    people = np.array([60, 100, 200])
+    paths = np.cumsum(rng.normal(0, np.sqrt(np.diff(people, prepend=0)), (studies, 3)), axis=1)
+    p = dict(zip(people.tolist(), (2 * ndtr(-np.abs(paths) / np.sqrt(people))).T, strict=True))
+    standings = [*(standing_of(at, at) for at in looks), standing_of(100, *looks), ended(200, 200, *looks)]
+    claimed = np.any([p[standing.at or 0] <= standing.level(0.05) for standing in standings], axis=0)
+    assert 0.045 < claimed.mean() < 0.053
+
+
+def test_the_next_look_is_none_that_was_taken() -> None:
+    assert (standing_of(59, 60).next, standing_of(59, 30).next) == (100, 60)
+
+
 @pytest.mark.django_db
 def test_a_withdrawal_takes_nobody_else_into_a_look() -> None:
     study = make_planned(WATER, plan=PlanKeys(looks=(3,)))
@@ -243,8 +276,7 @@ def test_a_withdrawal_takes_nobody_else_into_a_look() -> None:
 
 @pytest.mark.django_db
 def test_an_end_that_was_shown_stays_the_end() -> None:
-    small = make_definition(4, hypotheses=(WATER,))
-    study = make_teas(definition=replace(small, chatbots=small.chatbots[:1], cells=small.cells[:1]))
+    study = make_ended()
     assert stand(study).is_over and not AuditEvent.objects.filter(action=END).exists()
     for seed in range(2):
         assert report(study, seed=seed, draws=20)["as_planned"]["hypotheses"][0]["value"] is not None
@@ -256,6 +288,51 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
     assert found["plan"]["next"] is None and not found["plan"]["taken"]
     (fewer,) = found["deviations"]
     assert (fewer["text"], fewer["when"]) == ("Fewer people: 3 of 4 completed.", "withdrawn since the end")
+
+
+def make_ended(places: int = 4) -> Study:
+    small = make_definition(places, hypotheses=(WATER,))
+    return make_teas(definition=replace(small, chatbots=small.chatbots[:1], cells=small.cells[:1]))
+
+
+@pytest.mark.django_db
+def test_who_comes_after_the_end_was_shown_is_explored_and_counted() -> None:
+    study = make_ended()
+    before = report(study, draws=20)["as_planned"]["hypotheses"][0]
+    now = lifecycle.definition_of(study.current_id)
+    more = replace(now, cells=tuple(replace(cell, places=8) for cell in now.cells))
+    lifecycle.load_definition(more, "me", "More people.")
+    study.refresh_from_db()
+    for _ in range(3):
+        tell(study, ["Assam"], "C")
+    read_new(study)
+    recruitment.withdraw(Participant.objects.latest("finished_at"))
+    study.refresh_from_db()
+    found = report(study, draws=20)
+    planned = found["as_planned"]
+    assert {name: planned["hypotheses"][0][name] for name in before} == before
+    assert (planned["plan"]["people"], planned["plan"]["planned"], planned["plan"]["came_later"]) == (6, 8, 2)
+    assert planned["plan"]["next"] is None and not planned["plan"]["taken"]
+    assert [entry["text"] for entry in planned["deviations"]] == [
+        "More people. It leaves the plan as it was.",
+        "2 people came after the end was shown; they are among what is explored.",
+    ]
+    multiverse = Answers(study).data({}, 0, 20)
+    assert len(multiverse.people) == 4 < len(Reporting(study).data.people)
+    assert AuditEvent.objects.filter(action=END).count() == 1
+
+
+@pytest.mark.django_db
+def test_of_two_who_see_the_end_at_once_one_notes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_ended()
+
+    def waits(waiting: Study) -> None:
+        monkeypatch.undo()
+        report(waiting, seed=1, draws=20)
+
+    monkeypatch.setattr(part, "hold_withdrawals", waits)
+    report(study, draws=20)
+    assert AuditEvent.objects.filter(action=END).count() == 1
 
 
 @pytest.mark.django_db

@@ -15,12 +15,13 @@ CLOSE = 1e-9
 
 
 def check_planned(bundle: Bundle) -> Checks:
-    """At a look before the end the numbers are of those who completed first, whom the tables do not name."""
+    """Not numbers of people before a look, or before an end that was shown: the tables do not say who they are."""
     planned = bundle.report.get("as_planned") or {}
     rows = planned.get("hypotheses") or []
     for family in dict.fromkeys(row["family"] for row in rows):
         yield from holm_checks([row for row in rows if row["family"] == family])
-    if planned and (planned["plan"]["next"] is None or planned["plan"]["look"] is None):
+    plan = planned.get("plan") or {}
+    if planned and (plan["next"] is None or plan["look"] is None) and not plan["came_later"]:
         for row in rows:
             if row["measure"] in SHARES and row["value"] is not None:
                 yield from share_checks_of(bundle, row)
