@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from analysis.plans.looks import alphas_of
-from analysis.plans.texts import say_alphas
 from analysis.report.planned.cards import LABELS
-from analysis.report.planned.verdicts import say_wanted, unit_of
+from analysis.report.planned.verdicts import say_alphas, say_wanted, unit_of
 from surveys.console.wording import join_words, percent, plural
 from surveys.models import Participant, Study
 from surveys.studies.access import Role

@@ -3,7 +3,7 @@
 from typing import Any
 
 from analysis.plans.curves import curves_of
-from analysis.report.planned.verdicts import unit_word, written
+from analysis.report.planned.verdicts import say_alphas, unit_word, written
 from surveys.console.wording import join_words, percent, plural
 
 
@@ -22,12 +22,6 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         ]
     benchmark = [report["benchmark"]] if "benchmark" in report else []
     return [*found, "", *benchmark, *costs_lines(report), *smallest_lines(report), *looks_lines(report)]
-
-
-def say_alphas(alphas: dict[str, float]) -> str:
-    if len(set(alphas.values())) == 1:
-        return f"alpha {next(iter(alphas.values())):g} a family"
-    return f"alpha by family {join_words([f'{alpha:g} ({family})' for family, alpha in alphas.items()])}"
 
 
 def costs_lines(report: dict[str, Any]) -> list[str]:

@@ -5,7 +5,17 @@ from typing import Any
 from analysis.charts.figure import Options, Report, Row, prompt_name
 from analysis.report.planned.looks import say_look
 from analysis.report.planned.part import rows_of, say_verdict
-from analysis.report.planned.verdicts import BAD, GOOD, from_reference, say_difference, say_level, say_wanted, written
+from analysis.report.planned.verdicts import (
+    BAD,
+    GOOD,
+    alphas_in,
+    from_reference,
+    say_alphas,
+    say_difference,
+    say_level,
+    say_wanted,
+    written,
+)
 from surveys.console.wording import join_words, p_value, plural
 from surveys.studies.files.hypotheses import ALPHA, DIFFERENT, EQUAL, KAPPA, LESS, MORE, OF_LABELS, PREFERENCE
 
@@ -37,6 +47,7 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
         "plan": plan,
         "came": plan.get("people", plan.get("labels")),
         "unit": "person,people" if "people" in plan else "label",
+        "alphas": say_alphas(alphas_in(rows)),
         "look": look_to_take(plan),
         "taken": [{**row, "text": say_look(row)} for row in plan.get("taken", ())],
         "cards": [card_of(row, number) for number, row in enumerate(rows, 1)],

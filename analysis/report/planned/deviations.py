@@ -1,6 +1,6 @@
 """What differs from the plan: amendments, later exclusions, other numbers of people, missing runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from analysis.charts.figure import Row
 from analysis.report.planned.answers import Sides
 from analysis.report.planned.looks import Standing, say_look
 from analysis.report.samples import Data
-from surveys.console.wording import plural
+from surveys.console.wording import join_words, plural
 from surveys.models import AuditEvent, Study, StudyVersion
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.exclusions import rules_of
@@ -42,13 +42,17 @@ def later_hypotheses(study: Study, frozen: Row) -> set[str]:
     return {entry["slug"] for entry in now if launched.get(entry["slug"]) != entry} if study.is_launched else set()
 
 
-def deviations(seen: Data, sides: list[Sides], frozen: Row, standing: Standing) -> list[Row]:
+def deviations(
+    seen: Data, sides: list[Sides], frozen: Row, standing: Standing, alphas: Mapping[str, float]
+) -> list[Row]:
+    """`alphas`: by family."""
     return [
         *amendments(seen.study, frozen),
         *later_rules(seen.study),
         *other_looks(standing),
         *other_analysis(versions_of(seen.study)),
         *short(replace(standing, people=len(seen.people)), "people", "completed"),
+        *spent_in_part(standing, alphas),
         *later_people(came_later(standing, seen)),
         *missing_runs(sides),
     ]
@@ -116,10 +120,19 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
     if standing.is_over and there != planned:
         more = "Fewer" if there < planned else "More"
         text = f"{more} {noun}: {there:,} of {planned:,} {came}."
-        if standing.times[-1] < 1:
-            text += " Somebody had looked before, so alpha is spent for their share only."
         few = "the study is closed" if standing.is_closed else "withdrawn since the end"
         yield {"kind": noun, "text": text, "when": few if there < planned else "over the places"}
+
+
+def spent_in_part(standing: Standing, alphas: Mapping[str, float]) -> Iterator[Row]:
+    """Who has looked before ends with less than all of alpha where fewer people come than were planned then."""
+    if standing.is_over and standing.times[-1] < 1:
+        levels = join_words([f"{standing.level(alpha):.2g} ({family})" for family, alpha in alphas.items()])
+        text = (
+            f"The end is at {standing.reached:,} of the {standing.whole:,} people planned when somebody looked, "
+            f"so that not all of alpha is spent: a hypothesis alone passes with p ≤ {levels}."
+        )
+        yield {"kind": "alpha", "text": text, "when": "since a look"}
 
 
 def came_later(standing: Standing, seen: Data) -> int:

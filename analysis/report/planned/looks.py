@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from analysis.charts.figure import Row
+from analysis.report.planned.verdicts import alphas_in
 from analysis.stats.hypotheses.families import level_at, spent_at
 from surveys.console.wording import plural
 from surveys.models import AuditEvent, Participant, Study
@@ -157,14 +158,14 @@ def by_family(alpha: Any) -> list[Row]:
 
 def note_look(study: Study, actor: str, action: str, looked: Standing, rows: Collection[Row]) -> None:
     """The newest look into the audit trail, with what it spends of alpha and its verdicts."""
-    look, alphas = looked.taken[-1], {row["family"]: row["alpha"] for row in rows}
+    look = looked.taken[-1]
     audit.record(
         study,
         actor,
         action,
         f"look {look['look']}" if look["look"] else "not planned",
         **look,
-        alpha=[{"family": family, **alpha_of(looked, alpha)} for family, alpha in alphas.items()],
+        alpha=[{"family": family, **alpha_of(looked, alpha)} for family, alpha in alphas_in(rows).items()],
         verdicts=[{name: row[name] for name in ("hypothesis", "prompts", "verdict")} for row in rows],
     )
 

@@ -13,6 +13,7 @@ from analysis.report.planned.looks import END, Standing, note_look, say_look, st
 from analysis.report.planned.verdicts import (
     NOT_LOOKED,
     NOT_YET,
+    alphas_in,
     decide,
     from_reference,
     p_of,
@@ -24,9 +25,9 @@ from analysis.report.planned.verdicts import (
 from analysis.report.samples import Data, low_high, reasons
 from analysis.stats.hypotheses.families import passed
 from analysis.stats.intervals import holm
-from surveys.console.wording import sized
+from surveys.console.wording import plural, sized
 from surveys.studies.audit import SYSTEM
-from surveys.studies.files.hypotheses import PlanKeys
+from surveys.studies.files.hypotheses import OF_LABELS, PlanKeys
 from surveys.studies.lifecycle import hold_withdrawals
 
 Level = Callable[[float], float]
@@ -63,7 +64,7 @@ def compute(data: Data) -> Row:
             "closed": standing.is_closed,
         },
         "hypotheses": [row | {"later": row["hypothesis"] in later} for row in rows],
-        "deviations": deviations(seen, sides, frozen, standing),
+        "deviations": deviations(seen, sides, frozen, standing, alphas_in(rows)),
     }
 
 
@@ -132,14 +133,16 @@ def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None) -> N
         of_family = [row for row in rows if row["family"] == family]
         p_values = [row["p"] for row in of_family]
         passes = passed(p_values, level, of_family[0]["alpha"])
-        for row, corrected, is_passed in zip(of_family, holm(p_values), passes, strict=True):
-            row["p_holm"] = corrected
+        corrected = holm([1.0 if p is None else p for p in p_values])  # who has no p counts in the family too
+        for row, p_holm, is_passed in zip(of_family, corrected, passes, strict=True):
+            row["p_holm"] = None if row["p"] is None else p_holm
             row["level"] = level(row["alpha"])
             row["verdict"] = decide(row["expected"], row["smallest"], *from_reference(row), is_passed)
-            fewest = min(side["n"] for side in (row["a"], row["b"]) if side)
-            if waits or fewest < FEWEST:
+            fewest = min((side for side in (row["a"], row["b"]) if side), key=lambda side: side["n"])
+            if waits or fewest["n"] < FEWEST:
                 row["verdict"] = NOT_YET
-                row["n"], row["of_n"] = waits or (fewest, FEWEST)
+                row["n"], row["of_n"] = waits or (fewest["n"], FEWEST)
+                row["unit"] = fewest["unit"] if not waits else "label" if row["measure"] in OF_LABELS else "person"
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -154,7 +157,8 @@ def say_verdict(row: Row) -> str:
     if row["verdict"] == NOT_LOOKED:
         return f"not yet: {look} can be taken"
     if row["verdict"] == NOT_YET:
-        return f"{f'not yet: {look} at' if look else f'{NOT_YET}:'} {row['n']:,} of {row['of_n']:,}"
+        of = plural(row["of_n"], row["unit"], "people" if row["unit"] == "person" else "")
+        return f"{f'not yet: {look} at' if look else f'{NOT_YET}:'} {row['n']:,} of {of}"
     return str(row["verdict"])
 
 

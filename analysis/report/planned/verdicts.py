@@ -1,7 +1,7 @@
 """What a test says of a hypothesis, and its sentences: decided here for pages and simulated studies alike."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.charts.figure import Row
 from analysis.stats.hypotheses.tested import Tested
@@ -40,7 +40,18 @@ def decide(expected: str, smallest: float, value: float | None, ci: Interval | N
     return SUPPORTED if max(side * low, side * high) >= smallest else TOO_SMALL
 
 
+def alphas_in(rows: Iterable[Row]) -> dict[str, float]:
+    """By family."""
+    return {row["family"]: row["alpha"] for row in rows}
+
+
 # --- in words
+
+
+def say_alphas(alphas: Mapping[str, float]) -> str:
+    if len(set(alphas.values())) == 1:
+        return f"alpha {next(iter(alphas.values())):g} a family"
+    return f"alpha by family {join_words([f'{alpha:g} ({family})' for family, alpha in alphas.items()])}"
 
 
 def unit_of(measure: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import StrictBool, StrictInt
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.values import Line, Slug, entries, listed, matching, nearest, number, one_of, within
 
-TESTS_VERSION = 1  # raise it when the tests or verdicts of hypotheses give other results: launches and reports name it
+TESTS_VERSION = 2  # raise it when the tests or verdicts of hypotheses give other results: launches and reports name it
 
 # The measures that a hypothesis can be about, with the kind of prompt that has them; "" is any.
 MEASURES = {

@@ -20,6 +20,7 @@ from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Labels, Scale
 from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majority, share_preferring
 from analysis.stats.hypotheses.tested import of_interval
+from analysis.stats.intervals import holm
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
 from surveys.studies import lifecycle
@@ -76,8 +77,9 @@ def test_verdicts_come_when_all_labels_are_given(study: Study) -> None:
     # The poor one agrees on half: κ = 0.
     assert better["value"] == pytest.approx(5 / 6) and "reference" not in better and better["a"]["n"] == 24
     assert [row["verdict"] for row in (alpha, judge, better)] == ["supported"] * 3
-    # Holm's steps over three: the fourth has no p.
-    assert alpha["p_holm"] == pytest.approx(max(alpha["p_holm"], alpha["p"])) and absent["p_holm"] is None
+    # Holm's steps are over all four, though one has no p.
+    corrected = holm([alpha["p"], judge["p"], better["p"], 1.0])[:3]
+    assert [row["p_holm"] for row in (alpha, judge, better)] == corrected and absent["p_holm"] is None
     assert (absent["verdict"], absent["n"], absent["of_n"]) == ("not enough yet", 0, 20)
     assert absent["why"] == "There is no label of nobody yet."
     assert [entry["text"] for entry in found["as_planned"]["deviations"]] == [
@@ -119,6 +121,7 @@ def test_the_page_the_file_and_the_command_open_with_them(study: Study) -> None:
     assert "As planned: 3 hypotheses are supported and 1 cannot be decided yet." in page and "more than 0.5" in page
     assert page.index("People agree.") < page.index("No label matches these filters")
     assert "under other choices" not in page and "72 of 72 labels" in page
+    assert "not enough yet: 0 of 20 items" in page.casefold()
     numbers = json.loads(client.get(reverse("agreement:numbers", args=["teas"])).content)
     assert [row["verdict"] for row in numbers["as_planned"]["hypotheses"]][:3] == ["supported"] * 3
     words = readme(study, rows_for(study), texts=False)

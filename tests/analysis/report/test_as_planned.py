@@ -1,5 +1,6 @@
 """As planned: verdicts by hand, hypotheses of a small study from file to page, and studies in which nothing differs."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,9 @@ from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
 from analysis.report.planned import part
 from analysis.report.planned.answers import find_sides
+from analysis.report.planned.deviations import spent_in_part
 from analysis.report.planned.looks import ACTION, END, Standing, looks_taken, stand
-from analysis.report.planned.part import hypothesis_rows, judge
+from analysis.report.planned.part import hypothesis_rows, judge, say_verdict
 from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
 from analysis.report.reports import Reporting, report
@@ -87,7 +89,7 @@ def test_hypotheses_come_first_and_wait_for_people(client: Client) -> None:
     assert (water["verdict"], water["n"], water["of_n"]) == ("not enough yet", 4, 80)
     assert assam["value"] is None and assam["b"]["n"] == 0
     for written in (write_text(found).upper(), write_html(found).upper()):
-        assert written.index("NOT ENOUGH YET: 4 OF 80") < written.index("EXPLORED: WHAT STANDS OUT")
+        assert written.index("NOT ENOUGH YET: 4 OF 80 PEOPLE") < written.index("EXPLORED: WHAT STANDS OUT")
     assert write_pdf(found).startswith(b"%PDF")
     client.force_login(make_account(study=study, role="viewer"))
     page = client.get(address())
@@ -107,18 +109,19 @@ def test_a_draft_shows_its_numbers_because_nothing_is_frozen() -> None:
 
 @pytest.mark.django_db
 def test_a_look_is_taken_once_and_stays_in_the_audit_trail(client: Client) -> None:
-    study = make_planned(WATER, plan=PlanKeys(looks=(4, 40)))
+    study = make_planned(replace(WATER, alpha=0.01), plan=PlanKeys(looks=(4, 40)))
     client.force_login(make_account(study=study, role="researcher"))
     page = client.get(address()).content.decode()
     assert "Take look 1 of 3" in page and "Not yet: look 1 of 3 can be taken" in page
     assert not AuditEvent.objects.filter(action=ACTION).exists()
     take = reverse("compare:take-look", args=[study.slug])
+    assert "Holm within a family, alpha 0.01 a family" in re.sub(r"\s+", " ", page)
     for _ in range(2):
         assert client.post(take, {"at": 4}).status_code == 302
     event = AuditEvent.objects.get(action=ACTION)
     assert (event.subject, event.detail["people"]) == ("look 1 of 3", 4)
     (alpha,) = event.detail["alpha"]
-    assert alpha["family"] == "main" and alpha["spent"] == pytest.approx(spent_at(4 / 80, 0.05), rel=1e-5)
+    assert alpha["family"] == "main" and alpha["spent"] == pytest.approx(spent_at(4 / 80, 0.01), rel=1e-5)
     assert event.detail["verdicts"] == [{"hypothesis": "water", "prompts": ["water"], "verdict": "not enough yet"}]
     assert not list(find_breaks(study))
     tell(study, ["Assam"], "C")
@@ -129,7 +132,7 @@ def test_a_look_is_taken_once_and_stays_in_the_audit_trail(client: Client) -> No
     assert found["plan"]["look"] == 4 and found["plan"]["taken"][0]["at"] == 4 and not found["deviations"]
     page = client.get(address()).content.decode()
     assert "Look now, outside the plan" in page
-    assert "Look 1 of 3, at 4 people</td>" in page and "<code>main</code>: " in page and "of alpha 0.05 spent" in page
+    assert "Look 1 of 3, at 4 people</td>" in page and "<code>main</code>: " in page and "of alpha 0.01 spent" in page
 
 
 @pytest.mark.django_db
@@ -183,7 +186,7 @@ def test_a_closed_study_is_decided_and_says_what_differs_from_the_plan() -> None
     found = report(study, draws=20)["as_planned"]
     water, added = found["hypotheses"]
     assert (water["later"], added["later"]) == (False, True)
-    assert water["verdict"] == "not enough yet" and (water["n"], water["of_n"]) == (6, 20)  # calls
+    assert water["verdict"] == "not enough yet" and say_verdict(water) == "not enough yet: 6 of 20 repeats"
     assert found["plan"]["closed"] and found["plan"]["version"] == 1
     said = [entry["text"] for entry in found["deviations"]]
     assert said[0] == "Gemini too. It changes the plan." and said[1] == "Fewer people: 24 of 80 completed."
@@ -254,6 +257,19 @@ def test_places_added_after_an_end_that_was_shown_add_no_claims(looks: tuple[int
     standings = [*(standing_of(at, at) for at in looks), standing_of(100, *looks), ended(200, 200, *looks)]
     claimed = np.any([p[standing.at or 0] <= standing.level(0.05) for standing in standings], axis=0)
     assert 0.045 < claimed.mean() < 0.053
+
+
+def test_an_end_with_less_than_alpha_says_which_p_passes() -> None:
+    families = {"main": 0.05, "strict": 0.01}
+    (said,) = spent_in_part(standing_of(60, 60, planned=60), {"main": 0.05})
+    assert said["text"] == (
+        "The end is at 60 of the 100 people planned when somebody looked, so that not all of alpha is spent: "
+        "a hypothesis alone passes with p ≤ 0.0076 (main)."
+    )
+    (said,) = spent_in_part(standing_of(70, 60, closed=True), families)
+    assert said["text"].endswith(" passes with p ≤ 0.013 (main) and 0.0014 (strict).")
+    for whole in (standing_of(60, 60), standing_of(100, 60), standing_of(60, closed=True), ended(70, 200)):
+        assert not list(spent_in_part(whole, families))
 
 
 def test_the_next_look_is_none_that_was_taken() -> None:
@@ -366,6 +382,14 @@ def test_where_nothing_differs_a_family_supports_anything_in_five_percent() -> N
         assert all(row["value"] is not None and row["ci"] for row in rows)
         supported += any(row["verdict"] == "supported" for row in rows)
     assert supported <= binom.ppf(0.99, STUDIES, 0.05)
+
+
+def test_p_and_verdict_agree_where_a_hypothesis_has_no_p() -> None:
+    row = {"family": "main", "alpha": 0.05, "expected": "more", "smallest": 0.0, "measure": "item_share"}
+    side, found = {"n": 30, "unit": "person"}, {"value": 0.1, "ci": (0.01, 0.2), "p": 0.04}
+    rows = [row | {"a": side, "b": side} | found, row | {"a": side, "b": side, "value": None, "ci": None, "p": None}]
+    judge(rows, float, None)
+    assert [(each["p_holm"], each["verdict"]) for each in rows] == [(0.08, "not told apart"), (None, "not told apart")]
 
 
 def test_a_planted_difference_is_supported_and_the_other_way_contradicted() -> None:

@@ -28,9 +28,10 @@ def check_planned(bundle: Bundle) -> Checks:
 
 
 def holm_checks(rows: list[Row]) -> Checks:
+    """Of all rows, though some have no p."""
     known, highest = sorted((row for row in rows if row["p"] is not None), key=lambda row: row["p"]), 0.0
     for step, row in enumerate(known):
-        highest = max(highest, min(1.0, row["p"] * (len(known) - step)))
+        highest = max(highest, min(1.0, row["p"] * (len(rows) - step)))
         yield Check(place(row, "hypothesis"), "p by Holm", row["p_holm"], highest)
 
 
