@@ -53,7 +53,7 @@ class Standing:
     @property
     def is_unnoted(self) -> bool:
         """Whether all places are filled, and nothing in the audit trail says so yet."""
-        return self.is_launched and not self.is_closed and self.people >= self.planned and not self.shown
+        return self.is_launched and not self.is_closed and self.people >= self.planned > 0 and not self.shown
 
     @property
     def end(self) -> int:
