@@ -1,14 +1,18 @@
 """As planned, of labels: each hypothesis with number, interval, corrected p and verdict, in the order of the file."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+from django.utils import timezone
 
 from analysis.agreement.annotations import QuestionLabels
 from analysis.agreement.measuring import Measuring
 from analysis.charts.figure import Options
 from analysis.report.planned.deviations import amendments, later_hypotheses, other_analysis, plan_of, short, versions_of
-from analysis.report.planned.looks import Standing
+from analysis.report.planned.looks import END, Standing, looks_taken, note_look
 from analysis.report.planned.part import judge, rows_of, say_sizes, say_verdict
 from analysis.report.planned.verdicts import p_of, say_difference, say_verdicts, say_wanted, unit_of
 from analysis.report.samples import reasons
@@ -17,10 +21,11 @@ from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majority, share_preferring
 from analysis.stats.hypotheses.tested import of_interval
 from surveys.console.wording import p_value, plural
-from surveys.models import Slot, Study
+from surveys.models import Annotation, Slot, Study
+from surveys.studies.audit import SYSTEM
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PEOPLE, Hypothesis, PlanKeys
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import definition_of, hold_withdrawals, labels_of
 
 NOBODY = "Nobody has given a label yet."
 
@@ -75,17 +80,20 @@ def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis
 def planned_of(study: Study, found: Sequence[Row]) -> Row:
     """`found`: of estimate_all. Before the end there are numbers, as everywhere on the page, and neither p nor verdict.
 
-    The end is when all slots of the main study's items are done, or when the study is closed.
+    The end is when all slots of the main study's items are done, or when the study is closed; once shown it stays.
     """
     assert study.current_id is not None
     definition = definition_of(study.current_id)
     frozen, standing, plan = plan_of(study), stand(study, definition), definition.plan or PlanKeys()
-    later = later_hypotheses(study, frozen)
+    later, end = later_hypotheses(study, frozen), end_of(study)
+    is_over = standing.is_over or end is not None
     rows = [
-        hypothesis_row(hypothesis, each, plan, standing.is_over) | {"later": hypothesis.slug in later}
+        hypothesis_row(hypothesis, each, plan, is_over) | {"later": hypothesis.slug in later}
         for hypothesis, each in zip(definition.hypotheses, found, strict=True)
     ]
-    judge(rows, standing.level, None if standing.is_over else (standing.people, standing.planned))
+    judge(rows, standing.level, None if is_over else (standing.people, standing.planned))
+    if is_over and end is None and study.is_launched:
+        note_end(study, definition, rows)
     versions = {name: each and {"tests": each["tests"]} for name, each in versions_of(study).items()}
     return {
         "plan": {
@@ -101,19 +109,54 @@ def planned_of(study: Study, found: Sequence[Row]) -> Row:
             *amendments(study, frozen),
             *other_analysis(versions),
             *short(standing, "labels", "were given"),
+            *(since_end(study, end, standing.planned, rows) if end else ()),
             *missing_judges(found),
         ],
     }
 
 
 def stand(study: Study, definition: Definition) -> Standing:
-    """Of slots: labels of one item by one person. Before there are items, those that all places can fill."""
-    slots = Slot.objects.filter(item__study=study, item__pilot=False)
-    work = definition.annotation
-    assert work is not None
-    promised = slots.count() or definition.planned_people * work.quota
-    done = slots.filter(done_at__isnull=False).count()
-    return Standing(done, promised, (), (), study.is_launched, study.closed_at is not None)
+    return Standing(*labels_of(study, definition), (), (), study.is_launched, study.closed_at is not None)
+
+
+def end_of(study: Study) -> Row | None:
+    """As it is in the audit trail; None before verdicts were shown."""
+    return next(iter(looks_taken(study)), None)
+
+
+def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
+    """Once, with the verdicts and the labels that they rest on, so that what comes or goes later can be told."""
+    with transaction.atomic():
+        hold_withdrawals(study)  # before the audit trail, as all do
+        standing = stand(study, definition)
+        if standing.people and standing.is_over and not end_of(study):
+            there = replace(standing, planned=standing.people).and_at(standing.people, str(timezone.now()))
+            rests_on = {"wanted": standing.planned, **annotations_of(study).aggregate(newest=Max("pk"))}
+            note_look(study, SYSTEM, END, replace(there, taken=(there.taken[0] | rests_on,)), rows)
+
+
+def annotations_of(study: Study) -> QuerySet[Annotation]:
+    return Annotation.objects.filter(item__study=study, item__pilot=False)
+
+
+def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Iterator[Row]:
+    """How many labels came and went after verdicts were shown, and which verdicts were others then."""
+    done = Slot.objects.filter(item__study=study, item__pilot=False, done_at__isnull=False)
+    stayed = done.filter(done_at__lte=end["until"]).count()
+    given, gone = done.count() - stayed, end["at"] - stayed
+    later = annotations_of(study).filter(Q(participant=None) | Q(revision__gt=1), pk__gt=end["newest"]).count()
+    if given or gone or later or wanted != end["wanted"]:
+        now = {row["hypothesis"]: row["verdict"] for row in rows}
+        others = [
+            f" `{row['hypothesis']}` was then: {row['verdict']}."
+            for row in end["verdicts"]
+            if row["verdict"] != now.get(row["hypothesis"], row["verdict"])
+        ]
+        text = (
+            f"Verdicts were first shown at {plural(end['at'], 'label')}. Since then given: {given:,}; taken away: "
+            f"{gone:,}; changed or by judges: {later:,}; wanted: {end['wanted']:,} then, {wanted:,} now."
+        )
+        yield {"kind": "end", "text": text + "".join(others), "when": f"since {end['when'][:10]}"}
 
 
 def hypothesis_row(hypothesis: Hypothesis, found: Row, plan: PlanKeys, is_over: bool) -> Row:

@@ -33,12 +33,13 @@ WAY = 1  # of counting: with another one nothing that was kept stands
 Tally = dict[str, Counter[str]]  # by part; `before` and `after` count the items that are named or letters chosen
 Tallies = dict[str, dict[str, Tally]]  # by kind and slug of the prompt
 
-# What counted responses rest on: how many they are, and of pilots; what was read anew, decided about them or about
-# spellings since, and whether any reading was shown. Then the responses that came later.
+# What counted responses rest on: how many they are, of pilots, and with an answer; what was read anew, decided about
+# them or about spellings since, and whether any reading was shown. Then the responses that came later.
 GROUND = """
 WITH given AS (
-  SELECT response.id, person.pilot
+  SELECT response.id, person.pilot, answer.id IS NOT NULL AS read
   FROM surveys_response response JOIN surveys_participant person ON person.id = response.participant_id
+    LEFT JOIN analysis_answer answer ON answer.response_id = response.id
   WHERE person.study_id = %(study)s
 )
 SELECT
@@ -48,7 +49,8 @@ SELECT
   (SELECT max(id) FROM analysis_aliasdecision WHERE study_id = %(study)s),
   EXISTS (SELECT FROM surveys_readback JOIN given ON given.id = response_id),
   count(*) FILTER (WHERE id <= %(end)s), count(*) FILTER (WHERE id <= %(end)s AND pilot),
-  coalesce(json_agg(json_build_array(id, pilot)) FILTER (WHERE id > %(end)s), '[]')
+  count(*) FILTER (WHERE id <= %(end)s AND read),
+  coalesce(json_agg(json_build_array(id, pilot, read)) FILTER (WHERE id > %(end)s), '[]')
 FROM given
 """
 
@@ -108,14 +110,15 @@ def _settle(study: Study) -> TallyState:
     last = MetricValue.objects.filter(study=study, name=KEPT).values_list("value", flat=True).first()
     state = _restored(last or NOTHING)
     # First of all, so that what happens while the rest is counted is another ground next time.
-    *since, count, pilots, come = _ground(study, state.end)
-    if (*since, count, pilots) != state.ground:
+    *since, count, pilots, answers, come = _ground(study, state.end)
+    if (*since, count, pilots, answers) != state.ground:
         state = _restored(NOTHING)
-        *since, count, pilots, come = _ground(study, 0)
+        *since, count, pilots, answers, come = _ground(study, 0)
     unread = _unread(study, state).values_list("pk", flat=True).first()
-    settled = [(key, pilot) for key, pilot in come if unread is None or key < unread]
-    end = max((key for key, _ in settled), default=state.end)
-    ground = (*since, count + len(settled), pilots + sum(pilot for _, pilot in settled))
+    settled = [(key, pilot, read) for key, pilot, read in come if unread is None or key < unread]
+    end = max((key for key, *_ in settled), default=state.end)
+    pilots, answers = pilots + sum(pilot for _, pilot, _ in settled), answers + sum(read for *_, read in settled)
+    ground = (*since, count + len(settled), pilots, answers)
     return _advance(state, ResponseSpan(study, state.end, end), ground)
 
 
@@ -139,7 +142,7 @@ def _restored(value: Any) -> TallyState:
 
 
 def _advance(state: TallyState, span: ResponseSpan, ground: tuple[Any, ...]) -> TallyState:
-    replaced, (*_, has_readings, _, _) = span.replaced(), ground
+    replaced, (*_, has_readings, _, _, _) = span.replaced(), ground
     tallies = _tallies(state.tallies, span, replaced) if has_readings else {}
     return TallyState(span.end, ground, tallies, redraw(state.drawn, *_readings(span, replaced)))
 

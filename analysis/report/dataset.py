@@ -180,6 +180,7 @@ class Frames:
     names: dict[tuple[str, str], str]  # family and item → how it is written most often
     unread: int  # answers that were not read yet
     reworded: int  # answers to a choice whose options were others than today's: their letters mean something else
+    unread_of_field: int = 0  # of the unread ones those of people
 
     def vocabulary(self, prompt: str) -> list[str]:
         return self.vocabularies.get(self.families.get(prompt, prompt), [])
@@ -258,6 +259,7 @@ def load_frames(
         names=names,
         unread=sum(map(len, there)) - sum(map(len, read)),
         reworded=sum(map(len, read)) - sum(map(len, kept)),
+        unread_of_field=len(there[0]) - len(read[0]),
     )
 
 

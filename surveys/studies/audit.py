@@ -18,6 +18,7 @@ from surveys.models.hashes import canonical, fingerprint
 SYSTEM = "system"
 FIRST = "0" * 64
 MANIFEST = "MANIFEST.json"  # the file of an export or a bundle that holds how the chain stood
+END_REACHED = "end reached"  # of a plan, and verdicts were shown
 SIGNED = "signed from here on"  # what `migrate` wrote at the end of chains from before events were signed
 
 

@@ -25,6 +25,7 @@ from surveys.models import (
     Prompt,
     QuotaCell,
     Session,
+    Slot,
     Study,
     StudyVersion,
     Submission,
@@ -171,6 +172,14 @@ def _filled(prompt: PromptDefinition, item: Mapping[str, Any]) -> PromptDefiniti
     if len(filled.answer) != 1 or filled.answer not in letters(filled):
         raise ValueError(f"The answer {filled.answer!r} of the item {prompt.item} is not the letter of any choice.")
     return filled
+
+
+def labels_of(study: Study, definition: Definition) -> tuple[int, int]:
+    """Labels that people gave in the main study, and those wanted: before there are items, all that places can give."""
+    assert definition.annotation is not None
+    slots = Slot.objects.filter(item__study=study, item__pilot=False)
+    wanted = slots.count() or definition.planned_people * definition.annotation.quota
+    return slots.filter(done_at__isnull=False).count(), wanted
 
 
 def questions_of(matrix: Matrix) -> tuple[SetQuestion, ...]:

@@ -9,13 +9,20 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.models import Membership, Place, Study
+from surveys.models import AuditEvent, Membership, Place, Study
 from surveys.studies import audit
 from surveys.studies.access import studies_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.matrix import set_misfits
 from surveys.studies.files.rules import Misfit
-from surveys.studies.lifecycle import StudyError, benchmark_sizes, definition_of, load_definition, lock_study
+from surveys.studies.lifecycle import (
+    StudyError,
+    benchmark_sizes,
+    definition_of,
+    labels_of,
+    load_definition,
+    lock_study,
+)
 
 Role = Membership.Role
 
@@ -172,16 +179,23 @@ def lift_blinding(study: Study, actor: str) -> None:
 def why_blinded(study: Study) -> str:
     """Why blinding cannot be lifted yet, in a sentence.
 
-    With hypotheses their plan must be frozen and at its end: all places filled, or the study closed.
+    With hypotheses their plan must be frozen and at its end: all places filled, of annotators all labels given, or the
+    study closed. An end that was shown stays the end.
     """
     if study.unblinded_at:
         return "The blinding was lifted before."
-    if not study.current_id or not definition_of(study.current_id).hypotheses:
+    definition = definition_of(study.current_id) if study.current_id else None
+    if not definition or not definition.hypotheses:
         return ""
     if not study.is_launched:
         return "The plan is not frozen yet. Launch the study first."
-    places = Place.objects.filter(cell__study=study)
-    n, filled = places.count(), places.filter(confirmed_at__isnull=False).count()
-    if filled < n and study.state != Study.State.CLOSED:
-        return f"{filled:,} of {n:,} places are filled. The plan ends when all are, or when the study is closed."
+    if study.state == Study.State.CLOSED or AuditEvent.objects.filter(study=study, action=audit.END_REACHED).exists():
+        return ""
+    if definition.annotation:
+        (there, n), what = labels_of(study, definition), "labels are given"
+    else:
+        places = Place.objects.filter(cell__study=study)
+        there, n, what = places.filter(confirmed_at__isnull=False).count(), places.count(), "places are filled"
+    if there < n:
+        return f"{there:,} of {n:,} {what}. The plan ends when all are, or when the study is closed."
     return ""

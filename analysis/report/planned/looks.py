@@ -16,7 +16,7 @@ from surveys.studies.files.hypotheses import PlanKeys
 from surveys.studies.lifecycle import definition_of
 
 ACTION = "look taken"
-END = "end reached"  # and shown: nobody who withdraws, and no place that is added, makes it undone
+END = audit.END_REACHED  # and shown: nobody who withdraws, and no place that is added, makes it undone
 
 
 @dataclass(frozen=True)

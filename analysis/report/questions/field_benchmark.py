@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import altair as alt
+import numpy as np
 from scipy.special import stdtr
 
 from analysis.charts import figure
@@ -40,6 +41,7 @@ NOT_ASKED = (
 )
 NO_ANSWERS = "Nobody has answered a question of the benchmark yet."
 FILTERED = "The filters leave out the field."
+UNREAD = "Nothing is known yet: {} still to be read."
 
 
 def compute(data: Data) -> list[Row]:
@@ -55,7 +57,7 @@ def compute(data: Data) -> list[Row]:
         row
         for chatbot, field in fields.items()
         for row in (
-            *([row_of(matrix, field, None)] * data.shows_field),
+            *([row_of(matrix, field, None, why_nothing(data, matrix, chatbot))] * data.shows_field),
             *(row_of(matrix, side, field) for side in runs if side.source.chatbot == chatbot),
         )
     ]
@@ -64,7 +66,19 @@ def compute(data: Data) -> list[Row]:
     return rows
 
 
-def row_of(matrix: Matrix, side: SetSide, field: SetSide | None) -> Row:
+def why_nothing(data: Data, matrix: Matrix, chatbot: str | None) -> str:
+    """Why no answer of a chatbot's people is there, if none is."""
+    frame = data.frames.field
+    found = [frame.prompt_rows[slug] for slug in matrix.by_slug if slug in frame.prompt_rows]
+    rows = np.concatenate([np.empty(0, np.int64), *found])
+    theirs = rows if chatbot is None else rows[data.frames.field_chatbots[rows] == chatbot]
+    if len(theirs) and data.filters.of_field.values():
+        return FILTERED
+    unread = data.frames.unread_of_field
+    return UNREAD.format(plural(unread, "text")) if unread else NO_ANSWERS
+
+
+def row_of(matrix: Matrix, side: SetSide, field: SetSide | None, why: str = NO_ANSWERS) -> Row:
     found, source = side.estimate, side.source
     return {
         "benchmark": matrix.set,
@@ -82,9 +96,7 @@ def row_of(matrix: Matrix, side: SetSide, field: SetSide | None) -> Row:
         "against_field": against(field, side) if field else None,
         "orders": [],
         "simulated": side.simulated,
-        **reasons(
-            why=None if found.value is not None else NO_ANSWERS, ci_why=None if found.value is None else found.why
-        ),
+        **reasons(why=None if found.value is not None else why, ci_why=None if found.value is None else found.why),
     }
 
 
@@ -297,10 +309,8 @@ def say_nothing(report: Report, fields: Sequence[Row]) -> str:
     """Why no accuracy of the field is there."""
     if not report.get("asks_set"):
         return NOT_ASKED
-    if not fields:
-        return FILTERED
-    unread = report["answers"]["unread"]
-    return f"Nothing is known yet: {plural(unread, 'text')} still to be read." if unread else NO_ANSWERS
+    whys = [row["why"] for row in fields]
+    return FILTERED if not whys or FILTERED in whys else whys[0]
 
 
 def say_field(row: Row, chatbot: str | None) -> str:

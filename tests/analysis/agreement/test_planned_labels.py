@@ -15,6 +15,7 @@ from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.bundle.bundles import readme
 from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
 from analysis.plans.annotators.scenarios import HOPEFUL, RaterScenario
+from analysis.report.planned.looks import END
 from analysis.report.planned.verdicts import decide, say_difference, say_wanted
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Labels, Scale
@@ -22,8 +23,10 @@ from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majorit
 from analysis.stats.hypotheses.tested import of_interval
 from analysis.stats.intervals import holm
 from surveys.annotation.labels import record_judgement
-from surveys.models import AnnotationItem, Study
+from surveys.models import AnnotationItem, AuditEvent, Participant, Study
+from surveys.participation import recruitment
 from surveys.studies import lifecycle
+from surveys.studies.audit import find_breaks
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.agreement.annotation_samples import WORDS, label_all, number_of
 from tests.factories import (
@@ -113,6 +116,41 @@ def test_before_the_end_there_are_numbers_and_neither_p_nor_verdict() -> None:
     found = agreement_of(study)["as_planned"]
     assert found["hypotheses"][0]["verdict"] == "supported"
     assert found["deviations"][0]["text"] == "Fewer labels: 48 of 72 were given."
+
+
+@pytest.mark.django_db
+def test_an_end_that_was_shown_stays_the_end() -> None:
+    study = make_labelled(RELIABLE, JUDGE, slug="herbs")
+    for seed in range(2):
+        assert not agreement_of(study, seed=seed)["as_planned"]["deviations"]
+    end = AuditEvent.objects.get(action=END)
+    assert end.detail["at"] == 72 and not list(find_breaks(study))
+    items = make_items(study, 24, start=24)
+    found = agreement_of(study)["as_planned"]
+    assert [row["verdict"] for row in found["hypotheses"]] == ["supported"] * 2
+    shown = "Verdicts were first shown at 72 labels. Since then given: {}; taken away: {}; changed or by judges: {}; "
+    wanted = "wanted: 72 then, 144 now."
+    assert [row["text"] for row in found["deviations"]] == [shown.format(0, 0, 0) + wanted]
+    for item in items:  # the judge says the opposite
+        record_judgement(item, "good", {"relevance": WORDS["yn"[number_of(item) % 2]]})
+    for _ in range(2):
+        label_all(make_annotator(study), "ny" * 24)
+    recruitment.withdraw(Participant.objects.filter(study=study).earliest("pk"))
+    found = agreement_of(study)["as_planned"]
+    assert found["hypotheses"][1]["verdict"] == "not told apart"
+    (moved,) = found["deviations"]
+    assert moved["text"] == f"{shown.format(48, 24, 24)}{wanted} `judge` was then: supported."
+
+
+@pytest.mark.django_db
+def test_a_closed_study_is_at_its_end_with_the_labels_it_has() -> None:
+    study = make_labelled(RELIABLE, people=2, slug="herbs")
+    lifecycle.close(study, "me")
+    study.refresh_from_db()
+    for _ in range(2):
+        found = agreement_of(study)["as_planned"]
+        assert [row["text"] for row in found["deviations"]] == ["Fewer labels: 48 of 72 were given."]
+    assert AuditEvent.objects.get(action=END).detail["alpha"][0]["level"] == 0.05
 
 
 def test_the_page_the_file_and_the_command_open_with_them(study: Study) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from analysis.answers.aliases import accept
 from analysis.answers.read_backs import kept_accuracy, reader_accuracy
-from analysis.answers.readings import read_new, unread
+from analysis.answers.readings import open_responses, read_new, store, unread
 from analysis.answers.reviews import answers_of, decide, undo_last
 from analysis.answers.samples import draw, reading_errors
 from analysis.answers.tallies import KEPT
@@ -107,6 +107,13 @@ def events(study: Study) -> Iterator[Callable[[], Any]]:
     yield new(confirmed=True)
     yield partial(read, study)
     yield partial(commit_late, make_participant(study), reserved)
+    yield partial(read, study)
+    # Somebody answers anew after a worker has listed what they said before, and before it is read.
+    bea = make_participant(study)
+    yield new(by=bea)
+    listed = list(open_responses(study))
+    yield new(by=bea, out=("Assam",))
+    yield partial(store, Response, listed)
     yield partial(read, study)
 
 

@@ -5,17 +5,20 @@ from pathlib import Path
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.models import Answer
+from analysis.models import Answer, Completion
+from analysis.report.filters import Filters
 from analysis.report.outputs.text import write_text
 from analysis.report.questions.field_benchmark import FILTERED, NO_ANSWERS, NOT_ASKED, say
 from analysis.report.reports import people_stamp, report
 from surveys.models import BenchmarkItem, Response, Study
 from surveys.studies.files.matrix import Matrix
 from tests.analysis.report.field_benchmark_world import make_sums_in_field, run_sums
-from tests.analysis.report.report_samples import make_teas
+from tests.analysis.report.report_samples import make_model_run, make_teas
 from tests.analysis.report.test_bundle import recompute, unpack
+from tests.analysis.runs.baseline_factories import make_call
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import log_in
 
@@ -139,6 +142,15 @@ def test_without_a_set_it_says_how_to_ask() -> None:
 def test_filters_without_the_field_say_so(study: Study) -> None:
     page = page_of(study, source="offline")
     assert FILTERED in page and NOT_ASKED not in page
+    found = report(study, Filters(memory=("off",), personalisation=("on",)), parts=PARTS)
+    assert say(found) == FILTERED and found["field_benchmark"][0]["why"] == FILTERED
+
+
+def test_of_nobody_it_says_so_while_replies_of_models_wait() -> None:
+    study = make_sums_in_field(0)
+    call = make_call(make_model_run(study, model="gpt-4o-mini"))
+    Completion.objects.filter(pk=call.pk).update(status="done", reply="1. Assam", done_at=timezone.now())
+    assert say(report(study, parts=PARTS)) == NO_ANSWERS
 
 
 def test_of_three_people_who_are_all_wrong_it_says_how_few_they_are() -> None:

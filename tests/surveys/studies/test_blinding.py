@@ -2,14 +2,25 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from surveys.models import AuditEvent, Participant, Place, Study
+from surveys.models import AuditEvent, Participant, Place, Slot, Study
 from surveys.studies import audit, lifecycle
 from surveys.studies.access import Role, role_in, studies_of
+from surveys.studies.audit import END_REACHED
 from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.lifecycle import StudyError
-from surveys.studies.members import lift_blinding
-from tests.factories import make_account, make_definition, make_participant, make_response, make_study
+from surveys.studies.members import lift_blinding, why_blinded
+from tests.factories import (
+    make_account,
+    make_annotation_study,
+    make_annotator,
+    make_definition,
+    make_items,
+    make_participant,
+    make_response,
+    make_study,
+)
 from tests.roles import as_account, make_roles
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +93,24 @@ def test_all_places_filled_is_the_end_of_the_plan_and_without_hypotheses_there_i
     plain = make_study("draft", slug="herbs")
     lift_blinding(plain, "owner")
     assert Study.objects.get(slug="herbs").unblinded_at
+
+
+def test_plan_of_labels_ends_with_the_last_label_or_the_end_that_was_shown() -> None:
+    reliable = Hypothesis("reliable", "People agree.", "alpha", "people", "more", reference=0.5)
+    study = make_annotation_study(places=3, hypotheses=(reliable,), quota=5, overlap=1)
+    assert why_blinded(study).startswith("0 of 15 labels are given. The plan ends when all are")
+    make_items(study, 2)
+    make_items(study, 1, start=2, pilot=True)
+    slots, now = Slot.objects.filter(item__study=study, item__pilot=False), timezone.now()
+    held = {"participant": make_annotator(study), "taken_at": now, "held_until": now}
+    Place.objects.filter(cell__study=study).delete()  # of none, all are filled
+    assert why_blinded(study).startswith("0 of 2 labels")
+    slots.update(**held, done_at=now)
+    assert not why_blinded(study)
+    make_items(study, 1, start=3)
+    assert why_blinded(study).startswith("2 of 3 labels")
+    audit.record(study, "system", END_REACHED)
+    assert not why_blinded(study)
 
 
 @pytest.mark.parametrize(
