@@ -81,6 +81,8 @@ def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
         return section_page(request, copy, SECTIONS[0].name, 422, amendment=amendment)
     if outcome == "created":
         messages.success(request, f"{study.title} has been created as a draft. You are its owner.")
+    elif outcome == "present":
+        messages.info(request, "The study has been created already.")
     else:
         say_outcome(request, study, outcome)
     return redirect("console:setup", study.slug)

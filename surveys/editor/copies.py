@@ -64,8 +64,10 @@ def copy_of(study: Study, account: AbstractBaseUser) -> WorkingCopy:
 
 
 def is_older(study: Study, definition: Definition) -> bool:
-    document = with_benchmark_items(definition).to_document()
-    return document != study.current.document and study.versions.filter(document=document).exists()
+    with suppress(StudyError):  # it names a set of questions that is not here
+        document = with_benchmark_items(definition).to_document()
+        return document != study.current.document and study.versions.filter(document=document).exists()
+    return False
 
 
 def save(copy: WorkingCopy, revision: int, text: str) -> bool:
@@ -117,10 +119,13 @@ def make(
     """The study of a working copy, new or with a new version, and which of the two; StudyError where it cannot be.
 
     `revision` of the copy and hash of the version `against` which its changes were listed: nothing else is made.
+    Without `against` a new study is wanted; where it has come meanwhile (a double click) it is `present`.
     """
     with transaction.atomic():
         study = lock_study(copy.study) if copy.study else None
         copy = WorkingCopy.objects.select_for_update(of=("self",)).get(pk=copy.pk)
+        if copy.study and not against:
+            return copy.study, "present"
         if copy.revision != revision:
             raise StudyError("The working copy was saved again since you looked. Look at it as it is now.")
         if study and study.current and study.current.sha256 != against:

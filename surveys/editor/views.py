@@ -147,12 +147,13 @@ def section_page(
 def page_of(copy: WorkingCopy, here: str) -> dict[str, Any]:
     """What all pages of the editor show: how the copy stands, what it changes, and its pages."""
     page = standing_of(copy, copy.text, here)
-    definition = page["checked"].definition
+    checked: copies.Checked = page["checked"]
+    definition = checked.definition
     previews = pages_of(definition) if definition else []
     return page | {
         "previews": list(enumerate(previews)),
         "seen": next((at for at, preview in enumerate(previews) if preview.section == here), 0),
-        "changes": changes_to(copy.study, definition) if copy.study and definition else [],
+        "changes": changes_to(copy.study, definition) if copy.study and definition and not checked.faults else [],
         "is_behind": copies.is_behind(copy),
     }
 

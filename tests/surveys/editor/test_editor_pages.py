@@ -101,6 +101,19 @@ def test_a_study_with_questions_of_benchmarks_is_edited(site: Client, owner: Abs
     assert (copy.text.encode() == shipped) == (not more)  # the shipped file, with its comments, where it is that
 
 
+def test_set_of_questions_that_is_not_here_is_a_fault_of_a_working_copy(site: Client, owner: AbstractUser) -> None:
+    for number in range(1, 21):
+        make_item(number)
+    shipped = (SHIPPED / "field-13.toml").read_bytes()
+    study = create_study(parse_study(shipped), owner)
+    text = shipped + b'\n[matrix]\nset = "no-such"\neach = 3\n'
+    copy = begin(owner, text, "a file", study)
+    for name in ("first", "text"):
+        page = site.get(reverse(f"editor:{name}", args=[copy.pk]))
+        assert page.status_code == 200 and "no-such" in page.content.decode()
+    assert copy_of(study, owner) == copy and WorkingCopy.objects.get().text.encode() == text
+
+
 def test_nobody_else_has_it_and_a_study_asks_for_its_role(site: Client, owner: AbstractUser) -> None:
     copy, other = begin(owner, TEAS, "a file"), Client()
     other.force_login(account("other"))
@@ -203,8 +216,13 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     assert seen.context["definition"].consent.text in parse_study(TEAS).consent.text
     assert "frame-ancestors 'self'" in seen["Content-Security-Policy"]
     assert site.post(reverse("editor:seen", args=[copy.pk, 0])).url.endswith("/1/")
-    make(site, copy)
+    page = site.get(reverse("editor:first", args=[copy.pk])).content.decode()
+    make(site, copy, page)
     study = Study.objects.get(slug="teas")
+    again = make(site, copy, page)  # a double click
+    assert again.request["PATH_INFO"] == reverse("console:setup", args=["teas"])
+    assert "The study has been created already." in again.content.decode()
+    assert copies.make(copy, owner, "", 1, "") == (study, "present")  # at the same moment: read before the first's end
     assert study.memberships.get().user == owner and lifecycle.definition_of(study.current_id) == parse_study(TEAS)
     lifecycle.launch(study, "tests")
     copy.refresh_from_db()
@@ -216,6 +234,7 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     for reason in ("", too_long):
         refused = make(site, copy, amendment=reason).content.decode()
         assert f'value="{reason}"' in refused and "Make version 2" in refused
+        assert f'action="{reverse("editor:edit", args=[copy.pk, "about"])}"' in refused  # where *Save* sends it
     study.refresh_from_db()
     assert study.current.number == 1
     make(site, copy, amendment="A better title")
@@ -255,3 +274,4 @@ def test_text_that_is_no_toml_stays_and_names_its_line(site: Client, owner: Abst
     assert site.get(reverse("editor:first", args=[copy.pk])).url == reverse("editor:text", args=[copy.pk])
     page = site.get(reverse("editor:text", args=[copy.pk])).content.decode()
     assert f'<td class="number">{broken.count(chr(10)) + 1}</td>' in page and "what is this</textarea>" in page
+    assert "Edit: a file</h1>" in page
