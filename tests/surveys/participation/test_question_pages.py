@@ -228,7 +228,7 @@ def test_setting_that_a_question_asks_for_is_asked_once_and_makes_cells(client: 
     assert participant.cell.slug == "pays"
     advance(participant, Participant.Step.CONTEXT)
     page = client.get(address(participant, "context")).content.decode()
-    assert 'name="memory"' in page and 'name="plan"' not in page
+    assert 'name="memory"' in page and 'name="plan"' not in page and "Four things" not in page
     client.post(address(participant, "context"), {"memory": "on", "personalisation": "off", "plan": "free"})
     assert ChatbotContext.objects.get(participant=participant).plan == "paid"
     simulated = make_participant(study, at="instructions", cell="no", origin=Participant.Origin.SIMULATED)
