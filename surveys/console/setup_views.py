@@ -174,6 +174,7 @@ def version_document(request: HttpRequest, number: int) -> HttpResponse:
 
 def setup_page(study: Study, shown: StudyVersion) -> dict:
     definition = lifecycle.definition_of(shown.pk)
+    wanted = lifecycle.definition_of(study.current_id).second_person
     return {
         "version": shown,
         "definition": definition,
@@ -194,7 +195,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
             if study.state in step.states and step.archived == bool(study.archived_at)
         ],
         "participant_link": participant_link(study),
-        "told": second_person.told(lifecycle.definition_of(study.current_id).second_person, "launch", study),
+        "told": [(each, "launch this study") for each in second_person.told(wanted, "launch", study)],
     }
 
 

@@ -266,6 +266,7 @@ def second(request: HttpRequest, number: int) -> HttpResponse:
         asked, seen = ask(study, What.PAY, payout.key, account, payout.to_detail(now)), now
         return redirect("paying:second", study.slug, asked.pk)
     stale = f"The list is no longer the one that {asked.asked_by} asked for. It has to be asked anew."
+    stale = stale if now else "Nobody on it is left to pay. It waits until somebody declines it."
     return show_sheet(request, payout.what, board, amounts, seen, asked=asked, stale=stale if now != seen else "")
 
 

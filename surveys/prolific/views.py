@@ -55,7 +55,10 @@ def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str]
         named=prolific_ids(study) if not board.remotes else [remote.prolific_id for remote in board.remotes],
         remotes=[(remote, read_when(remote.read_at)) for remote in board.remotes],
         proposals=[proposal_row(proposal, currency) for proposal in proposals],
-        told=told(definition.second_person, TeamRequest.What.PAY, study),
+        told=[
+            (each, paying_in_words(each, currency))
+            for each in told(definition.second_person, TeamRequest.What.PAY, study)
+        ],
         cells=[cell_row(cell, currency) for cell in pay_by_cell(study, board)],
         rows=page,
         shown=[(row, MEANINGS[row.meaning], money_of(row.theirs, currency)) for row in page],
@@ -74,6 +77,11 @@ def frame() -> dict:
         "has_token": bool(os.environ.get(settings.PROLIFIC_TOKEN_VARIABLE)),
         "token_variable": settings.PROLIFIC_TOKEN_VARIABLE,
     }
+
+
+def paying_in_words(asked: TeamRequest, currency: str) -> str:
+    sums = [cents for _, cents, _ in asked.detail["listed"]]
+    return f"pay {money(sum(sums), currency)} to {plural(len(sums), 'person', 'people')}"
 
 
 def reason_of(payment: Payment | Amount) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from surveys.models import Study, TeamRequest
@@ -36,11 +36,13 @@ def waiting(study: Study, what: str) -> QuerySet[TeamRequest]:
 
 
 def told(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
-    """What a page says of it: what waits, and the newest if that was declined."""
+    """What a page says of it: what waits, and what was declined, until it or anything by the same account is asked."""
     if what not in wanted:
         return []
-    newest = TeamRequest.objects.filter(study=study, what=what).select_related("asked_by", "answered_by").last()
-    return [*waiting(study, what), *([newest] if newest and newest.state == State.DECLINED else [])]
+    same = Q(key=OuterRef("key")) | Q(asked_by=OuterRef("asked_by"))
+    later = TeamRequest.objects.filter(same, study=study, what=what, asked_at__gt=OuterRef("answered_at"))
+    declined = TeamRequest.objects.filter(~Exists(later), study=study, what=what, state=State.DECLINED)
+    return [*waiting(study, what), *declined.select_related("asked_by", "answered_by")]
 
 
 def ask(study: Study, what: str, key: str, account: AbstractBaseUser, detail: dict[str, Any]) -> TeamRequest:

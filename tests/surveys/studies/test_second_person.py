@@ -271,11 +271,36 @@ def test_two_bonuses_wait_side_by_side_and_the_same_one_takes_its_own_place(owed
     assert list(states) == ["replaced", "waiting", "waiting"]
 
 
+def test_why_each_was_declined_is_told_until_whoever_asked_asks_again(owed: list[Submission]) -> None:
+    ada, bonus = as_account("ada"), reverse("paying:bonus", args=["teas"])
+    person, board = Study.objects.get().participants.earliest("pk"), reverse("paying:board", args=["teas"])
+
+    def ask_bonus(client: Client, amount: str) -> TeamRequest:
+        sheet = client.post(bonus, {"people": person.pseudonym, "amount": amount, "reason": "Helped us"})
+        client.post(bonus, fields_of(sheet))
+        return TeamRequest.objects.latest("pk")
+
+    def page() -> str:
+        return " ".join(ada.get(board).content.decode().replace("<b>", "").replace("</b>", "").split())
+
+    first, second = ask_bonus(ada, "1.50"), ask_bonus(ada, "2.50")
+    decline(first, account(person.study, "eve"), "Too much.")
+    ask_bonus(as_account("eve"), "0.50")
+    assert "eve declined to pay $1.50 to 1 person, as ada had asked" in page() and "Too much." in page()
+    assert "You asked to pay $2.50 to 1 person" in page()
+    decline(second, account(person.study, "eve"), "Far too much.")
+    assert "Too much." in page() and "Far too much." in page()
+    ask_bonus(ada, "1.00")
+    assert "oo much." not in page()
+
+
 def test_nobody_is_left_to_pay(owed: list[Submission]) -> None:
     address = reverse("paying:second", args=["teas", ask_to_pay(as_account("ada")).pk])
     Submission.objects.update(status="APPROVED")
-    page = as_account("eve").get(address).content.decode()
-    assert "Nobody is left to pay." in page and "$0.00 to" not in page
+    for name in ("ada", "eve"):
+        page = as_account(name).get(address).content.decode()
+        assert "Nobody is left to pay." in page and "$0.00" not in page and "0 people" not in page
+        assert "anew" not in page and ("Decline" in page) == (name == "eve")
 
 
 def test_no_rule_pays_without_a_second_person(study: Study, owed: list[Submission]) -> None:
