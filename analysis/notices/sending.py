@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import secrets
 import smtplib
 from collections.abc import Callable
@@ -32,6 +33,7 @@ PAUSES = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1)}
 FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(days=1)
 PATIENCE = 10  # seconds
 MOST = 10  # addresses of a study
+log = logging.getLogger(__name__)
 SIGNATURE = "X-Field-Study-Signature"
 AllNews = dict[Study | None, list[News]]  # by study; without one it is the server's own
 
@@ -123,7 +125,16 @@ def news_for(row: NoticeAddress, find: Callable[[Study], list[News]] = news_of) 
     if row.study:
         return {row.study: find(row.study)}
     studies = Study.objects.filter(archived_at=None).order_by("slug")
-    return {None: full_disk(), **{study: find(study) for study in studies}}
+    return {None: full_disk(), **{study: found_or_failed(study, find) for study in studies}}
+
+
+def found_or_failed(study: Study, find: Callable[[Study], list[News]]) -> list[News]:
+    """That a study can't be counted is news as well, and keeps none of the others back."""
+    try:
+        return find(study)
+    except Exception:
+        log.exception("News of %s could not be counted", study.slug)
+        return [News("count", "Its news could not be counted; the log says why.")]
 
 
 def stands_of(found: AllNews) -> dict[str, str]:

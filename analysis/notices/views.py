@@ -35,13 +35,12 @@ class AddressForm(forms.Form):
 @require_http_methods(["GET", "POST", "HEAD"])
 @study_page(Role.OWNER)
 def notices(request: HttpRequest) -> HttpResponse:
-    if request.method == "POST" and "remove" not in request.POST and not within_limit(request, "notice"):
-        messages.error(request, BUSY)
-        return redirect("notices:page", request.study.slug)
     if "test" in request.POST or "remove" in request.POST:
         return change(request)
     form, added = AddressForm(request.POST or None), None
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid() and not within_limit(request, "notice"):
+        form.add_error(None, BUSY)
+    if form.is_valid():
         try:
             added = add_address(request.study, **form.cleaned_data, actor=request.user.get_username())
             form = AddressForm()
@@ -70,6 +69,8 @@ def change(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"{shown(row)} hears nothing more.")
         return redirect("notices:page", request.study.slug)
     try:
+        if not within_limit(request, "notice"):
+            raise NoticeError(BUSY)
         try_address(row)
     except NoticeError as error:
         messages.error(request, str(error))

@@ -43,10 +43,11 @@ def rehearsal(request: HttpRequest) -> HttpResponse:
             if not reason:
                 return redirect("simulation:page", study.slug)
             status = 503
+    now = standing(study)  # before what came of it: the note of its end comes before its mark goes
     last = last_of(study)
     went = last.action if last else ""
     page = {"form": form, "reason": reason, "last": last, "failed": went == FAILED, "unfinished": went == STARTED}
-    return show(request, "simulation/rehearsal.html", "setup", status, **page, **standing(study))
+    return show(request, "simulation/rehearsal.html", "setup", status, **page, **now)
 
 
 def begin(study: Study, given: dict, actor: str) -> str:

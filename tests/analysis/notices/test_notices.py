@@ -28,6 +28,7 @@ from analysis.notices.sending import (
     tell,
 )
 from surveys.models import Study
+from surveys.studies import access
 from tests.analysis.runs.run_samples import make_running
 from tests.factories import make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said
@@ -149,14 +150,20 @@ def test_an_owner_adds_tests_and_removes_on_the_page(study: Study, receiver: Rec
 
 
 def test_adding_and_testing_have_a_limit_and_removing_none(
-    study: Study, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    study: Study, receiver: Receiver, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row, client, page = hook(study, receiver), log_in(study), "/console/teas/notices/"
-    monkeypatch.setattr(views, "within_limit", lambda request, action: False)
-    for form in ({"test": row.pk}, {"kind": "webhook", "address": f"{receiver.address}/2", "every": "day"}):
-        assert said(client.post(page, form, follow=True)) == [views.BUSY]
-    assert receiver.got == [] and NoticeAddress.objects.get() == row
-    client.post(page, {"remove": row.pk})
+    monkeypatch.setitem(access.LIMITS, "notice", 1)
+    settings.LIMIT_FACTOR = 1
+    here = {"REMOTE_ADDR": "192.0.2.78"}
+    client.post(page, {"test": row.pk}, follow=True, **here)
+    assert said(client.post(page, {"test": row.pk}, follow=True, **here)) == [views.BUSY]
+    typed = {"kind": "webhook", "address": f"{receiver.address}/2", "every": "day"}
+    refused = client.post(page, typed, **here)
+    assert refused.status_code == 422 and views.BUSY in refused.content.decode()
+    assert typed["address"] in refused.content.decode()
+    assert len(receiver.got) == 1 and NoticeAddress.objects.get() == row
+    client.post(page, {"remove": row.pk}, **here)
     assert not NoticeAddress.objects.exists()
 
 
@@ -272,6 +279,21 @@ def test_news_of_a_study_is_counted_once_for_all_its_addresses(
     monkeypatch.setattr(tasks, "news_of", lambda study: 1 / 0 if study.slug == "teas" else news_of(study))
     tasks.send_notices()
     assert other.pk in sent  # whatever is wrong with another study
+
+
+def test_a_study_that_cannot_be_counted_keeps_no_other_news_from_the_server(
+    study: Study, disk: list[News], settings: Any, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EMAIL_HOST, settings.NOTICES_MAIL = "mail.example.org", ["root@example.org"]
+    server_addresses()
+    run = make_running(make_study("draft", slug="herbs"), state="stopped", reason="No money is left.")
+    disk.append(News("disk", "The server’s disk is full."))
+    monkeypatch.setitem(news.NEWS, "broken", lambda each: 1 / 0 if each == study else [])
+    monkeypatch.setattr(tasks.send_notice, "delay", tell)
+    tasks.send_notices()
+    (mail,) = mailoutbox
+    assert "disk is full" in mail.body and f"Run {run.pk} stopped early" in mail.body
+    assert "Its news could not be counted; the log says why." in mail.body
 
 
 def test_each_kind_of_news_is_found_and_nothing_of_a_new_study(study: Study) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from surveys.models import Participant
 from surveys.simulation import rehearsing, tasks
-from surveys.simulation.rehearsing import last_of, rehearse
-from surveys.studies import under_way
+from surveys.simulation.rehearsing import DONE, last_of, rehearse
+from surveys.studies import audit, under_way
 from tests.factories import make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in
 
@@ -45,7 +45,10 @@ def test_one_that_breaks_off_or_never_ends_did_not_go_as_it_should(monkeypatch: 
     assert "Simulated people take the study now." in lines_of(client.get(PAGE))
     under_way.forget_progress(study, rehearsing.WORK)  # its worker was killed
     page = lines_of(client.get(PAGE))
-    assert "The last rehearsal did not come to its end." in page and "Answers confirmed" not in page
+    assert "The last rehearsal has not come to its end" in page and "Answers confirmed" not in page
+    with monkeypatch.context() as just_now:  # it ends while the page is made
+        just_now.setattr(under_way, "progress_of", lambda *given: audit.record(study, "ada", DONE) and None)
+        assert "The last rehearsal went as it should." in lines_of(client.get(PAGE))
     monkeypatch.setattr(rehearsing, "simulate", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         rehearse(study, 3, 1, False, "ada")
