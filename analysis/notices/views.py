@@ -15,6 +15,7 @@ from analysis.notices.sending import (
     SIGNATURE,
     NoticeError,
     add_address,
+    found_or_failed,
     remove_address,
     secret_of,
     shown,
@@ -53,7 +54,7 @@ def notices(request: HttpRequest) -> HttpResponse:
         "server_hears": settings.EMAIL_HOST and settings.NOTICES_MAIL,
         "secret": secret_of(added) if added and added.kind == NoticeAddress.Kind.WEBHOOK else "",
         "header": SIGNATURE,
-        "news": news_of(request.study),
+        "news": found_or_failed(request.study, news_of),
         "kinds": list(NEWS),
     }
     return show(request, "notices/notices.html", "notices", 422 if form.errors else 200, **page)

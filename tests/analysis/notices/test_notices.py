@@ -293,7 +293,8 @@ def test_a_study_that_cannot_be_counted_keeps_no_other_news_from_the_server(
     tasks.send_notices()
     (mail,) = mailoutbox
     assert "disk is full" in mail.body and f"Run {run.pk} stopped early" in mail.body
-    assert "Its news could not be counted; the log says why." in mail.body
+    uncounted = "Its news could not be counted; the log says why."
+    assert uncounted in mail.body and uncounted in lines_of(log_in(study).get("/console/teas/notices/"))
 
 
 def test_each_kind_of_news_is_found_and_nothing_of_a_new_study(study: Study) -> None:
