@@ -17,7 +17,6 @@ from analysis.plans.worlds.sided import Prompted, World, reached, sided_world
 from analysis.report.planned.verdicts import GOOD, decide, p_of
 from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.resampling import SharedDraws, generator
-from analysis.stats.speed import each
 from surveys.models import Study
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, OF_CROWD, Hypothesis
@@ -211,7 +210,7 @@ def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenari
 def columns_of(
     definition: Definition, hypotheses: Sequence[Hypothesis], scenario: Scenario, people: int, setting: Setting
 ) -> list[list[list[Tested]]]:
-    """Of each hypothesis, of each simulated study what is tested at each look. Drawn in blocks, which share cores."""
+    """Of each hypothesis what is tested at each look of each simulated study, in blocks with seeds of their own."""
     worlds = [world_for(definition, hypothesis, scenario, people, setting) for hypothesis in hypotheses]
     times, blocks = times_of(definition), range(0, setting.replicates, BLOCK)
 
@@ -222,7 +221,7 @@ def columns_of(
         return [[study(share) for share in times] for study in studies]
 
     places = list(product(blocks, range(len(hypotheses))))
-    found = dict(zip(places, each(draw, places), strict=True))
+    found = {place: draw(place) for place in places}  # threads would wait for each other: many small arrays
     return [[one for start in blocks for one in found[start, at]] for at in range(len(hypotheses))]
 
 
