@@ -45,7 +45,7 @@ def test_researcher_downloads_the_answers(
     log_in(context, site, study, "researcher")
     refused = watch_policy(page)
     page.goto(f"/console/{study.slug}/export/")
-    expect(page.get_by_role("heading", level=1)).to_have_text("1 answer of 1 person, ready to download.")
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 answer and 1 person, ready to download.")
     page.get_by_label("CSV", exact=True).check()
     with page.expect_download() as download:
         page.get_by_role("link", name="responses as CSV").click()

@@ -56,8 +56,9 @@ def run_offline(study: Study, reply: str) -> Completion:
 
 
 def test_the_page_says_how_many_wait(study: Study, client: Client) -> None:
-    give(study, "water", "A and B")
     give(study, "water", "B")
+    assert "1 answer, none in doubt." in lines_of(client.get(address("list")))
+    give(study, "water", "A and B")
     assert "1 of 2 answers awaits review." in lines_of(client.get(address("list")))
 
 
