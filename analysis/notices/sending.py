@@ -7,7 +7,7 @@ import json
 import logging
 import secrets
 import smtplib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,6 +35,7 @@ PATIENCE = 10  # seconds
 MOST = 10  # addresses of a study
 log = logging.getLogger(__name__)
 SIGNATURE = "X-Field-Study-Signature"
+UNCOUNTED = "count"  # the news that a study's news could not be counted
 AllNews = dict[Study | None, list[News]]  # by study; without one it is the server's own
 
 
@@ -123,7 +124,7 @@ def due(now: datetime) -> QuerySet[NoticeAddress]:
 def news_for(row: NoticeAddress, find: Callable[[Study], list[News]] = news_of) -> AllNews:
     """What the address hears of; of the server itself only whom its settings name."""
     if row.study:
-        return {row.study: find(row.study)}
+        return {row.study: found_or_failed(row.study, find)}
     studies = Study.objects.filter(archived_at=None).order_by("slug")
     return {None: full_disk(), **{study: found_or_failed(study, find) for study in studies}}
 
@@ -134,12 +135,16 @@ def found_or_failed(study: Study, find: Callable[[Study], list[News]]) -> list[N
         return find(study)
     except Exception:
         log.exception("News of %s could not be counted", study.slug)
-        return [News("count", "Its news could not be counted; the log says why.")]
+        return [News(UNCOUNTED, "Its news could not be counted; the log says why.")]
 
 
-def stands_of(found: AllNews) -> dict[str, str]:
-    """As an address keeps what it was told."""
-    return {key_in(study, piece): piece.stands for study, news in found.items() for piece in news}
+def stands_of(found: AllNews, told: Mapping[str, str]) -> dict[str, str]:
+    """As an address keeps what it was told; of a study that can't be counted, what was `told` before as well."""
+    failed = tuple(
+        f"{study.pk} " for study, news in found.items() if study and any(one.key == UNCOUNTED for one in news)
+    )
+    kept = {key: stands for key, stands in told.items() if key.startswith(failed)}
+    return kept | {key_in(study, piece): piece.stands for study, news in found.items() for piece in news}
 
 
 def tell(number: int) -> None:
@@ -149,7 +154,7 @@ def tell(number: int) -> None:
         if not is_mine or row is None:
             return
         found = news_for(row)
-        stands = stands_of(found)
+        stands = stands_of(found, row.told)
         fresh = {
             study: new
             for study, news in found.items()

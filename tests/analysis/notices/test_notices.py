@@ -297,6 +297,20 @@ def test_a_study_that_cannot_be_counted_keeps_no_other_news_from_the_server(
     assert uncounted in mail.body and uncounted in lines_of(log_in(study).get("/console/teas/notices/"))
 
 
+def test_what_was_told_of_a_study_is_not_told_again_after_it_could_not_be_counted(
+    study: Study, settings: Any, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    add_address(study, "mail", "ada@example.org", "hour", "ada")
+    run = make_running(study, state="stopped", reason="No money is left.")
+    monkeypatch.setattr(tasks.send_notice, "delay", tell)
+    for broken in (False, True, False):
+        monkeypatch.setitem(news.NEWS, "broken", lambda each, broken=broken: 1 / 0 if broken else [])
+        an_hour_later()
+        tasks.send_notices()
+    assert [f"Run {run.pk}" in mail.body for mail in mailoutbox] == [True, False]
+
+
 def test_each_kind_of_news_is_found_and_nothing_of_a_new_study(study: Study) -> None:
     assert news_of(study) == []
     run = make_running(study, budget=Decimal(10), spent=Decimal(8))
