@@ -1,4 +1,4 @@
-"""The plan that was frozen at the launch beside today's, where study, analysis or pilot have changed since."""
+"""The plan frozen at the launch beside today's, where study, analysis or pilot have changed since it was simulated."""
 
 from collections.abc import Callable
 from datetime import date, datetime
@@ -84,8 +84,8 @@ def say_changes(study: Study, frozen: MetricValue, at: datetime | None) -> str:
         changes.append(f"the analysis has changed to {plan_version()[:8]}")
     now = f"were simulated on {day(at)}" if at else "are not simulated yet"
     return (
-        f"{say_simulated(frozen)}, frozen at the launch on {day(study.launched_at)}; since then "
-        f"{join_words(changes) or 'the pilot has changed'}; today’s numbers {now}."
+        f"{say_simulated(frozen)}, frozen at the launch on {day(study.launched_at)}; since it was "
+        f"simulated, {join_words(changes) or 'the pilot has changed'}; today’s numbers {now}."
     )
 
 

@@ -54,8 +54,8 @@ polyline.cautious { stroke-dasharray: 6 4 } polyline.thick { stroke: #000; strok
 
 
 def write_registration(study: Study, found: dict[str, Any] | None) -> bytes:
-    """The bytes of the PDF, the same for the same plan. `found`: the plan as it was simulated, if it was; one that is
-    frozen takes its place.
+    """The bytes of the PDF, the same for the same plan. `found`: the plan as it was simulated, if it was; after the
+    launch only one that is frozen counts.
     """
     source: Any = PAGE.read_bytes()
     return bytes(typst.compile(source, sys_inputs={"data": json.dumps(page_data(study, found))}, root=str(PAGE.parent)))
@@ -66,6 +66,8 @@ def page_data(study: Study, found: dict[str, Any] | None) -> dict[str, Any]:
     answers, simulated = answers_of(study), "Simulated"
     if kept := find_frozen(study):
         found, simulated = kept.value, say_simulated(kept)
+    elif study.launched_at:
+        found = None  # no reason for what was decided before
     if found:
         rationale = [opening_of(found), *smallest_lines(found), "The tables below have all that was simulated."]
         answers |= {"Sample size rationale": f"{simulated}. {' '.join(rationale)}"}

@@ -1,4 +1,4 @@
-"""The plan frozen at the launch stays as it was, and stands beside today's where something has changed since."""
+"""The plan frozen at the launch stays as it was, and stands beside today's where something is no longer the same."""
 
 import json
 from dataclasses import replace
@@ -65,7 +65,7 @@ def test_a_frozen_plan_says_that_the_analysis_has_changed(
     change_analysis("22222222bbbb", monkeypatch)
     page = client.get(address).content.decode()
     assert "for version 1 by analysis 11111111, frozen at the launch on " in page and button in page
-    assert "since then the analysis has changed to 22222222; today’s numbers are not simulated yet." in page
+    assert "; since it was simulated, the analysis has changed to 22222222; today’s numbers are not simulated " in page
     simulate(study, monkeypatch, 40)
     page = client.get(address).content.decode()
     assert "today’s numbers were simulated on " in page and button not in page
@@ -101,7 +101,7 @@ def test_an_amendment_is_said_to_be_one(study: Study, monkeypatch: pytest.Monkey
     more = replace(make_definition(100), hypotheses=(ASSAM, replace(ASSAM, slug="again", text="Again.")))
     study, _ = lifecycle.load_definition(more, "tests", "more people")
     beside = beside_frozen(study, find_plan(study), None)
-    assert beside is not None and "since then the study was amended to version 2 on " in beside["why"]
+    assert beside is not None and "since it was simulated, the study was amended to version 2 on " in beside["why"]
     assert "analysis has changed" not in beside["why"]
     simulate(study, monkeypatch)
     beside = beside_frozen(study, find_plan(study), None)
@@ -109,6 +109,31 @@ def test_an_amendment_is_said_to_be_one(study: Study, monkeypatch: pytest.Monkey
     first, last = beside["rows"][0], beside["rows"][-1]
     assert (first["frozen"]["people"], first["today"]["people"]) == (200, 400) and first["wider_ci"][1] < 0
     assert (last["hypothesis"], last["frozen"], last["more"]) == ("again", None, None)
+
+
+@pytest.mark.django_db
+def test_a_draft_that_changed_before_the_launch_is_not_said_to_have_changed_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = make_study("draft", DEFINITION)
+    simulate(study, monkeypatch)
+    lifecycle.load_definition(replace(make_definition(100), hypotheses=(ASSAM,)), "tests")
+    beside = beside_frozen(launch(study), None, None)
+    assert beside is not None and "; since it was simulated, the study became version 2 on " in beside["why"]
+
+
+@pytest.mark.django_db
+def test_a_registration_has_nothing_that_was_simulated_after_the_launch(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = launch(make_study("draft", DEFINITION))
+    simulate(study, monkeypatch)
+    found = find_plan(study)
+    paper = page_data(study, found)
+    assert found and paper["simulated"] is None and "Simulated" not in str(paper["sections"])
+    client.force_login(make_account(study=study, role="viewer"))
+    page = client.get(reverse("plans:plan", args=[study.slug])).content.decode()
+    assert "the PDF has only what was simulated before the launch" in page
 
 
 @pytest.mark.django_db
