@@ -6,7 +6,7 @@ from typing import Any
 from analysis.charts.figure import Row
 from analysis.exports.codebook import ExportTable, boolean, integer, number, text
 from analysis.report.multiverse.choices import CHOICES
-from analysis.report.multiverse.curve import say_curve
+from analysis.report.multiverse.curve import say_curve, taken_in
 from analysis.report.multiverse.kept import find_multiverse, is_whole
 from analysis.report.multiverse.universes import changed_in, curves_of
 from surveys.models import Study
@@ -41,7 +41,6 @@ def whole_multiverse(study: Study) -> dict[str, Any] | None:
 
 def universe_rows(document: Mapping[str, Any]) -> Iterator[Row]:
     for entry in document["hypotheses"]:
-        names = [choice["choice"] for choice in entry["choices"]]
         planned = {tuple(row["prompts"]): row["value"] for row in entry["rows"] if not changed_in(entry, row)}
         for row in entry["rows"]:
             value, way = row["value"], planned[tuple(row["prompts"])]
@@ -51,7 +50,7 @@ def universe_rows(document: Mapping[str, Any]) -> Iterator[Row]:
                 "prompts": ",".join(row["prompts"]),
                 "universe": entry["universes"].index(row["options"]) + 1,
                 **dict.fromkeys(CHOICES, ""),
-                **dict(zip(names, row["options"], strict=True)),
+                **taken_in(entry, row),
                 **{"value": value, "low": low, "high": high},
                 **{name: row[name] for name in ("p", "n_a", "n_b")},
                 "same_sign": value * way > 0 if value is not None and way else None,

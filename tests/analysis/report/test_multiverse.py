@@ -223,10 +223,16 @@ def test_a_bundle_has_every_universe_of_todays_answers_and_recomputes_what_they_
     assert [row["same_sign"] for row in rows[:8]].count("true") == 3
     readme = (tmp_path / "README.md").read_text()
     assert "- `assam` (teas): 8 universes, 38\u202f% of 8 have the sign of the planned one" in readme
-    # Of each three numbers of rows, two shares and three estimates; of the one as planned its value, two ends and p.
+    # Of each three numbers of rows, two shares twice and three estimates; of the one as planned value, two ends and p.
     done = recompute(tmp_path)
-    assert "multiverse: 24 numbers, 0 differ" in done.stdout and done.returncode == 0, done.stdout
+    assert "multiverse: 28 numbers, 0 differ" in done.stdout and done.returncode == 0, done.stdout
     table = tmp_path / "data" / "multiverse.csv"
+    written = table.read_text()
+    change(table, "true,false,false", "false,true,false")  # same_sign and significant of one universe
+    done = recompute(tmp_path)
+    assert "assam, teas: same_sign by its column is 0.375 in the report, 0.25 by the data" in done.stdout
+    assert "assam, teas: significant by its column is 0.25 in the report, 0.375 by the data" in done.stdout
+    table.write_text(written)
     change(table, ",0.75,", ",-0.75,")  # the one universe that has it
     done = recompute(tmp_path)
     assert "assam, teas: same_sign is 0.375 in the report, 0.5 by the data" in done.stdout and done.returncode == 1

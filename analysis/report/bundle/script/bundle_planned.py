@@ -93,7 +93,7 @@ def check_multiverse(bundle: Bundle) -> Checks:
     for curve in curves:
         asked = ",".join(curve["prompts"])
         rows = table[(table["hypothesis"] == curve["hypothesis"]) & (table["prompts"] == asked)]
-        numbers = rows[["universe", "value", "low", "high", "p"]].apply(pd.to_numeric)
+        numbers = rows.assign(**rows[["universe", "value", "low", "high", "p"]].apply(pd.to_numeric))
         where, there = f"{curve['hypothesis']}, {asked}", numbers.dropna(subset="value")
         (planned,) = numbers[numbers["universe"] == 1].to_dict("records")
         yield from curve_checks(where, curve, there, np.sign(planned["value"]))
@@ -111,5 +111,8 @@ def curve_checks(where: str, curve: Row, there: pd.DataFrame, way: float) -> Che
     yield Check(where, "tested", curve["tested"], len(tested))
     yield Check(where, "same_sign", curve["same_sign"], known((values * way > 0).mean()) if abs(way) == 1 else None)
     yield Check(where, "significant", curve["significant"], known((tested <= curve["alpha"]).mean()))
+    for name in ("same_sign", "significant"):
+        column = there.loc[there[name] != "", name]
+        yield Check(where, f"{name} by its column", curve[name], known((column == "true").mean()))
     for name, found in (("least", values.min()), ("median", values.median()), ("most", values.max())):
         yield Check(where, name, curve[name], known(found))
