@@ -66,8 +66,9 @@ def find_plan(study: Study) -> dict[str, Any] | None:
 
 
 def find_frozen(study: Study) -> MetricValue | None:
-    """The last plan that was kept before the launch, of whatever versions. It stays until somebody withdraws from the
-    pilot on which it rests, so later versions have to read its rows.
+    """The last plan that was kept before the launch, of whatever versions, so later versions have to read its rows. It
+    stays until somebody withdraws from the pilot on which it rests; one of annotators, which is not shown as frozen,
+    until anybody withdraws.
     """
     if study.launched_at is None:
         return None

@@ -19,6 +19,7 @@ from analysis.plans.costs import cost_of
 from analysis.plans.simulating import BLOCK, DRAWS, REPLICATES, Cell, Cells, PlanError, Progress
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.labels import kappa_with_majority
+from analysis.stats.intervals import Z
 from analysis.stats.resampling import generator
 from analysis.stats.speed import each
 from surveys.models import AnnotationItem, Study
@@ -34,7 +35,6 @@ FEWEST, MOST = 10, 20_000  # items
 PER_USER = 10  # items about one user, before any are imported
 WITHIN = 0.05  # half an interval that is wanted
 MOST_WITHOUT = 0.05  # of simulated studies, in a design whose interval counts
-NORMAL = 1.96  # standard deviations that hold 95 %
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def summed(studies: Sequence[Estimate]) -> dict[str, Any]:
     width, width_error = mean_of(halves)
     value, value_error = mean_of(values)
     n = len(values)
-    spread = NORMAL * float(values.std(ddof=1)) if n > 1 else None
+    spread = Z * float(values.std(ddof=1)) if n > 1 else None
     return {
         "value": value,
         "value_error": value_error,

@@ -5,6 +5,7 @@ from typing import Any
 from analysis.plans.annotators.simulating import FEWEST, MOST
 from analysis.plans.curves import drawing
 from analysis.plans.texts import say_chance
+from analysis.stats.intervals import Z
 from surveys.console.wording import decimal, join_words, percent, plural
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
 
@@ -194,7 +195,7 @@ def table_of(report: Row, measure: str) -> Row:
 
 
 def ends_of(row: Row) -> tuple[float, float]:
-    return row["width"] - 1.96 * row["width_error"], row["width"] + 1.96 * row["width_error"]
+    return row["width"] - Z * row["width_error"], row["width"] + Z * row["width_error"]
 
 
 def cells_of(row: Row) -> Row:

@@ -11,7 +11,7 @@ from analysis.models import MetricValue
 from analysis.plans.kept import find_frozen, fingerprint_of_plan, plan_version
 from analysis.plans.texts import say_chance
 from analysis.report.planned.verdicts import unit_word, written
-from analysis.stats.intervals import Interval, share_difference
+from analysis.stats.intervals import Z, Interval, share_difference
 from surveys.console.wording import decimal, join_words, plural
 from surveys.models import Study
 
@@ -57,7 +57,7 @@ def compare(place: tuple[str, ...], frozen: Row | None, today: Row | None) -> Ro
     if frozen["width"] is not None and today["width"] is not None:
         found["wider"] = wider = today["width"] - frozen["width"]
         if None not in (errors := (frozen["width_error"], today["width_error"])):
-            half = 1.96 * float(np.hypot(*errors))
+            half = Z * float(np.hypot(*errors))
             found["wider_ci"] = (wider - half, wider + half)
     return found
 
