@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from analysis.agreement.annotations import QuestionLabels
@@ -20,8 +20,9 @@ from analysis.stats.agreement.agreement import Row, write_estimate
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majority, share_preferring
 from analysis.stats.hypotheses.tested import of_interval
+from surveys.annotation.counted import counted
 from surveys.console.wording import p_value, plural
-from surveys.models import Annotation, Slot, Study
+from surveys.models import Annotation, Participant, Slot, Study
 from surveys.studies.audit import SYSTEM
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PEOPLE, Hypothesis, PlanKeys
@@ -131,12 +132,9 @@ def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
         standing = stand(study, definition)
         if standing.people and standing.is_over and not end_of(study):
             there = replace(standing, planned=standing.people).and_at(standing.people, str(timezone.now()))
-            rests_on = {"wanted": standing.planned, **annotations_of(study).aggregate(newest=Max("pk"))}
+            newest = Annotation.objects.filter(item__study=study).aggregate(newest=Max("pk"))
+            rests_on = {"wanted": standing.planned, **newest}
             note_look(study, SYSTEM, END, replace(there, taken=(there.taken[0] | rests_on,)), rows)
-
-
-def annotations_of(study: Study) -> QuerySet[Annotation]:
-    return Annotation.objects.filter(item__study=study, item__pilot=False)
 
 
 def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Iterator[Row]:
@@ -144,7 +142,8 @@ def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Itera
     done = Slot.objects.filter(item__study=study, item__pilot=False, done_at__isnull=False)
     stayed = done.filter(done_at__lte=end["until"]).count()
     given, gone = done.count() - stayed, end["at"] - stayed
-    later = annotations_of(study).filter(Q(participant=None) | Q(revision__gt=1), pk__gt=end["newest"]).count()
+    slotless = Q(participant=None) | Q(participant__origin=Participant.Origin.IMPORTED)
+    later = counted(study).filter(slotless | Q(revision__gt=1), pk__gt=end["newest"]).count()
     if given or gone or later or wanted != end["wanted"]:
         now = {row["hypothesis"]: row["verdict"] for row in rows}
         others = [
@@ -154,7 +153,7 @@ def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Itera
         ]
         text = (
             f"Verdicts were first shown at {plural(end['at'], 'label')}. Since then given: {given:,}; taken away: "
-            f"{gone:,}; changed or by judges: {later:,}; wanted: {end['wanted']:,} then, {wanted:,} now."
+            f"{gone:,}; changed, imported or by judges: {later:,}; wanted: {end['wanted']:,} then, {wanted:,} now."
         )
         yield {"kind": "end", "text": text + "".join(others), "when": f"since {end['when'][:10]}"}
 
@@ -213,4 +212,4 @@ def lines_of_plan(found: Row) -> list[str]:
         p = "" if row["p_holm"] is None else f", p {p_value(row['p_holm'])} (Holm)"
         numbers = f"{say_difference(row)}, {say_sizes(row)}, expected {say_wanted(row)}{p}"
         lines.append(f"  {row['hypothesis']}: {row['text']}\n    {numbers}: {say_verdict(row)}")
-    return [say_verdicts(rows, "labels"), *lines] if rows else []
+    return [say_verdicts(rows), *lines] if rows else []

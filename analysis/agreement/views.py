@@ -115,7 +115,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 def plan_on_page(found: dict[str, Any]) -> dict[str, Any] | None:
     """What the page opens with; nothing for a study without hypotheses."""
     planned = planned_on_page(found)
-    return planned and planned | {"said": say_verdicts(found["as_planned"]["hypotheses"], "labels")}
+    return planned and planned | {"said": say_verdicts(found["as_planned"]["hypotheses"])}
 
 
 def pick_question(found: dict[str, Any], name: str) -> dict[str, Any]:

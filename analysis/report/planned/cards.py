@@ -10,6 +10,7 @@ from analysis.report.planned.verdicts import (
     GOOD,
     alphas_in,
     from_reference,
+    many,
     say_alphas,
     say_difference,
     say_level,
@@ -78,9 +79,7 @@ def card_of(row: Row, number: int) -> dict[str, Any]:
         "sides": [{"name": side["name"], "simulated": side.get("simulated")} for side in sides],
         "wanted": say_wanted(row),
         "found": say_difference(row),
-        "n": join_words(
-            [plural(side["n"], side["unit"], "people" if side["unit"] == "person" else "") for side in counted]
-        ),
+        "n": join_words([plural(side["n"], side["unit"], many(side["unit"])) for side in counted]),
         "p": None if row["p_holm"] is None else p_value(row["p_holm"]),
         "why": "" if row["value"] is None else row.get("why", ""),
         "later": row["later"],

@@ -90,7 +90,7 @@ def other_looks(standing: Standing) -> Iterator[Row]:
             yield {"kind": "look", "text": f"{say_look(row)}, by {row['by']}.", "when": row["when"][:10]}
     taken = {row["at"] for row in standing.taken}
     for at in standing.looks:
-        if standing.is_launched and standing.is_over and at not in taken:
+        if standing.is_launched and standing.is_over and at not in taken and at < standing.places:
             text = f"Look {standing.number(at)}, at {plural(at, 'person', 'people')}, was not taken; it spent no alpha."
             yield {"kind": "look", "text": text, "when": "passed over"}
 
@@ -120,7 +120,7 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
     if standing.is_over and there != planned:
         more = "Fewer" if there < planned else "More"
         text = f"{more} {noun}: {there:,} of {planned:,} {came}."
-        few = "the study is closed" if standing.is_closed else "withdrawn since the end"
+        few = "withdrawn since the end" if standing.reached >= planned else "the study is closed"
         yield {"kind": noun, "text": text, "when": few if there < planned else "over the places"}
 
 

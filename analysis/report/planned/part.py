@@ -13,9 +13,12 @@ from analysis.report.planned.looks import END, Standing, note_look, say_look, st
 from analysis.report.planned.verdicts import (
     NOT_LOOKED,
     NOT_YET,
+    TOO_FEW,
+    UNDECIDED,
     alphas_in,
     decide,
     from_reference,
+    many,
     p_of,
     say_difference,
     say_verdicts,
@@ -84,7 +87,8 @@ def decided(seen: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
     is_hidden = standing.is_launched and standing.at is None
     shown = [replace(each, why=each.why or UNSEEN) for each in sides] if is_hidden else sides
     rows = [row for each in shown for row in hypothesis_rows(seen, each, plan)]
-    judge(rows, standing.level, (standing.people, standing.next or standing.planned) if standing.at is None else None)
+    waits = (standing.people, standing.next or standing.planned) if standing.at is None else None
+    judge(rows, standing.level, waits, standing.is_over)
     if standing.at is None and plan.looks:
         for row in rows:
             row["look"] = standing.number(standing.due or standing.next or standing.planned)
@@ -125,9 +129,9 @@ def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
     return found
 
 
-def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None) -> None:
+def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None, is_over: bool = True) -> None:
     """Put corrected p and verdict into each row. `waits`: the people, or labels, there are and those there have to be,
-    where no look is due; a side of too few waits too.
+    where no look is due; a side of too few waits too, unless all `is_over`.
     """
     for family in dict.fromkeys(row["family"] for row in rows):
         of_family = [row for row in rows if row["family"] == family]
@@ -140,7 +144,7 @@ def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None) -> N
             row["verdict"] = decide(row["expected"], row["smallest"], *from_reference(row), is_passed)
             fewest = min((side for side in (row["a"], row["b"]) if side), key=lambda side: side["n"])
             if waits or fewest["n"] < FEWEST:
-                row["verdict"] = NOT_YET
+                row["verdict"] = TOO_FEW if is_over and not waits else NOT_YET
                 row["n"], row["of_n"] = waits or (fewest["n"], FEWEST)
                 row["unit"] = fewest["unit"] if not waits else "label" if row["measure"] in OF_LABELS else "person"
 
@@ -156,9 +160,9 @@ def say_verdict(row: Row) -> str:
     look = f"look {row['look']}" if row.get("look") else ""
     if row["verdict"] == NOT_LOOKED:
         return f"not yet: {look} can be taken"
-    if row["verdict"] == NOT_YET:
-        of = plural(row["of_n"], row["unit"], "people" if row["unit"] == "person" else "")
-        return f"{f'not yet: {look} at' if look else f'{NOT_YET}:'} {row['n']:,} of {of}"
+    if row["verdict"] in UNDECIDED:
+        of = plural(row["of_n"], row["unit"], many(row["unit"]))
+        return f"{f'not yet: {look} at' if look else row['verdict'] + ':'} {row['n']:,} of {of}"
     return str(row["verdict"])
 
 

@@ -11,7 +11,8 @@ from surveys.studies.files.hypotheses import ALPHA, DIFFERENT, EQUAL, KAPPA, MOR
 
 SUPPORTED, WITHIN, CONTRADICTED = "supported", "equal within bounds", "contradicted"
 NOT_APART, TOO_SMALL, NOT_YET = "not told apart", "there, but too small to matter", "not enough yet"
-NOT_LOOKED = "not looked at yet"
+NOT_LOOKED, TOO_FEW = "not looked at yet", "not enough"
+UNDECIDED = {NOT_YET: "cannot be decided yet", TOO_FEW: "cannot be decided"}  # the latter at the end
 GOOD, BAD = (SUPPORTED, WITHIN), (CONTRADICTED, TOO_SMALL)
 COEFFICIENT = "coefficient"
 UNITS = {"entropy_bits": "bits", "jsd_excess": "bits", ALPHA: COEFFICIENT, KAPPA: COEFFICIENT}
@@ -109,16 +110,21 @@ def say_wanted(row: Row) -> str:
     return f"{row['expected']}{than}{level}{least}"
 
 
-def say_verdicts(rows: Sequence[Row], wanted: str = "people") -> str:
-    """`wanted`: of what there may not be enough."""
+def many(unit: str) -> str:
+    return "people" if unit == "person" else f"{unit}s"
+
+
+def say_verdicts(rows: Sequence[Row]) -> str:
     counts = Counter(row["verdict"] for row in rows)
-    if set(counts) == {NOT_YET}:
-        return f"As planned: {plural(len(rows), 'hypothesis', 'hypotheses')}, not enough {wanted} yet to decide."
-    order = (SUPPORTED, WITHIN, TOO_SMALL, NOT_APART, CONTRADICTED, NOT_LOOKED, NOT_YET)
+    if counts.keys() <= UNDECIDED.keys():
+        units = join_words([*dict.fromkeys(many(row["unit"]) for row in rows)])
+        yet = " yet" if counts[NOT_YET] else ""
+        return f"As planned: {plural(len(rows), 'hypothesis', 'hypotheses')}, not enough {units}{yet} to decide."
+    order = (SUPPORTED, WITHIN, TOO_SMALL, NOT_APART, CONTRADICTED, NOT_LOOKED, *UNDECIDED)
     parts: list[str] = []
     for verdict in order:
         if number := counts[verdict]:
             subject = plural(number, "hypothesis", "hypotheses") if not parts else f"{number}"
-            says = "cannot be decided yet" if verdict == NOT_YET else f"{'is' if number == 1 else 'are'} {verdict}"
+            says = UNDECIDED.get(verdict) or f"{'is' if number == 1 else 'are'} {verdict}"
             parts.append(f"{subject} {says}")
     return f"As planned: {join_words(parts)}."

@@ -22,16 +22,21 @@ from analysis.stats.agreement.labels import Labels, Scale
 from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majority, share_preferring
 from analysis.stats.hypotheses.tested import of_interval
 from analysis.stats.intervals import holm
-from surveys.annotation.labels import record_judgement
+from surveys.annotation.items import push_items
+from surveys.annotation.labels import LabelSubmission, record_judgement, submit, take_back
+from surveys.annotation.work import open_task, seal_task, task_of
 from surveys.models import AnnotationItem, AuditEvent, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.studies.audit import find_breaks
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.agreement.annotation_samples import WORDS, label_all, number_of
+from tests.analysis.report.compare_samples import heading
 from tests.factories import (
     LABELS,
+    annotate,
     definition_of,
+    item_of,
     make_annotation_study,
     make_annotator,
     make_definition,
@@ -83,7 +88,7 @@ def test_verdicts_come_when_all_labels_are_given(study: Study) -> None:
     # Holm's steps are over all four, though one has no p.
     corrected = holm([alpha["p"], judge["p"], better["p"], 1.0])[:3]
     assert [row["p_holm"] for row in (alpha, judge, better)] == corrected and absent["p_holm"] is None
-    assert (absent["verdict"], absent["n"], absent["of_n"]) == ("not enough yet", 0, 20)
+    assert (absent["verdict"], absent["n"], absent["of_n"]) == ("not enough", 0, 20)
     assert absent["why"] == "There is no label of nobody yet."
     assert [entry["text"] for entry in found["as_planned"]["deviations"]] == [
         "There is no label of nobody; 1 hypothesis cannot be tested."
@@ -128,9 +133,9 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
     items = make_items(study, 24, start=24)
     found = agreement_of(study)["as_planned"]
     assert [row["verdict"] for row in found["hypotheses"]] == ["supported"] * 2
-    shown = "Verdicts were first shown at 72 labels. Since then given: {}; taken away: {}; changed or by judges: {}; "
-    wanted = "wanted: 72 then, 144 now."
-    assert [row["text"] for row in found["deviations"]] == [shown.format(0, 0, 0) + wanted]
+    shown = "Verdicts were first shown at 72 labels. Since then given: {}; taken away: {}; "
+    wanted = "changed, imported or by judges: {}; wanted: 72 then, 144 now."
+    assert [row["text"] for row in found["deviations"]] == [(shown + wanted).format(0, 0, 0)]
     for item in items:  # the judge says the opposite
         record_judgement(item, "good", {"relevance": WORDS["yn"[number_of(item) % 2]]})
     for _ in range(2):
@@ -139,7 +144,47 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
     found = agreement_of(study)["as_planned"]
     assert found["hypotheses"][1]["verdict"] == "not told apart"
     (moved,) = found["deviations"]
-    assert moved["text"] == f"{shown.format(48, 24, 24)}{wanted} `judge` was then: supported."
+    assert moved["text"] == f"{(shown + wanted).format(48, 24, 24)} `judge` was then: supported."
+
+
+@pytest.mark.django_db
+def test_of_what_came_after_the_end_only_labels_that_decide_are_counted() -> None:
+    study = make_labelled(RELIABLE, slug="herbs")
+    agreement_of(study)
+    person = Participant.objects.filter(study=study).earliest("pk")
+    push_items(study, [item_of(99, purpose="gold", gold={"relevance": "yes"})], "tests")
+    gold, work = (AnnotationItem.objects.get(study=study, key=f"item-{number}") for number in (99, 0))
+    record_judgement(gold, "good", {"relevance": "no"})
+    for labels in ("no", "yes"):
+        say(person, gold, labels)
+    assert not agreement_of(study)["as_planned"]["deviations"]
+    for labels in ("no", "yes"):
+        say(person, work, labels)
+    (moved,) = agreement_of(study)["as_planned"]["deviations"]
+    assert "given: 0; taken away: 0; changed, imported or by judges: 1;" in moved["text"]
+    take_back(person)
+    (moved,) = agreement_of(study)["as_planned"]["deviations"]
+    assert "given: 0; taken away: 1; changed, imported or by judges: 0;" in moved["text"]
+
+
+def say(person: Participant, item: AnnotationItem, word: str) -> None:
+    shown = open_task(person, seal_task(person, task_of(person, item)))
+    submit(person, shown, LabelSubmission({"relevance": word}))
+
+
+@pytest.mark.django_db
+def test_the_sentence_names_what_is_lacking() -> None:
+    hypotheses = (RELIABLE, replace(RELIABLE, slug="again"))
+    study = make_annotation_study(slug="herbs", kind="attribute", hypotheses=hypotheses, quota=12, overlap=2)
+    make_items(study, 12)  # of 3 users
+    client, page = log_in(study), reverse("agreement:overview", args=["herbs"])
+    assert heading(client.get(page)) == "As planned: 2 hypotheses, not enough labels yet to decide."
+    for person in (make_annotator(study), make_annotator(study)):
+        while annotate(person):
+            pass
+    found = client.get(page)
+    assert heading(found) == "As planned: 2 hypotheses, not enough users to decide."
+    assert "Not enough: 3 of 20 users" in lines_of(found)
 
 
 @pytest.mark.django_db
@@ -156,10 +201,10 @@ def test_a_closed_study_is_at_its_end_with_the_labels_it_has() -> None:
 def test_the_page_the_file_and_the_command_open_with_them(study: Study) -> None:
     client = log_in(study)
     page = lines_of(client.get(reverse("agreement:overview", args=["teas"]), {"corpus": "none"}))
-    assert "As planned: 3 hypotheses are supported and 1 cannot be decided yet." in page and "more than 0.5" in page
+    assert "As planned: 3 hypotheses are supported and 1 cannot be decided." in page and "more than 0.5" in page
     assert page.index("People agree.") < page.index("No label matches these filters")
     assert "under other choices" not in page and "72 of 72 labels" in page
-    assert "not enough yet: 0 of 20 items" in page.casefold()
+    assert "not enough: 0 of 20 items" in page.casefold()
     numbers = json.loads(client.get(reverse("agreement:numbers", args=["teas"])).content)
     assert [row["verdict"] for row in numbers["as_planned"]["hypotheses"]][:3] == ["supported"] * 3
     words = readme(study, rows_for(study), texts=False)
@@ -167,7 +212,7 @@ def test_the_page_the_file_and_the_command_open_with_them(study: Study) -> None:
     out = StringIO()
     call_command("agreement", "teas", stdout=out)
     assert out.getvalue().startswith(
-        "As planned: 3 hypotheses are supported and 1 cannot be decided yet.\n  reliable: People agree.\n"
+        "As planned: 3 hypotheses are supported and 1 cannot be decided.\n  reliable: People agree.\n"
     )
 
 

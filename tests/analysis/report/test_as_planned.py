@@ -186,7 +186,7 @@ def test_a_closed_study_is_decided_and_says_what_differs_from_the_plan() -> None
     found = report(study, draws=20)["as_planned"]
     water, added = found["hypotheses"]
     assert (water["later"], added["later"]) == (False, True)
-    assert water["verdict"] == "not enough yet" and say_verdict(water) == "not enough yet: 6 of 20 repeats"
+    assert water["verdict"] == "not enough" and say_verdict(water) == "not enough: 6 of 20 repeats"
     assert found["plan"]["closed"] and found["plan"]["version"] == 1
     said = [entry["text"] for entry in found["deviations"]]
     assert said[0] == "Gemini too. It changes the plan." and said[1] == "Fewer people: 24 of 80 completed."
@@ -302,8 +302,24 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
     found = report(study, draws=20)["as_planned"]
     assert found["hypotheses"][0]["value"] is not None and found["hypotheses"][0]["level"] == 0.05
     assert found["plan"]["next"] is None and not found["plan"]["taken"]
-    (fewer,) = found["deviations"]
-    assert (fewer["text"], fewer["when"]) == ("Fewer people: 3 of 4 completed.", "withdrawn since the end")
+    lifecycle.close(study, "me")
+    study.refresh_from_db()
+    for each in (found, report(study, draws=20)["as_planned"]):
+        (fewer,) = each["deviations"]
+        assert (fewer["text"], fewer["when"]) == ("Fewer people: 3 of 4 completed.", "withdrawn since the end")
+
+
+@pytest.mark.django_db
+def test_the_sentence_of_a_study_of_three_people_that_is_over_waits_for_nobody(client: Client) -> None:
+    study = make_ended()
+    recruitment.withdraw(Participant.objects.earliest("finished_at"))
+    study.refresh_from_db()
+    client.force_login(make_account(study=study, role="viewer"))
+    assert heading(client.get(address())) == "As planned: 1 hypothesis, not enough people yet to decide."
+    lifecycle.close(study, "me")
+    page = client.get(address())
+    assert heading(page) == "As planned: 1 hypothesis, not enough people to decide."
+    assert "Not enough: 3 of 20 people" in page.content.decode()
 
 
 def make_ended(places: int = 4) -> Study:
@@ -316,7 +332,8 @@ def test_who_comes_after_the_end_was_shown_is_explored_and_counted() -> None:
     study = make_ended()
     before = report(study, draws=20)["as_planned"]["hypotheses"][0]
     now = lifecycle.definition_of(study.current_id)
-    more = replace(now, cells=tuple(replace(cell, places=8) for cell in now.cells))
+    cells = tuple(replace(cell, places=8) for cell in now.cells)
+    more = replace(now, cells=cells, plan=PlanKeys(looks=(6,)))  # which could never be taken
     lifecycle.load_definition(more, "me", "More people.")
     study.refresh_from_db()
     for _ in range(3):
@@ -330,7 +347,7 @@ def test_who_comes_after_the_end_was_shown_is_explored_and_counted() -> None:
     assert (planned["plan"]["people"], planned["plan"]["planned"], planned["plan"]["came_later"]) == (6, 8, 2)
     assert planned["plan"]["next"] is None and not planned["plan"]["taken"]
     assert [entry["text"] for entry in planned["deviations"]] == [
-        "More people. It leaves the plan as it was.",
+        "More people. It changes the plan.",
         "2 people came after the end was shown; they are among what is explored.",
     ]
     multiverse = Answers(study).data({}, 0, 20)
