@@ -10,7 +10,7 @@ LINES = (Path(__file__).resolve().parents[1] / "requirements.txt").read_text().s
 # Names as their authors write them: SPDX, trove classifiers, or words of their own.
 ALLOWED = {
     *("0BSD", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "BSD 3-Clause"),
-    *("CC0-1.0", "MIT", "MIT License", "PSF-2.0", "Python Software Foundation License", "Zlib"),
+    *("CC0-1.0", "MIT", "MIT-0", "MIT License", "PSF-2.0", "Python Software Foundation License", "Zlib"),
 }
 # The LGPL is met: the package is installed beside the platform, unchanged, and anybody may exchange it.
 LESSER = {name: {"LGPL-3.0-only"} for name in ("psycopg", "psycopg-binary", "psycopg-pool")}

@@ -1,6 +1,5 @@
 """Arriving: the address that Prolific sends people to, and consent."""
 
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -112,7 +111,7 @@ def decide(
 def to_page(request: HttpRequest, participant: Participant, visit: Visit) -> HttpResponse:
     """Where the person goes on. A known PID with another session proves nothing, unless Prolific signed the visit."""
     token = request.GET.get(PARAMETER) or request.POST.get(PARAMETER, "")
-    is_own = recruitment.is_first_session(participant, visit) or is_signed(token, visit, time.time())
+    is_own = recruitment.is_first_session(participant, visit) or is_signed(token, visit)
     with unproven(not is_own):
         return redirect(current_page(participant, definition_of(participant.version_id)))
 

@@ -11,7 +11,7 @@ from analysis.models import MetricValue
 from analysis.plans.kept import find_frozen, fingerprint_of_plan, plan_version
 from analysis.plans.texts import say_chance
 from analysis.report.planned.verdicts import unit_word, written
-from analysis.stats.intervals import Z, Interval, share_difference
+from analysis.stats.intervals import Interval, Z, share_difference
 from surveys.console.wording import decimal, join_words, plural
 from surveys.models import Study
 

@@ -18,11 +18,12 @@ from analysis.runs.asking.objects import objects_in
 from analysis.runs.lanes.batches import document_of
 from fieldstudy.parsers import WholeJSONParser
 from surveys.imports.files import Faults, read_json_lines
-from surveys.participation.signed_arrival import read_token
+from surveys.participation.signed_arrival import is_signed
 from surveys.participation.webhooks import read_event
 from surveys.pasting.capture import read_object
 from surveys.reading.nesting import DEEPEST, NestedTooDeeply, is_deep_json, is_deep_toml, read_json, read_json_at
 from surveys.studies.files.definitions import StudyFileError, parse_study
+from tests.factories import make_visit
 
 
 @pytest.fixture(params=["as it is", "deep"], autouse=True)
@@ -102,13 +103,14 @@ def test_deep_study_file_is_refused_in_a_sentence() -> None:
 DEEP = "[" * 700 + "]" * 700
 
 
-def test_participants_and_prolific_are_refused_what_is_deep() -> None:
+def test_participants_and_prolific_are_refused_what_is_deep(tmp_path: Path, settings) -> None:
     assert read_object(f'{{"pastes": {DEEP}}}') is None
     with pytest.raises(ValueError, match="nested too deeply"):
         read_event(f'{{"event_type": {DEEP}}}'.encode(), "0")
     part = base64.urlsafe_b64encode(DEEP.encode()).decode().rstrip("=")
-    with pytest.raises(NestedTooDeeply):
-        read_token(f"{part}.e30.e30")
+    settings.PROLIFIC_KEY_SET = str(tmp_path / "keys.json")
+    (tmp_path / "keys.json").write_text('{"keys": []}')
+    assert not is_signed(f"{part}.e30.e30", make_visit(1))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-7"])
