@@ -98,13 +98,7 @@ class EndpointForm(forms.ModelForm):
             self.initial[name] = f"{Decimal(getattr(self.instance, name)).normalize():f}"
         for name in ("key_env", "requests_per_minute", "tokens_per_minute", "extra"):
             self.fields[name].optional = True
-        for name in (
-            "concurrency",
-            "context_window",
-            "max_tokens",
-            "requests_per_minute",
-            "tokens_per_minute",
-        ):
+        for name in ("concurrency", "context_window", "max_tokens", "requests_per_minute", "tokens_per_minute"):
             self.fields[name].validators.append(MinValueValidator(1))
         if self.instance.pk:
             self.fields["name"].disabled = True
@@ -132,8 +126,7 @@ class EndpointForm(forms.ModelForm):
             self.data = self.data.copy()
             self.data[self.add_prefix("key_env")] = ""
             self.add_error(
-                "key_env",
-                "This takes the name of a variable that ends in _KEY or _TOKEN, not the key itself.",
+                "key_env", "This takes the name of a variable that ends in _KEY or _TOKEN, not the key itself."
             )
         elif variable and not self.may_pair and not is_paired(variable, given.get("base_url", ""), self.study):
             self.add_error(

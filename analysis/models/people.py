@@ -130,8 +130,7 @@ class Attribute(models.Model):
             ),
             models.CheckConstraint(name="attribute_says_something", condition=Q(text__regex=r"\S")),
             models.CheckConstraint(
-                name="attribute_confidence_in_range",
-                condition=Q(confidence__isnull=True) | Q(confidence__range=(0, 1)),
+                name="attribute_confidence_in_range", condition=Q(confidence__isnull=True) | Q(confidence__range=(0, 1))
             ),
             models.CheckConstraint(
                 name="attribute_left_out_known", condition=Q(left_out_by__in=["", "confidence", "sensitive"])

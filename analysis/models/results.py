@@ -28,7 +28,7 @@ class Answer(models.Model):
                 name="answer_reads_one_text",
                 condition=Q(response__isnull=False, completion__isnull=True)
                 | Q(response__isnull=True, completion__isnull=False),
-            ),
+            )
         ]
         indexes = [
             models.Index(fields=["rules_version"]),

@@ -54,9 +54,7 @@ class Endpoint(models.Model):
     context_window = models.PositiveIntegerField(default=128_000, help_text="Tokens, prompt and reply together.")
     max_tokens = models.PositiveIntegerField(default=1024, help_text="Longest reply.")
     tokenizer = models.CharField(
-        max_length=300,
-        blank=True,
-        help_text="Path of the model's tokenizer.json; empty: tokens are estimated.",
+        max_length=300, blank=True, help_text="Path of the model's tokenizer.json; empty: tokens are estimated."
     )
     price_in = models.DecimalField(max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens.")
     price_out = models.DecimalField(max_digits=12, decimal_places=6, default=0, help_text="USD per million tokens.")
@@ -183,8 +181,7 @@ class Run(Owned):
                 | Q(condition="task", corpus__isnull=False),
             ),
             models.CheckConstraint(
-                name="run_condition_known",
-                condition=Q(condition__in=[*CONDITIONS, "imported", "judge", "task"]),
+                name="run_condition_known", condition=Q(condition__in=[*CONDITIONS, "imported", "judge", "task"])
             ),
             models.CheckConstraint(
                 name="run_asked_or_imported",
@@ -346,13 +343,10 @@ class Completion(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["run", "prompt", "item", "task", "user", "repeat"],
-                name="call_once",
-                nulls_distinct=False,
+                fields=["run", "prompt", "item", "task", "user", "repeat"], name="call_once", nulls_distinct=False
             ),
             models.CheckConstraint(
-                name="call_asks_one_thing",
-                condition=_only("prompt") | _only("item") | _only("task"),
+                name="call_asks_one_thing", condition=_only("prompt") | _only("item") | _only("task")
             ),
             models.CheckConstraint(
                 name="call_status_known", condition=Q(status__in=["pending", "leased", "done", "failed"])

@@ -63,14 +63,7 @@ class RunSetting:
 # In the order in which forms ask for them.
 SETTINGS = (
     RunSetting(
-        "users",
-        int,
-        "Simulated users",
-        default=1,
-        most=10_000,
-        metavar="N",
-        column="simulated users",
-        short="{} users",
+        "users", int, "Simulated users", default=1, most=10_000, metavar="N", column="simulated users", short="{} users"
     ),
     RunSetting(
         "repeats_per_user",
@@ -134,12 +127,7 @@ SETTINGS = (
         short="language {}",
     ),
     RunSetting(
-        "toxic",
-        bool,
-        "Toxic and redacted conversations too",
-        default=False,
-        words="toxic ones too",
-        short="toxic: {}",
+        "toxic", bool, "Toxic and redacted conversations too", default=False, words="toxic ones too", short="toxic: {}"
     ),
     RunSetting(
         "per_user",

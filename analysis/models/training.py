@@ -105,8 +105,7 @@ class TrainedModel(Owned):
             ),
             models.CheckConstraint(name="trained_tier_known", condition=Q(tier__in=["frozen", "encoder", "grpo"])),
             models.CheckConstraint(
-                name="trained_state_known",
-                condition=Q(state__in=["waiting", "running", "stopped", "done", "failed"]),
+                name="trained_state_known", condition=Q(state__in=["waiting", "running", "stopped", "done", "failed"])
             ),
             models.CheckConstraint(
                 name="trained_on_study_or_examples",

@@ -5,6 +5,4 @@ from django.urls import path
 from analysis.owners import views
 
 app_name = "sharing"
-urlpatterns = [
-    path("console/<slug:slug>/sharing/<slug:kind>/<slug:name>/", views.share_thing, name="share"),
-]
+urlpatterns = [path("console/<slug:slug>/sharing/<slug:kind>/<slug:name>/", views.share_thing, name="share")]

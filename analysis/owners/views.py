@@ -17,12 +17,7 @@ from surveys.models import Study
 from surveys.studies.access import Role, studies_of
 
 # The page of each kind that has one.
-PAGES = {
-    "corpus": "people:corpus",
-    "personas": "people:persona-set",
-    "model": "training:model",
-    "run": "baselines:run",
-}
+PAGES = {"corpus": "people:corpus", "personas": "people:persona-set", "model": "training:model", "run": "baselines:run"}
 
 
 class SharingForm(forms.Form):

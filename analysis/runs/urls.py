@@ -41,10 +41,6 @@ urlpatterns = [
     path(f"{RUNS}<int:number>/numbers/", runs.run_part, name="run-part"),
     path(f"{RUNS}<int:number>/calls/", runs.calls_part, name="calls-part"),
     path(f"{RUNS}<int:number>/calls/<int:call>/", runs.completion, name="completion"),
-    path(
-        f"{RUNS}<int:number>/calls/<int:call>.json",
-        runs.completion_messages,
-        name="completion-messages",
-    ),
+    path(f"{RUNS}<int:number>/calls/<int:call>.json", runs.completion_messages, name="completion-messages"),
     path(f"{RUNS}<int:number>/<action:action>/", runs.change_run, name="change-run"),
 ]

@@ -14,15 +14,7 @@ import pytest
 from django.db import connection
 
 from fieldstudy.embedded.servers import ROOT
-from tests.operation.page import (
-    PAGE,
-    blocks,
-    chosen_names,
-    engine,
-    make_repository,
-    make_stand_ins,
-    run_script,
-)
+from tests.operation.page import PAGE, blocks, chosen_names, engine, make_repository, make_stand_ins, run_script
 
 CHOICES = {
     "SITE": "localhost",

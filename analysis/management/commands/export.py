@@ -29,11 +29,7 @@ class Command(StudyAction):
     arguments = (
         arg("--out", type=Path, required=True, metavar="DIR", help="made when it is not there"),
         arg(
-            "--tables",
-            nargs="+",
-            choices=(*TABLES, *ANNOTATION_TABLES),
-            metavar="TABLE",
-            help="all that the study has",
+            "--tables", nargs="+", choices=(*TABLES, *ANNOTATION_TABLES), metavar="TABLE", help="all that the study has"
         ),
         arg("--formats", nargs="+", choices=FORMATS, default=list(FORMATS), metavar="FORMAT"),
         flag("--pilot", "with the pilot's rows"),

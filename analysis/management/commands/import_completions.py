@@ -13,10 +13,7 @@ class Command(StudyAction):
         "Import completions from a CSV file with the columns source, model, prompt and text, optionally run, user, "
         "repeat, temperature and settings. All rows or none; known rows are skipped."
     )
-    arguments = (
-        arg("file", type=Path),
-        arg("--benchmark", default="", help="the prompts are this benchmark's items"),
-    )
+    arguments = (arg("file", type=Path), arg("--benchmark", default="", help="the prompts are this benchmark's items"))
     reads = {"file": ".csv"}  # noqa: RUF012
     words = "{study}: {completions} completions in {runs} new runs, {skipped} already there"
 

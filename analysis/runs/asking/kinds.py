@@ -75,12 +75,7 @@ def form_of(schema: Schema) -> Any:
 
 def closed(**properties: Schema) -> Schema:
     """An object with these properties and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def text(description: str, choices: Sequence[str] = ()) -> Schema:

@@ -29,12 +29,7 @@ OPTIONS = ("limit", "batch", "again")
 
 
 def order_asking(
-    corpus: Corpus,
-    name: str,
-    settings: Mapping[str, Any],
-    actor: str,
-    account: Any = None,
-    study: Study | None = None,
+    corpus: Corpus, name: str, settings: Mapping[str, Any], actor: str, account: Any = None, study: Study | None = None
 ) -> Run | None:
     """Plan it as a step of the corpus; the run that now goes on, None after a dry run. Raises PeopleError.
 

@@ -36,11 +36,7 @@ Status = Completion.Status
 
 
 def plan_conversations(
-    kind: TaskKind,
-    corpus: Corpus,
-    endpoint: str,
-    actor: str,
-    **how: Any,
+    kind: TaskKind, corpus: Corpus, endpoint: str, actor: str, **how: Any
 ) -> tuple[Run, dict[str, Any]]:
     """Ask about the conversations of a corpus; `how` and the result are those of `plan_tasks`."""
     assert kind.conversations is not None, f"{kind.name} is not asked about conversations"

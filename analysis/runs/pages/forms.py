@@ -94,17 +94,11 @@ class RunForm(forms.Form):
     vars().update({setting.name: setting_field(setting) for setting in SETTINGS})
     temperature = forms.FloatField(min_value=0, max_value=2, initial=1.0, required=False)
     seed = forms.IntegerField(
-        min_value=0,
-        max_value=2**62,
-        initial=0,
-        required=False,
-        help_text="The same seed draws the same users.",
+        min_value=0, max_value=2**62, initial=0, required=False, help_text="The same seed draws the same users."
     )
     budget = budget_field("A run that would cost more is refused, and one that turns out to cost more is stopped.")
     batch = forms.BooleanField(
-        label="Through the provider's batch API",
-        required=False,
-        help_text="Half the price, within 24 hours.",
+        label="Through the provider's batch API", required=False, help_text="Half the price, within 24 hours."
     )
     again = forms.BooleanField(
         label="A run of its own",

@@ -99,9 +99,4 @@ def bar_of(done: int, failed: int, in_flight: int, calls: int) -> dict[str, int]
     whole = max(calls, 1)
     parts = {"done": done, "failed": failed, "in_flight": in_flight}
     wide = {name: round(BAR * part / whole) for name, part in parts.items()}
-    return {
-        "width": BAR,
-        **wide,
-        "failed_at": wide["done"],
-        "in_flight_at": wide["done"] + wide["failed"],
-    }
+    return {"width": BAR, **wide, "failed_at": wide["done"], "in_flight_at": wide["done"] + wide["failed"]}

@@ -119,12 +119,7 @@ def reply_format(endpoint: Endpoint, subject: Subject) -> dict[str, Any] | None:
         kind = kind_of(subject.run)
         return strict(kind.name, kind.schema) if kind.schema else None
     name, schema = ("choice", letter_schema(subject)) if subject.choices else ("items", items_schema(subject))
-    closed = {
-        "type": "object",
-        "properties": {name: schema},
-        "required": [name],
-        "additionalProperties": False,
-    }
+    closed = {"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": False}
     return strict(name, closed)
 
 

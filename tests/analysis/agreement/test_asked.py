@@ -156,9 +156,7 @@ def ratings_of(study: Study) -> dict[str, Any]:
 def test_models_word_stands_beside_the_rule_with_their_agreement() -> None:
     make_fake()
     study = make_rated()
-    assert ratings_of(study)["mentions"] == {
-        **{"rule": 1, "named": 12, "not_named": 12, "undecided": 0, "given": 0},
-    }
+    assert ratings_of(study)["mentions"] == {**{"rule": 1, "named": 12, "not_named": 12, "undecided": 0, "given": 0}}
     assert ask(study, "mentions")["read"] == len(TRUTH)
     tell(study)
     (row,) = ratings_of(study)["mentions"]["models"]

@@ -40,7 +40,7 @@ def test_response_names_an_attribute_by_the_words_that_are_its_own(
 
 def test_words_lose_their_endings_and_what_says_nothing() -> None:
     assert words_of("The user often USES 3 developers' tools, for developing classes.") == {
-        *("3", "develop", "tool", "class"),
+        *("3", "develop", "tool", "class")
     }
 
 

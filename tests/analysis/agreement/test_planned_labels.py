@@ -285,11 +285,7 @@ def preferred(rng: np.random.Generator) -> Estimate:
 
 
 # Of two labels and raters right with chance r: α = (2 r - 1)², and κ of two such raters (2 r - 1) (2 s - 1).
-AT_REFERENCE = [
-    (alpha, (2 * RIGHT - 1) ** 2),
-    (kappa, (2 * RIGHT - 1) * (2 * MAJORITY - 1)),
-    (preferred, 0.5),
-]
+AT_REFERENCE = [(alpha, (2 * RIGHT - 1) ** 2), (kappa, (2 * RIGHT - 1) * (2 * MAJORITY - 1)), (preferred, 0.5)]
 
 
 @pytest.mark.parametrize(("estimate", "reference"), AT_REFERENCE)

@@ -10,12 +10,7 @@ from django.core.management import CommandError, call_command
 from analysis.agreement import retrieval_raters
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import draw_scores
-from analysis.agreement.retrieval_raters import (
-    RetrievalRaterError,
-    in_tuning_half,
-    rate,
-    score_by,
-)
+from analysis.agreement.retrieval_raters import RetrievalRaterError, in_tuning_half, rate, score_by
 from analysis.charts.figure import Options
 from analysis.stats.lexical import choose_threshold, score_bm25
 from surveys.annotation.labels import LabelOutcome, record_judgement

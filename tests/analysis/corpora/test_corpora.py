@@ -349,10 +349,7 @@ def test_turns_count_only_user_messages_with_a_reply() -> None:
     said = [("system", "s"), ("assistant", "hello"), ("user", "a"), ("user", "b"), ("assistant", "c")]
     messages = [{"role": role, "content": content} for role, content in [*said, ("user", "no reply")]]
 
-    assert by_turns(messages) == [
-        {"role": "user", "content": "a\n\nb"},
-        {"role": "assistant", "content": "c"},
-    ]
+    assert by_turns(messages) == [{"role": "user", "content": "a\n\nb"}, {"role": "assistant", "content": "c"}]
     assert count_turns(messages) == 1
 
 

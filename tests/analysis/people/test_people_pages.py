@@ -107,9 +107,7 @@ def test_list_of_corpora_and_their_sizes(study: Study, corpus: Corpus) -> None:
 
 def test_queries_do_not_grow_with_the_sample(study: Study, corpus: Corpus) -> None:
     client = as_account("researcher")
-    with CaptureQueriesContext(
-        connection,
-    ) as few:
+    with CaptureQueriesContext(connection) as few:
         client.get(address("corpus", "corpus"))
     for number in range(20):
         make_person(f"p{number}", talk(f"p{number}", 3), corpus)

@@ -175,7 +175,7 @@ def test_person_is_erased_with_all_that_is_about_them(corpus: Corpus, study: Stu
     assert '"ann"' in json.dumps(list(MetricValue.objects.values_list("value", flat=True)))
     report = command("erase_user", "corpus", "ann")
     assert report == {
-        **{"corpus": "corpus", "conversations": 2, "attributes": 4, "items": 2, "labels": 2, "completions": 3},
+        **{"corpus": "corpus", "conversations": 2, "attributes": 4, "items": 2, "labels": 2, "completions": 3}
     }
     assert '"ann"' not in json.dumps(list(MetricValue.objects.values_list("value", flat=True)))
     assert Completion.objects.count() == 1

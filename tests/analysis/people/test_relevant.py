@@ -57,7 +57,7 @@ def test_relevant_attributes_stand_with_both_responses_of_their_writer() -> None
     ask(study, "respond")
     report = push()
     assert {name: report[name] for name in ("items", "slots", "pairs", "relevant", "not_relevant", "tied")} == {
-        **{"items": 2, "slots": 6, "pairs": 2, "relevant": 3, "not_relevant": 2, "tied": 0},
+        **{"items": 2, "slots": 6, "pairs": 2, "relevant": 3, "not_relevant": 2, "tied": 0}
     }
     assert (report["without_responses"], report["generators"]) == (0, {"scripted": 2})
     assert Task.objects.filter(payload__arm="generic").count() == 1  # both ask the same

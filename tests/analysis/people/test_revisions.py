@@ -59,7 +59,7 @@ def judge_again(study: Study) -> None:
 def test_revisions_are_items_that_carry_what_they_revise(study: Study) -> None:
     report = push(study)
     assert {name: report[name] for name in ("items", "slots", "asked", "withdrawn", "unchanged", "personal")} == {
-        **{"items": 2, "slots": 6, "asked": 3, "withdrawn": 1, "unchanged": 0, "personal": 1},
+        **{"items": 2, "slots": 6, "asked": 3, "withdrawn": 1, "unchanged": 0, "personal": 1}
     }
     found = revised(study)
     assert found.keys() == {"item-0", "item-1"}

@@ -12,13 +12,7 @@ from analysis.models import Corpus, Endpoint, Run
 from analysis.runs.pages import actions
 from analysis.runs.recipes.plans import Plan, RunPlanError, plan_run
 from surveys.models import AuditEvent, Study
-from tests.analysis.runs.baseline_factories import (
-    make_conversation,
-    make_corpus,
-    make_endpoint,
-    make_item,
-    use_letters,
-)
+from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_endpoint, make_item, use_letters
 from tests.analysis.runs.recipe_samples import remember
 from tests.analysis.runs.run_samples import order_of
 from tests.surveys.console.console_pages import lines_of, text_of

@@ -67,11 +67,7 @@ def test_viewers_are_offered_no_buttons_that_act(run: Run) -> None:
 def test_part_of_a_page_sends_a_logged_out_browser_to_the_log_in(run: Run) -> None:
     for name in ("run-part", "runs-part", "estimate"):
         response = Client().get(address_of(name, run), headers={"HX-Request": "true"})
-        assert (response.status_code, response["HX-Redirect"], response.content) == (
-            200,
-            "/console/login/",
-            b"",
-        )
+        assert (response.status_code, response["HX-Redirect"], response.content) == (200, "/console/login/", b"")
 
 
 def test_forms_of_another_site_are_refused(run: Run) -> None:
@@ -122,11 +118,7 @@ def test_key_goes_to_a_new_address_only_when_an_administrator_says_so(run: Run) 
     make_account("root", is_superuser=True)
     assert save("root", run, key_env="EXAMPLE_API_KEY").status_code == 302
     assert save("owner", run, name="maxi", model="gpt-maxi", key_env="EXAMPLE_API_KEY").status_code == 302
-    elsewhere = {
-        "name": "thief",
-        "key_env": "EXAMPLE_API_KEY",
-        "base_url": "https://elsewhere.example.org/v1",
-    }
+    elsewhere = {"name": "thief", "key_env": "EXAMPLE_API_KEY", "base_url": "https://elsewhere.example.org/v1"}
     response = save("owner", run, **elsewhere)
     assert response.status_code == 422 and "was not sent to this address before" in response.content.decode()
     moved = form_of(key_env="EXAMPLE_API_KEY", base_url="https://elsewhere.example.org/v1")

@@ -119,10 +119,7 @@ def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> N
         ({"repeats": 0}, "repeats: Ensure this value is greater than or equal to 1."),
         ({"repeats": None}, "repeats: This field is required."),
         ({"repeats": [1]}, "repeats: Enter a whole number."),
-        (
-            {"condition": "online"},
-            "condition: Select a valid choice. online is not one of the available choices.",
-        ),
+        ({"condition": "online"}, "condition: Select a valid choice. online is not one of the available choices."),
         ({"users": 5}, "users: offline does not take this."),
         ({"repeats_per_user": 5}, "repeats_per_user: offline does not take this."),
         ({"corpus": "corpus"}, "corpus: offline does not take this."),

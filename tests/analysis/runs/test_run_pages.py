@@ -100,10 +100,7 @@ def test_failures_are_grouped_by_reason(client: Client, study: Study) -> None:
     for repeat in (10, 11):
         fail(make_call(run, repeat=repeat), "500: Over and over.", "server")
     groups = client.get(page_of("run", run.pk)).context["failures"]
-    assert [(group["reason"], group["count"]) for group in groups] == [
-        ("500: Over and over.", 2),
-        ("400: No.", 1),
-    ]
+    assert [(group["reason"], group["count"]) for group in groups] == [("500: Over and over.", 2), ("400: No.", 1)]
 
 
 def test_thousands_of_calls_are_counted_with_separators(client: Client, study: Study) -> None:

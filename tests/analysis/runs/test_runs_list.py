@@ -105,11 +105,7 @@ def test_only_settings_that_tell_runs_apart_are_said(client: Client, study: Stud
 def test_an_endpoint_is_named_where_one_model_has_several(client: Client, study: Study) -> None:
     first, second = make_done(study), make_done(study)
     other = make_done(study, endpoint=make_endpoint(name="other", model="another"))
-    assert settings_said(client) == {
-        first.pk: first.endpoint.name,
-        second.pk: second.endpoint.name,
-        other.pk: "other",
-    }
+    assert settings_said(client) == {first.pk: first.endpoint.name, second.pk: second.endpoint.name, other.pk: "other"}
     first.delete()
     assert set(settings_said(client).values()) == {""}
 

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.stats.heterogeneity import describe
-from analysis.stats.population import (
-    correct_share_width,
-    entropy_width,
-    item_share_width,
-)
+from analysis.stats.population import correct_share_width, entropy_width, item_share_width
 from analysis.stats.resampling import ChoiceSample
 from tests.analysis.stats.sample_factories import draw_items, make_items
 

@@ -12,13 +12,7 @@ from analysis.stats.agreement.raters import find_majority_of_others
 from tests.analysis.stats.label_factories import draw_labels, draw_table, keep_raters, make_labels
 
 #        rater 0  1  2
-TABLE = [
-    [1, 1, 1],
-    [1, 1, 0],
-    [0, 0, 1],
-    [0, 1, None],
-    [1, None, None],
-]
+TABLE = [[1, 1, 1], [1, 1, 0], [0, 0, 1], [0, 1, None], [1, None, None]]
 
 
 def measure(labels, scale=NOMINAL, threshold=1):

@@ -195,7 +195,6 @@ def test_answers_without_connection_are_as_if_drawn_apart() -> None:
     draws = SharedDraws(1, 800)
     together = np.mean([entropy(draws.redraw(sample, "field").counts) for sample in prompts], axis=0)
     apart = np.mean(
-        [entropy(SharedDraws(seed, 800).redraw(sample, "field").counts) for seed, sample in enumerate(prompts)],
-        axis=0,
+        [entropy(SharedDraws(seed, 800).redraw(sample, "field").counts) for seed, sample in enumerate(prompts)], axis=0
     )
     assert together.std() == pytest.approx(apart.std(), rel=0.3)

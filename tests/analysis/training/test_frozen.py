@@ -16,12 +16,7 @@ from analysis.training.examples import TrainingError
 from analysis.training.folders import folder_of, hash_folder
 from analysis.training.tasks import train_next
 from analysis.training.tiers.frozen import Frozen
-from tests.analysis.training.training_samples import (
-    command,
-    import_rows,
-    relevance_rows,
-    support_rows,
-)
+from tests.analysis.training.training_samples import command, import_rows, relevance_rows, support_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 EMBEDDER_NAMED = embeddings.embedder_named  # before a test puts another one in its place

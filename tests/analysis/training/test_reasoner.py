@@ -17,12 +17,7 @@ from analysis.training.folders import folder_of
 from analysis.training.tiers.programs import run_program
 from analysis.training.tiers.reasoning import PROGRAM, find_language_model
 from fieldstudy.embedded.servers import ROOT
-from tests.analysis.training.training_samples import (
-    command,
-    import_rows,
-    support_rows,
-    tiny_language_model,
-)
+from tests.analysis.training.training_samples import command, import_rows, support_rows, tiny_language_model
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 

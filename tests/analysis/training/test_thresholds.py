@@ -122,5 +122,5 @@ def test_aims_that_make_no_sense_are_refused(tmp_path: Path, options: list[str],
 
 def test_aim_names() -> None:
     assert [each.name for each in (Aim(), Aim(0.4), Aim(None, 0.9), Aim(is_weighted=True))] == [
-        *("f1", "given", "precision", "weight"),
+        *("f1", "given", "precision", "weight")
     ]

@@ -104,9 +104,7 @@ def test_a_list_of_many_models_takes_no_more_queries(study: Study) -> None:
     for number in (1, 25):
         for place in range(TrainedModel.objects.count(), number):
             make_model(study if place % 2 else None, f"model-{place}")
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             client.get(address("models"))
         counts.append(len(queries))
     assert counts[0] == counts[1]
