@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.people.statements.conflicts import conflict_of
+from analysis.people.conflicts import conflict_of
 from analysis.stats.intervals import wilson_interval
 
 LABELS = Path(__file__).with_name("conflict_labels.csv")

@@ -50,7 +50,7 @@ urlpatterns = [
     Later("analysis.exports.urls", "export"),
     Later("analysis.owners.urls", "sharing"),
     Later("analysis.people.pages.urls", "people"),
-    Later("analysis.training.pages.urls", "training"),
+    Later("analysis.training.urls", "training"),
     Later("analysis.runs.urls", "baselines"),
     Later("analysis.answers.urls", "answers"),
     Later("analysis.agreement.urls", "agreement"),

@@ -13,14 +13,12 @@ import numpy as np
 from django.db.models import BigIntegerField, Case, Count, Max, Q, QuerySet, When
 from django.db.models.functions import Cast
 
-from analysis.agreement.annotations import EVERYTHING, LabelChoice, QuestionLabels, gather, line_up, number
+from analysis.agreement.annotations import EVERYTHING, LabelChoice, Measuring, QuestionLabels, gather, line_up, number
 from analysis.agreement.documents import document_of
-from analysis.agreement.follow_ups.categories import measure_categories
 from analysis.agreement.follow_ups.mention_rule import MENTION_RULE
 from analysis.agreement.follow_ups.mentions import measure_mention_models
 from analysis.agreement.follow_ups.reasonings import measure_reasonings
-from analysis.agreement.follow_ups.revisions import measure_revisions
-from analysis.agreement.measuring import Measuring
+from analysis.agreement.follow_ups.revisions import measure_categories, measure_revisions
 from analysis.agreement.planned import estimate_all, hypotheses_of, planned_of
 from analysis.agreement.ratings import measure_ratings
 from analysis.agreement.trained import claims_of, measure_trained
@@ -288,28 +286,16 @@ def time_by_rater(asked: list[QuestionLabels]) -> list[Row]:
 # --- each corpus, each user, each kind of item ------------------------------
 
 
-def corpora_of(row: Label) -> Iterable[str]:
-    return [row.corpus]
-
-
-def users_of(row: Label) -> Iterable[str]:
-    return [row.cluster] if row.cluster else []
-
-
 def tags_of(row: Label) -> Iterable[str]:
     """Without those that name the user, who is a group already."""
     return [f"{name}:{value}" for name, value in sorted(row.tags.items()) if not value or value != row.cluster]
 
 
-def statements_of(row: Label) -> Iterable[str]:
-    return ["revised" if row.revises else "extracted"]
-
-
 GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {
-    "corpus": corpora_of,
-    "user": users_of,
+    "corpus": lambda row: [row.corpus],
+    "user": lambda row: [row.cluster] if row.cluster else [],
     "tag": tags_of,
-    "statement": statements_of,
+    "statement": lambda row: ["revised" if row.revises else "extracted"],
 }
 
 

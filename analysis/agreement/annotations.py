@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
 
+from analysis.stats.agreement.agreement import THRESHOLD, Agreement, measure_agreement
 from analysis.stats.agreement.labels import NOMINAL, Labels, Scale, choose_voters
 from analysis.stats.agreement.ratings import join_orders
+from analysis.stats.resampling import generator
 from surveys.annotation.counted import Label, iter_labels, questions_of
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS, LabelQuestion
@@ -70,6 +73,19 @@ class QuestionLabels:
         return "user" if self.by_user else "item"
 
     @property
+    def voters(self) -> set[str]:
+        """Whose labels make the majority."""
+        return {self.raters[code] for code in np.flatnonzero(choose_voters(self.labels)).tolist()}
+
+    @cached_property
+    def said(self) -> dict[str, dict[str, str]]:
+        """Of each unit what every rater says."""
+        said: dict[str, dict[str, str]] = {}
+        for row in self.rows:
+            said.setdefault(row.unit, {})[row.rater] = row.value
+        return said
+
+    @property
     def wholes(self) -> dict[str, int]:
         """Of each unit of agreement the code of the user or item that it belongs to."""
         assert self.labels.clusters is not None, "labels are lined up with what they belong to"
@@ -117,8 +133,6 @@ def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) ->
     items = {row.unit: row.item for row in rows}
     users = {row.unit: row.cluster for row in rows}
     by_user = by_user and any(users.values())
-    wholes = [("user", users[unit]) if by_user and users[unit] else ("item", item) for unit, item in items.items()]
-    drawn = number(wholes)
     labels = Labels(
         items=np.array([units[row.unit] for row in rows], np.int32),
         raters=np.array([raters[row.rater] for row in rows], np.int32),
@@ -126,7 +140,7 @@ def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) ->
         n_items=len(units),
         n_raters=len(raters),
         n_labels=len(names),
-        clusters=np.array([drawn[whole] for whole in wholes], np.int32),
+        clusters=np.array(code_wholes(zip(users.values(), items.values(), strict=True), by_user), np.int32),
         is_model=np.isin(list(raters), [row.rater for row in rows if row.is_model]),
         is_baseline=np.isin(list(raters), [row.rater for row in rows if row.is_baseline]),
         is_trained=np.isin(list(raters), [row.rater for row in rows if row.is_trained]),
@@ -148,6 +162,13 @@ def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) ->
 def number(values: Iterable[Any]) -> dict[Any, int]:
     """Codes from 0 in the order in which values come."""
     return {value: code for code, value in enumerate(dict.fromkeys(values))}
+
+
+def code_wholes(pairs: Iterable[tuple[str, Any]], by_user: bool) -> list[int]:
+    """Of (user, item) the code of the one that intervals draw; an item about nobody stands for itself."""
+    wholes = [("user", user) if by_user and user else ("item", item) for user, item in pairs]
+    codes = number(wholes)
+    return [codes[whole] for whole in wholes]
 
 
 def join_both_orders(rows: Iterable[Label], names: Sequence[str]) -> list[Label]:
@@ -263,14 +284,9 @@ class Split:
 
 def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
     """Everything that both labelled, in the items' order. Without `b`: `a` and the majority of the others, if any."""
-    said: dict[str, dict[str, str]] = {}
-    parts: dict[str, tuple[str, str]] = {}
-    voters = {asked.raters[code] for code in np.flatnonzero(choose_voters(asked.labels)).tolist()}
-    for row in asked.rows:
-        said.setdefault(row.unit, {})[row.rater] = row.value
-        parts[row.unit] = (row.item, row.part)
+    parts, voters = {row.unit: (row.item, row.part) for row in asked.rows}, asked.voters
     found = []
-    for unit, labels in said.items():
+    for unit, labels in asked.said.items():
         second = labels.get(b, "") if b else majority_without(labels, a, voters)
         if a in labels and second:
             votes = Counter(labels.values())
@@ -303,3 +319,30 @@ def snippet(payload: dict[str, object]) -> str:
     text = next((payload[name] for name in SAYING if isinstance(payload.get(name), str)), "")
     words = " ".join(str(text).split())
     return words if len(words) <= LONGEST_SNIPPET else f"{words[:LONGEST_SNIPPET].rsplit(' ', 1)[0]} …"
+
+
+DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """`threshold`: items that a pair must share to count in a mean. `in_parts`: with the parts of the labels and what
+    stands beside them, which a gate is not about: without, the same numbers take much less time.
+    """
+
+    study: Study
+    choice: LabelChoice = EVERYTHING
+    seed: int = 0
+    draws: int = DRAWS
+    threshold: int = THRESHOLD
+    in_parts: bool = True
+
+    @property
+    def settings(self) -> list[Any]:
+        return [*astuple(self.choice), self.seed, self.draws, self.threshold]
+
+    def rng(self, asked: QuestionLabels, *names: str) -> np.random.Generator:
+        return generator(self.seed, self.study.slug, asked.question.name, *names)
+
+    def measure(self, labels: Labels, scale: Scale, rng: np.random.Generator, positive: int | None = None) -> Agreement:
+        return measure_agreement(labels, rng, scale, self.threshold, self.draws, positive)

@@ -8,8 +8,7 @@ from django.db import transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from analysis.agreement.annotations import QuestionLabels
-from analysis.agreement.measuring import Measuring
+from analysis.agreement.annotations import Measuring, QuestionLabels
 from analysis.charts.figure import Options
 from analysis.report.planned.deviations import amendments, later_hypotheses, other_analysis, plan_of, short, versions_of
 from analysis.report.planned.looks import END, Standing, looks_taken, note_look
@@ -18,7 +17,7 @@ from analysis.report.planned.verdicts import p_of, say_difference, say_verdicts,
 from analysis.report.samples import reasons
 from analysis.stats.agreement.agreement import Row, write_estimate
 from analysis.stats.agreement.estimates import Estimate
-from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majority, share_preferring
+from analysis.stats.hypotheses.measures import alpha_of_people, kappa_with_majority, share_preferring
 from analysis.stats.hypotheses.tested import of_interval
 from surveys.annotation.counted import counted
 from surveys.console.wording import p_value, plural

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from analysis.agreement.annotations import QuestionLabels, number
+from analysis.agreement.annotations import Measuring, QuestionLabels, number
 from analysis.agreement.follow_ups.mention_rule import MENTION_RULE, read_mentions
-from analysis.agreement.measuring import Measuring
 from analysis.stats.agreement.agreement import Row, write_estimate, write_estimates
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, bootstrap
 from analysis.stats.agreement.ratings import (

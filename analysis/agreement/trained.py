@@ -1,14 +1,12 @@
 """Models that learned from people beside the best prompted judge: on what both labelled and people agree about."""
 
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.agreement.annotations import QuestionLabels, majority_without
+from analysis.agreement.annotations import QuestionLabels, majority_without, number
 from analysis.stats.agreement.agreement import write_estimate
-from analysis.stats.agreement.labels import choose_voters
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores
 from analysis.stats.intervals import t_quantile, tail_p
 from analysis.stats.simultaneous import LEVEL, Family, reach, strength_of, student_p
@@ -32,32 +30,25 @@ def measure_trained(asked: QuestionLabels) -> list[Row]:
     judges = [rater for rater, kind in kinds.items() if kind[0] and not kind[1]]
     if not trained or not judges:
         return []
-    said: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in asked.rows:
-        said[row.unit][row.rater] = row.value
-    voters = {asked.raters[code] for code in np.flatnonzero(choose_voters(asked.labels)).tolist()}
-    people = {unit: majority_without(labels, "", voters) for unit, labels in said.items()}
+    voters = asked.voters
+    majorities = {unit: majority_without(labels, "", voters) for unit, labels in asked.said.items()}
+    people = {unit: label for unit, label in majorities.items() if label}
     found = []
     for rater in trained:
-        rows = [
-            beside(asked, rater, judge, said, {unit: label for unit, label in people.items() if label})
-            for judge in judges
-        ]
-        if known := [row for row in rows if row]:
+        if known := [row for judge in judges if (row := beside(asked, rater, judge, people))]:
             best = max(known, key=lambda row: row["judges"]["value"] or 0.0)
             found.append(best | {"compared": len(known)})
     return found
 
 
-def beside(
-    asked: QuestionLabels, rater: str, judge: str, said: dict[str, dict[str, str]], people: dict[str, str]
-) -> Row | None:
+def beside(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]) -> Row | None:
     """One trained model and one judge; None where they have too little in common."""
+    said = asked.said
     units = [unit for unit in people if rater in said[unit] and judge in said[unit]]
     if len(units) < FEWEST:
         return None
     positive, wholes = asked.question.positive, asked.wholes
-    codes = {whole: code for code, whole in enumerate(dict.fromkeys(wholes[unit] for unit in units))}
+    codes = number(wholes[unit] for unit in units)
     groups = np.array([codes[wholes[unit]] for unit in units], np.int64)
     truth = np.array([people[unit] == positive if positive else True for unit in units])
     mine, theirs = (

@@ -30,7 +30,7 @@ from analysis.agreement.annotations import (
     read_choice,
     write_choice,
 )
-from analysis.agreement.bundle.bundles import open_label_bundle
+from analysis.agreement.bundles import open_label_bundle
 from analysis.agreement.figures import AGREEMENT_FIGURES, FIGURES, draw_figure
 from analysis.agreement.follow_ups.tables import (
     make_categories,

@@ -1,6 +1,9 @@
 """Imports a corpus file: streamed, once for each content, and as much of it as is whole."""
 
+import hashlib
+import hmac
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,16 +16,44 @@ from django.db import connection, reset_queries, transaction
 from psycopg.errors import UniqueViolation
 
 from analysis.corpora import IMPORTERS
-from analysis.corpora.erased import ErasedUsers
 from analysis.corpora.reading import CorpusFile
 from analysis.corpora.records import Record, RecordError, count_turns, encode_messages
-from analysis.models import Conversation, ConversationRepeat, Corpus
+from analysis.models import Conversation, ConversationRepeat, Corpus, ErasedUser
 from surveys.imports.files import batches
 
 BATCH = 500
 MARKS = ("toxic", "redacted")
 EMPTY = b"[]"
 NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
+
+
+class ErasedUsers:
+    """The erased users of a corpus, to be asked once for each record of a file."""
+
+    def __init__(self, corpus: Corpus | None) -> None:
+        rows = list(corpus.erased.values_list("salt", "digest")) if corpus else []
+        self.corpus = corpus
+        self.salt = rows[0][0] if rows else ""
+        self.digests = {digest for _, digest in rows}
+
+    def __contains__(self, key: object) -> bool:
+        return bool(self.digests) and _digest(self.corpus, self.salt, str(key)) in self.digests
+
+    def take_back(self, keys: Iterable[str]) -> None:
+        """These may come again."""
+        if self.corpus and self.digests:
+            found = [_digest(self.corpus, self.salt, key) for key in keys]
+            self.corpus.erased.filter(digest__in=found).delete()
+
+
+def note_erased(corpus: Corpus, key: str) -> None:
+    row = corpus.erased.first()
+    salt = row.salt if row else secrets.token_hex(16)
+    ErasedUser.objects.get_or_create(corpus=corpus, digest=_digest(corpus, salt, key), defaults={"salt": salt})
+
+
+def _digest(corpus: Corpus | None, salt: str, key: str) -> str:
+    return hmac.new(bytes.fromhex(salt), f"{corpus}\0{key}".encode(), hashlib.sha256).hexdigest()
 
 
 class Row(NamedTuple):

@@ -16,7 +16,7 @@ from analysis.charts.tables import COUNT, FINE, Column, Table
 from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.papers.held_out import MEASURES, score_models
 from analysis.papers.told import gaps_by_models, habits_by_models
-from analysis.people.stages.profiles import SUREST, without_details
+from analysis.people.stages.relevant import SUREST, without_details
 from surveys.console.wording import plural
 from surveys.models import Study
 from surveys.studies.files.kinds import QUALITY, RELEVANCE

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from analysis.corpora.erased import ErasedUsers
-from analysis.corpora.importing import NAME
+from analysis.corpora.importing import NAME, ErasedUsers
 from analysis.corpora.records import storable
 from analysis.models import Attribute, Conversation, ConversationRepeat, Corpus, CorpusUser
 from analysis.models.people import LONGEST_ATTRIBUTE

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from analysis.corpora.erased import note_erased
+from analysis.corpora.importing import note_erased
 from analysis.models import (
     Attribute,
     Completion,

@@ -12,8 +12,8 @@ from django.db.models import Count, Q
 from analysis.corpora.embeddings import Embedder
 from analysis.models import Attribute, Corpus, CorpusStep, CorpusUser
 from analysis.people.attributes import LEAST_CONFIDENCE
+from analysis.people.conflicts import CONFLICT_RULE, KINDS, conflict_matrix, conflicts_among
 from analysis.people.funnel import take_sample_back
-from analysis.people.statements.conflicts import CONFLICT_RULE, KINDS, conflict_matrix, conflicts_among
 from analysis.people.steps import ACTOR, NAMES, PeopleError, require_whole, step_of
 from analysis.people.vectors import Person, embed_attributes, in_pieces, read_vectors
 from analysis.stats.diversity import CONFIDENCE_RULE, clusters_of

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.report.planned.verdicts import NOT_APART, decide, p_of
-from analysis.stats.hypotheses.families import level_at, passed
-from analysis.stats.hypotheses.tested import Tested
+from analysis.stats.hypotheses.tested import Tested, level_at, passed
 from analysis.stats.intervals import wilson_interval
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys

@@ -8,7 +8,18 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.stats.intervals import NO_WIDTH, Interval, clustered_shares, interval, p_value, share_interval, t_quantile
+from analysis.stats.intervals import (
+    NO_WIDTH,
+    Bools,
+    Floats,
+    Interval,
+    Ints,
+    clustered_shares,
+    interval,
+    p_value,
+    share_interval,
+    t_quantile,
+)
 from analysis.stats.resampling import DRAWS, UNKNOWN, batches
 
 NO_RUNS = "There are no runs."
@@ -39,9 +50,9 @@ class RunScores:
 
     runs: int
     questions: int
-    accuracy: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    unknown: NDArray[np.float64]
+    accuracy: Floats
+    upper: Floats
+    unknown: Floats
     minimum: float | None
     maximum: float | None
     mean: float | None
@@ -115,10 +126,7 @@ class RunSpread:
 
 
 def mean_interval(
-    values: NDArray[np.float64],
-    least: float = -np.inf,
-    most: float = np.inf,
-    units: NDArray[np.integer] | None = None,
+    values: Floats, least: float = -np.inf, most: float = np.inf, units: NDArray[np.integer] | None = None
 ) -> Interval | None:
     """Interval of a mean: mean ± t √v with v = m/(m - 1) Σ_u (Σ_{i in u} (x_i - mean) / n)² over m independent units.
 
@@ -170,7 +178,7 @@ def describe(letters: Letters, key: NDArray[np.int8], units: NDArray[np.integer]
     )
 
 
-def over_questions(right: NDArray[np.bool_]) -> Interval | None:
+def over_questions(right: Bools) -> Interval | None:
     """Interval of the mean accuracy over questions, right (runs, questions); None below FEWEST of them."""
     runs, questions = right.shape
     low, high = clustered_shares(right.sum(axis=0)[None, :].astype(float), np.full(questions, float(runs)))
@@ -275,9 +283,7 @@ def novel_excess(
     return NovelExcess(runs, len(offline) - runs, share, float(excess.mean()), found, None)
 
 
-def _new_letters(
-    offline: Letters, puppets: Letters, held: NDArray[np.bool_], drawn: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _new_letters(offline: Letters, puppets: Letters, held: Bools, drawn: Bools) -> tuple[Bools, Bools]:
     """In each split and question, whether a held-out offline run, and a drawn puppet run, gives a letter that the
     other offline runs lack; shapes (splits, questions). The two masks are of shape (splits, runs).
     """
@@ -315,13 +321,13 @@ def _known(letters: Letters) -> list[int]:
     return [int(letter) for letter in np.unique(letters) if letter != UNKNOWN]
 
 
-def _chosen(draws: int, n: int, size: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _chosen(draws: int, n: int, size: int, rng: np.random.Generator) -> Bools:
     """Random subsets of `size` of n, shape (draws, n)."""
     places = rng.random((draws, n)).argsort(axis=1).argsort(axis=1)
     return places < size
 
 
-def _one_each(users: NDArray[np.bool_], of: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.bool_]:
+def _one_each(users: Bools, of: NDArray[np.intp], rng: np.random.Generator) -> Bools:
     """Of the chosen users (draws, users) one run each at random, shape (draws, runs); `of` is each run's user."""
     order = rng.random((len(users), len(of)))
     first = np.full(users.shape, np.inf)
@@ -338,9 +344,7 @@ def _shape(letters: Letters, key: NDArray[np.int8]) -> tuple[int, int]:
     return letters.shape[0], letters.shape[1]
 
 
-def _extremes(
-    chances: NDArray[np.float64], runs: int, rng: np.random.Generator, draws: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _extremes(chances: Floats, runs: int, rng: np.random.Generator, draws: int) -> tuple[Ints, Ints]:
     """Fewest and most correct answers among `runs` runs, drawn `draws` times.
 
     The largest of k uniform numbers is U^(1/k); below it the others are uniform, so that the smallest is one minus the
@@ -352,7 +356,7 @@ def _extremes(
     return np.searchsorted(below, least), np.searchsorted(below, most)
 
 
-def _correct_distribution(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+def _correct_distribution(chances: Floats) -> Floats:
     """P(k answers right) for k = 0 … questions, when question j is right with probability chances[j]."""
     found = np.ones(1)
     for chance in chances:

@@ -10,7 +10,10 @@ from analysis.stats.intervals import (
     FEW_UNITS,
     FEWEST_UNITS,
     ONE_UNIT,
+    Bools,
+    Floats,
     Interval,
+    Ints,
     clustered_shares,
     interval_of_error,
     p_value,
@@ -35,7 +38,7 @@ from analysis.stats.speed import subset_weights
 
 NO_RESPONSES = "There are no responses."
 ALL_UNKNOWN = "No response names an option."
-Shares = NDArray[np.float64]
+Shares = Floats
 
 
 @dataclass(frozen=True)
@@ -214,12 +217,12 @@ def _bits(shares: Shares) -> Shares:
         return np.asarray(-(p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1))
 
 
-def _counts(sample: ChoiceSample) -> NDArray[np.int64]:
+def _counts(sample: ChoiceSample) -> Ints:
     """Responses per option, and unknown ones last; shape (options + 1,)."""
     return np.append(sample.counts(), sample.unknown)
 
 
-def _by_unit(sample: ChoiceSample, of: NDArray[np.int64] | None = None, units: int = 0) -> NDArray[np.int64]:
+def _by_unit(sample: ChoiceSample, of: Ints | None = None, units: int = 0) -> Ints:
     """The same of each unit, shape (options + 1, units); `of` says of which of so many each response is."""
     if of is None:
         of = np.arange(sample.n) if sample.clusters is None else sample.clusters.of
@@ -228,7 +231,7 @@ def _by_unit(sample: ChoiceSample, of: NDArray[np.int64] | None = None, units: i
     return np.bincount(cells, minlength=(sample.options + 1) * count).reshape(sample.options + 1, -1)
 
 
-def _by_shared_unit(a: ChoiceSample, b: ChoiceSample) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _by_shared_unit(a: ChoiceSample, b: ChoiceSample) -> tuple[Ints, Ints]:
     """The same of both over the units of both, shapes (options + 1, units)."""
     _, of = np.unique(np.asarray(pool_units(a, b)), return_inverse=True)
     units = int(of.max()) + 1
@@ -311,7 +314,7 @@ def _split(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generato
 
 def _split_evened(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> tuple[Parts, Parts]:
     sizes = a.unit_count, b.unit_count
-    tallies: list[list[NDArray[np.int64]]] = [[], [], []]  # of the two, and of the first part of a random split
+    tallies: list[list[Ints]] = [[], [], []]  # of the two, and of the first part of a random split
     for width in batches(draws, sum(sizes)):
         chosen = [s.codes[choose_responses(s.clusters, s.unit_count, width, rng)] for s in (a, b)]
         masks = subset_weights(sum(sizes), sizes[0], width, rng) > 0
@@ -337,7 +340,7 @@ def _split_within(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.G
     return (one / a.n, two / b.n), (first / a.n, (one + two - first) / b.n)
 
 
-def _tally(codes: NDArray[np.int8], options: int, masks: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+def _tally(codes: NDArray[np.int8], options: int, masks: Bools | None = None) -> Ints:
     """How often each option stands in each column of codes (responses, draws), unknown last; (draws, options + 1)."""
     counts = [((codes == option) & (True if masks is None else masks)).sum(axis=0) for option in (*range(options), -1)]
     return np.stack(counts, axis=1)
@@ -360,12 +363,7 @@ class NewLetters:
 
 
 def new_letters(
-    one: NDArray[np.int64],
-    n: int,
-    other: NDArray[np.int64],
-    other_n: int,
-    rng: np.random.Generator,
-    draws: int = DRAWS,
+    one: Ints, n: int, other: Ints, other_n: int, rng: np.random.Generator, draws: int = DRAWS
 ) -> NewLetters:
     """Of the counts of each option among so many answers: options that `one` has and `other` lacks."""
     size, both = min(n, other_n), one + other
@@ -379,7 +377,7 @@ def new_letters(
     return NewLetters(size, float(value.sum()), float(chance.sum()), (float(low), float(high)))
 
 
-def _none_among(count: NDArray[np.int64], n: int, size: int) -> NDArray[np.float64]:
+def _none_among(count: Ints, n: int, size: int) -> Floats:
     """The chance that none of `size` of n answers, drawn without replacement, is one of so many."""
     left = n - count - size
     ways = gammaln(n - count + 1) + gammaln(n - size + 1) - gammaln(n + 1) - gammaln(np.maximum(left, 0) + 1)

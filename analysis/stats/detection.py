@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.intervals import (
     FEWEST_UNITS,
+    Bools,
     Floats,
     Interval,
+    Ints,
     clustered_shares,
     redrawn_interval,
     why_no_interval,
@@ -42,9 +43,9 @@ class Cases:
     `queries`: (n,) codes of the list that a case is ranked in; `ratings`: (n,) what people's ratings say, or None.
     """
 
-    truth: NDArray[np.bool_]
-    groups: NDArray[np.int64]
-    queries: NDArray[np.int64]
+    truth: Bools
+    groups: Ints
+    queries: Ints
     ratings: Floats | None = None
 
     @property
@@ -64,7 +65,7 @@ class Scored:
     threshold: float
 
     @property
-    def called(self) -> NDArray[np.bool_]:
+    def called(self) -> Bools:
         return np.asarray(self.scores >= self.threshold)
 
 
@@ -78,11 +79,11 @@ def measures_of(cases: Cases, scored: Scored, names: Sequence[str]) -> dict[str,
     return {name: MEASURES[name](cases, scored) for name in names}
 
 
-def _counts(cases: Cases, hits: NDArray[np.bool_]) -> Floats:
+def _counts(cases: Cases, hits: Bools) -> Floats:
     return np.bincount(cases.groups, hits, minlength=cases.n_groups).astype(float)
 
 
-def _ratio(cases: Cases, hits: NDArray[np.bool_], of: NDArray[np.bool_]) -> Drawn:
+def _ratio(cases: Cases, hits: Bools, of: Bools) -> Drawn:
     top, bottom = _counts(cases, hits & of), _counts(cases, of)
     return lambda weights: _divide(top @ weights, bottom @ weights)
 
@@ -132,7 +133,7 @@ def _auroc(cases: Cases, scored: Scored) -> Drawn:
     return measure
 
 
-def _ranked(cases: Cases, scored: Scored) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _ranked(cases: Cases, scored: Scored) -> tuple[Floats, Floats, Ints]:
     """Of each list with a positive case: average precision, reciprocal rank of the first one, the list's group.
 
     Equal scores stand in one random order, which is the same every time.

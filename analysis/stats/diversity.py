@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from analysis.stats.intervals import Interval, redrawn_interval, why_no_interval
+from analysis.stats.intervals import Bools, Floats, Interval, redrawn_interval, why_no_interval
 
 DRAWS = 1_000
 DRAWN_AT_ONCE = 100
 BANDS = 5
 CONFIDENCE_RULE = "distinct-conversations-1"  # how a cluster's confidence is made; another formula, another name
 
-Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 
 
@@ -171,14 +170,14 @@ def cut_average_linkage(vectors: Matrix, similarity: float) -> NDArray[np.intp]:
     return np.argsort(np.argsort(first))[place]
 
 
-def condensed_distances(vectors: Matrix) -> NDArray[np.float64]:
+def condensed_distances(vectors: Matrix) -> Floats:
     """Cosine distances of each two rows of length 1, in scipy's order."""
     wide = vectors.astype(np.float64)
     upper = np.triu_indices(len(wide), 1)
     return np.maximum(1 - (wide @ wide.T)[upper], 0.0)
 
 
-Apart = Callable[[Sequence[int]], NDArray[np.bool_]]  # of rows: which two of them may not be one
+Apart = Callable[[Sequence[int]], Bools]  # of rows: which two of them may not be one
 
 
 def clusters_of(
@@ -207,7 +206,7 @@ def clusters_of(
     ]
 
 
-def keep_apart(rows: list[int], conflicts: NDArray[np.bool_], vectors: Matrix, similarity: float) -> list[list[int]]:
+def keep_apart(rows: list[int], conflicts: Bools, vectors: Matrix, similarity: float) -> list[list[int]]:
     """A cluster as parts without a conflict, in the order of their first members.
 
     Those with most conflicts come first; each row goes to the part without a conflict whose members are nearest on

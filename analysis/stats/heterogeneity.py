@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from analysis.stats.intervals import (
     FEWEST_UNITS,
     NO_WIDTH_OF_DRAWS,
+    Floats,
     Interval,
     clustered_shares,
     interval_of_error,
@@ -98,7 +99,7 @@ def describe(sample: ItemSample) -> Heterogeneity:
     return _heterogeneity(sample, sample.n, _values(sample), errors(sample.counts(), sample.by_unit))
 
 
-def share_intervals(sample: ItemSample) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def share_intervals(sample: ItemSample) -> tuple[Floats, Floats]:
     """Ends of the intervals of each item's share of responses, shape (size,); NaN for one unit."""
     if sample.clusters:
         return clustered_shares(sample.by_unit.toarray().astype(float), sample.clusters.sizes)
@@ -144,7 +145,7 @@ def _split_difference(splits: Splits, parts: tuple[Counted, Counted], n: int) ->
     return {name: a[name] - b[name] for name in MEASURES}
 
 
-def _two_sided_p(observed: NDArray[np.float64], drawn: NDArray[np.float64], splits: Splits) -> Chance:
+def _two_sided_p(observed: Floats, drawn: Floats, splits: Splits) -> Chance:
     if np.isnan(observed).all():
         return None, None
     seen = mean_of_known(observed)
@@ -184,7 +185,7 @@ def _values(sample: ItemSample) -> dict[str, float | None]:
     return {name: _known(float(value)) for name, value in measure(sample.counts()).items()}
 
 
-def _mean(drawn: NDArray[np.float64]) -> float | None:
+def _mean(drawn: Floats) -> float | None:
     """Over the draws in which something is named."""
     return None if np.isnan(drawn).all() else mean_of_known(drawn)
 
@@ -203,7 +204,7 @@ class MeanDifference:
     p: float | None
 
 
-def mean_difference(found: Sequence[Difference], drawn: Sequence[NDArray[np.float64]], units: int) -> MeanDifference:
+def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units: int) -> MeanDifference:
     """Its error is sqrt(Σ ρ_jk e_j e_k)/prompts: e_j that of each difference, ρ_jk how far `drawn` differences, whose
     units are drawn together for all prompts, go together. By Student's t with units - 1 degrees of freedom.
     """
@@ -253,13 +254,11 @@ class Distance:
     why: str | None
     ci_why: str | None
     units: int
-    drawn_jsd: NDArray[np.float64] = field(repr=False, compare=False)
-    split_jsd: NDArray[np.float64] = field(repr=False, compare=False)
+    drawn_jsd: Floats = field(repr=False, compare=False)
+    split_jsd: Floats = field(repr=False, compare=False)
 
 
-def measure_distance(
-    a: NDArray[Any] | Counted, b: NDArray[Any] | Counted
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def measure_distance(a: NDArray[Any] | Counted, b: NDArray[Any] | Counted) -> tuple[Floats, Floats]:
     """Divergence (bits) and total variation of item counts of shape (..., size), as arrays (...); NaN where C is 0.
 
     With p = a/Σa, q = b/Σb, m = (p + q)/2: jsd = H(m) - (H(p) + H(q))/2 = Σ (p log2(p/m) + q log2(q/m))/2
@@ -397,7 +396,7 @@ class MeanExcess:
     ci_why: str | None
     prompts: int
     units: int
-    drawn: NDArray[np.float64] = field(repr=False, compare=False)
+    drawn: Floats = field(repr=False, compare=False)
 
 
 def mean_excess(distances: Sequence[Distance]) -> MeanExcess:

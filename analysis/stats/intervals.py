@@ -24,6 +24,8 @@ UNDEFINED = "More than one bootstrap draw in twenty has no value."
 
 Interval = tuple[float, float]
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 # --- shares of independent cases --------------------------------------------
@@ -283,7 +285,7 @@ def _ranks_around(n: int, share: float) -> tuple[int, int]:
 CLOSE = 1e-6  # a drawn statistic this near to the observed one is equal to it but for rounding
 
 
-def p_value(observed: float, drawn: NDArray[np.float64]) -> float | None:
+def p_value(observed: float, drawn: Floats) -> float | None:
     """(1 + draws at least as large as observed) / (1 + draws), so never 0; None when the observed one is NaN.
 
     A draw whose statistic is undefined counts as large: it is no evidence.
@@ -298,7 +300,7 @@ FEW_HITS = 10  # draws above the observed statistic, below which how many they a
 TAIL = 20  # one draw in so many is of the tail
 
 
-def tail_p(observed: float, drawn: NDArray[np.float64], splits: float) -> float | None:
+def tail_p(observed: float, drawn: Floats, splits: float) -> float | None:
     """As `p_value`, but finer than one draw where fewer than FEW_HITS are as large, to be corrected for many tests.
 
     Beyond the largest twentieth of the draws the tail is taken as exponential with their mean: (1/20) exp(-(observed -

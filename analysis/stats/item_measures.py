@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import binom
 
+from analysis.stats.intervals import Floats, Ints
 from analysis.stats.speed import computed_once
 
-Floats = NDArray[np.float64]
 BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
 
 # --- measures of item counts: distinct items, share of the top five, entropy; as they are, and as rarefied
@@ -22,7 +22,7 @@ COMMON = 24  # items that the top ones are first looked for among
 SOME = 128  # draws that show which items these are
 EXACT = 2**24  # whole numbers of single precision, and their sums, are exact up to here
 
-Measured = dict[str, NDArray[np.float64]]
+Measured = dict[str, Floats]
 
 
 class Counted:
@@ -39,12 +39,12 @@ class Counted:
         return self.counts.astype(np.intp)
 
     @computed_once
-    def mentions(self) -> NDArray[np.float64]:
+    def mentions(self) -> Floats:
         """C = Σ c_i, or NaN where nothing is named."""
         return _total(self.counts)
 
     @computed_once
-    def bits(self) -> NDArray[np.float64]:
+    def bits(self) -> Floats:
         """The entropy of whole c_i."""
         return _entropy(self.sum_of(_log_terms(int(self.whole.max(initial=0)))), self.mentions)
 
@@ -115,7 +115,7 @@ def counted_once(counts: NDArray[Any] | Counted) -> Counted:
     return counts if isinstance(counts, Counted) else Counted(counts)
 
 
-def entropy(counts: NDArray[Any]) -> NDArray[np.float64]:
+def entropy(counts: NDArray[Any]) -> Floats:
     """-Σ (c_i/C) log2(c_i/C) = log2 C - Σ c_i log2 c_i / C of whole c_i, shape (..., size); NaN where C = 0."""
     return Counted(counts).bits
 
@@ -158,13 +158,13 @@ def _bits_left(counted: EachOnce) -> Floats:
     return _entropy(counted.sum_left(_log_terms(int(counted.counts.max(initial=0)))), counted.mentions_left)
 
 
-def _rarefied_bits(counted: Counted, total: int, n: int) -> NDArray[np.float64]:
+def _rarefied_bits(counted: Counted, total: int, n: int) -> Floats:
     """Takes the number of mentions among the n at its mean: exact when every response names as many items."""
     return _entropy(counted.sum_of(rarefaction_tables(total, n)[1]), counted.mentions * (n / total))
 
 
 @lru_cache(maxsize=64)
-def rarefaction_tables(total: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rarefaction_tables(total: int, n: int) -> tuple[Floats, Floats]:
     """P(X > 0) and E[X log2 X] for an item that c of `total` responses name, X of them among a random n.
 
     Both for c = 0 … total, shape (total + 1,). X is hypergeometric; one further response that names the item is among
@@ -183,13 +183,13 @@ def rarefaction_tables(total: int, n: int) -> tuple[NDArray[np.float64], NDArray
 
 
 @lru_cache(maxsize=64)
-def _log_terms(largest: int) -> NDArray[np.float64]:
+def _log_terms(largest: int) -> Floats:
     """c log2 c for c = 0 … largest, where 0 log2 0 is 0."""
     number = np.arange(largest + 1, dtype=np.float64)
     return number * np.log2(np.maximum(number, 1.0))
 
 
-def _total(counts: NDArray[Any]) -> NDArray[np.float64]:
+def _total(counts: NDArray[Any]) -> Floats:
     """C, or NaN where nothing is named."""
     total = counts.sum(axis=-1, dtype=np.float32 if counts.dtype == np.float32 else np.float64)
     if total.dtype == np.float32 and total.max(initial=0) >= EXACT:
@@ -197,7 +197,7 @@ def _total(counts: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(total > 0, total, np.nan).astype(np.float64, copy=False)
 
 
-def _entropy(terms: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+def _entropy(terms: Floats, total: Floats) -> Floats:
     return np.maximum(np.log2(total) - terms / total, 0.0)
 
 
@@ -293,7 +293,7 @@ def rarefied_left_out(chances: sparse.csr_array, n: int, names: Sequence[str] = 
     return found
 
 
-def drawn_entropies(by_unit: sparse.csr_array, times: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def drawn_entropies(by_unit: sparse.csr_array, times: Ints) -> tuple[Floats, Floats]:
     """The entropy of each drawn sample, and its standard error as by `errors`; NaN where undefined.
 
     Of m units of which none names an item twice, `by_unit` (size, m), sample k has unit u `times[u, k]` times, each

@@ -10,6 +10,7 @@ from scipy.special import exp1, psi
 
 from analysis.stats.intervals import (
     FEWEST_UNITS,
+    Floats,
     Interval,
     interval,
     interval_of_error,
@@ -18,8 +19,6 @@ from analysis.stats.intervals import (
 )
 from analysis.stats.item_measures import EachOnce, drawn_entropies, standard_error
 from analysis.stats.resampling import ChoiceSample, ItemSample, bootstrap_weights
-
-Floats = NDArray[np.float64]
 
 # --- the entropy of all that would be named
 
@@ -221,7 +220,7 @@ def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> Ex
     return _expected(n, pilot, high - low)
 
 
-def _expected(n: int, pilot: int, widths: NDArray[np.float64]) -> ExpectedWidth:
+def _expected(n: int, pilot: int, widths: Floats) -> ExpectedWidth:
     found = interval(widths)
     if found is None:
         return ExpectedWidth(n, pilot, None, None, NO_PILOT)

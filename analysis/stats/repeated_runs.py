@@ -14,11 +14,10 @@ from scipy.stats import rankdata
 
 from analysis.stats.benchmark_runs import SPLITS, Letters, mean_interval
 from analysis.stats.intervals import FEWEST_UNITS as FEWEST_REPEATS
-from analysis.stats.intervals import Interval, clustered_shares, interval_of_error, why_no_interval
+from analysis.stats.intervals import Floats, Interval, Ints, clustered_shares, interval_of_error, why_no_interval
 from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import UNKNOWN
 
-Floats = NDArray[np.float64]
 SIZES = (1, 3, 5, 10)  # runs that are taken together
 
 
@@ -140,7 +139,7 @@ class Variability:
     ci_why: str | None
 
 
-def variabilities(counts: NDArray[np.int64], unknown: NDArray[np.int64], options: Sequence[int]) -> list[Variability]:
+def variabilities(counts: Ints, unknown: Ints, options: Sequence[int]) -> list[Variability]:
     """Of the counts of each letter, shape (questions, letters), the intervals leaving out each repeat in turn."""
     bits, m = entropy(counts), counts.sum(axis=1) + unknown
     errors = _errors(counts, unknown, bits, m)
@@ -158,7 +157,7 @@ def _variability(value: float, error: float, units: int, options: int) -> Variab
     return Variability(value, ci, why_no_interval(ci, units))
 
 
-def _errors(counts: NDArray[np.int64], unknown: NDArray[np.int64], bits: Floats, m: NDArray[np.int64]) -> Floats:
+def _errors(counts: Ints, unknown: Ints, bits: Floats, m: Ints) -> Floats:
     """sqrt((m - 1)/m Σ (v - mean)²) of the entropies v without each repeat; of equal letters all are equal."""
     left = np.stack([*_without_each(counts), bits], axis=1)
     times = np.column_stack([counts, unknown])
@@ -168,7 +167,7 @@ def _errors(counts: NDArray[np.int64], unknown: NDArray[np.int64], bits: Floats,
         return np.asarray(np.sqrt((m - 1) / m * (times * np.square(left - mean[:, None])).sum(axis=1)))
 
 
-def _without_each(counts: NDArray[np.int64]) -> Iterator[Floats]:
+def _without_each(counts: Ints) -> Iterator[Floats]:
     for letter in range(counts.shape[1]):
         less = counts.copy()
         less[:, letter] = np.maximum(less[:, letter] - 1, 0)

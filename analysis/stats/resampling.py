@@ -10,17 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from analysis.stats.intervals import Ints
 from analysis.stats.item_measures import BATCH_CELLS, Counted
-from analysis.stats.speed import (
-    Counts,
-    Once,
-    Weights,
-    computed_once,
-    half_weights,
-    narrow,
-    subset_weights,
-    weigh,
-)
+from analysis.stats.speed import Counts, Once, Weights, computed_once, half_weights, narrow, subset_weights, weigh
 
 # --- which response names which item, and which option each response chose
 
@@ -31,25 +23,25 @@ UNKNOWN = -1  # the code of an answer in which no option was found
 class Clusters:
     """Which of n responses belong to one unit, such as a simulated user: `of` is each response's unit, 0 … count-1."""
 
-    of: NDArray[np.int64]
+    of: Ints
     count: int
 
     @computed_once
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Responses of each unit, shape (count,)."""
         return np.bincount(self.of, minlength=self.count)
 
     @computed_once
-    def ordered(self) -> NDArray[np.int64]:
+    def ordered(self) -> Ints:
         """The responses, those of one unit next to each other."""
         return np.argsort(self.of, kind="stable")
 
     @computed_once
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """Where in `ordered` each unit begins."""
         return np.cumsum(self.sizes) - self.sizes
 
-    def choose(self, units: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def choose(self, units: Ints, rng: np.random.Generator) -> Ints:
         """For each of the units, of any shape, one of its responses at random."""
         place = (rng.random(units.shape) * self.sizes[units]).astype(np.int64)
         return self.ordered[self.starts[units] + place]
@@ -63,7 +55,7 @@ def clusters_of(units: NDArray[np.integer] | None) -> Clusters | None:
     return Clusters(of.astype(np.int64), len(names)) if len(names) < len(units) else None
 
 
-Roll = tuple[NDArray[np.int64], int]  # the places of a sample's units among so many that answered any of some prompts
+Roll = tuple[Ints, int]  # the places of a sample's units among so many that answered any of some prompts
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +99,7 @@ class ItemSample:
     def unit_count(self) -> int:
         return self.clusters.count if self.clusters else self.n
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """c_i: in how many responses each item stands, shape (size,)."""
         return np.bincount(self.codes, minlength=self.size)
 
@@ -197,7 +189,7 @@ class ChoiceSample:
     def unit_count(self) -> int:
         return self.clusters.count if self.clusters else self.n
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Responses per option, shape (options,); unknown ones are left out."""
         return np.bincount(self.codes[self.codes != UNKNOWN], minlength=self.options)
 
@@ -359,7 +351,7 @@ def _joined(by_item: list[NDArray[Any]]) -> NDArray[np.float32]:
 # --- units of several responses
 
 
-def choose_responses(clusters: Clusters | None, units: int, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def choose_responses(clusters: Clusters | None, units: int, draws: int, rng: np.random.Generator) -> Ints:
     """One response of each unit for each draw, shape (units, draws)."""
     each = np.broadcast_to(np.arange(units)[:, None], (units, draws))
     return each if clusters is None else clusters.choose(each, rng)
@@ -427,7 +419,7 @@ def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
     return Splits(a.n, b.n, observed, _joined(found), both.counts().astype(np.float32))
 
 
-def _placed(chosen: NDArray[np.int64], weights: Weights, n: int) -> Weights:
+def _placed(chosen: Ints, weights: Weights, n: int) -> Weights:
     """Weights of n responses, shape (n, draws), where those of the chosen ones (…, draws) are given."""
     found = np.zeros((n, chosen.shape[1]), dtype=weights.dtype)
     np.put_along_axis(found, chosen, weights, axis=0)

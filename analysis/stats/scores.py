@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis.stats.intervals import (
     FEWEST_UNITS,
+    Floats,
     Interval,
+    Ints,
     clustered_shares,
     interval_of_error,
     p_value,
@@ -169,12 +171,12 @@ def percentiles(values: ArrayLike, shares: Sequence[float] = (0.5, 0.95)) -> lis
     return [_percentile(known, share) for share in shares]
 
 
-def _percentile(ordered: NDArray[np.float64], share: float) -> Percentile:
+def _percentile(ordered: Floats, share: float) -> Percentile:
     value = float(np.quantile(ordered, share)) if len(ordered) else None
     return Percentile(len(ordered), share, value, percentile_interval(ordered, share))
 
 
-def _complete(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _complete(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if left.shape != right.shape or left.ndim != 1:
         raise ValueError(f"Values of shapes {left.shape} and {right.shape} are not pairs.")
@@ -182,17 +184,13 @@ def _complete(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[
     return left[known], right[known]
 
 
-def correlations_of_draws(
-    x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.floating]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def correlations_of_draws(x: Floats, y: Floats, weights: NDArray[np.floating]) -> tuple[Floats, Floats]:
     """Spearman and Kendall for each column of weights (n, draws), in which unit i counts weights[i] times."""
     signs_x, signs_y = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
     return _spearman(signs_x, signs_y, weights), _kendall(signs_x, signs_y, weights)
 
 
-def _spearman(
-    signs_x: NDArray[np.float64], signs_y: NDArray[np.float64], weights: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def _spearman(signs_x: Floats, signs_y: Floats, weights: NDArray[np.floating]) -> Floats:
     """A unit's rank, but for a constant and a factor, is the number of units below it minus that of units above it.
 
     The mean of these over all units is 0.
@@ -203,29 +201,27 @@ def _spearman(
     )
 
 
-def _kendall(
-    signs_x: NDArray[np.float64], signs_y: NDArray[np.float64], weights: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def _kendall(signs_x: Floats, signs_y: Floats, weights: NDArray[np.floating]) -> Floats:
     agreeing, untied_x, untied_y = (
         (weights * (signs @ weights)).sum(axis=0) for signs in (signs_x * signs_y, signs_x**2, signs_y**2)
     )
     return _ratio(agreeing, untied_x, untied_y)
 
 
-def _ratio(joint: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(joint: Floats, x: Floats, y: Floats) -> Floats:
     """joint / sqrt(x y), NaN where one side does not vary."""
     scale = np.sqrt(x * y)
     return np.divide(joint, scale, out=np.full_like(joint, np.nan), where=scale > 0)
 
 
-def _ratio_error(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> float:
+def _ratio_error(sums: Floats, sizes: Ints) -> float:
     """Of Σ sums / Σ sizes over units."""
     m, n = len(sizes), sizes.sum()
     off = sums - sums.sum() / n * sizes
     return float(np.sqrt(m / (m - 1) * (off @ off)) / n)
 
 
-def _flipped_means(sums: NDArray[np.float64], n: int, rng: np.random.Generator, draws: int) -> NDArray[np.float64]:
+def _flipped_means(sums: Floats, n: int, rng: np.random.Generator, draws: int) -> Floats:
     """Means of n differences whose units' sums get random signs, shape (draws,)."""
     signs = np.array([-1.0, 1.0])
     return np.concatenate([sums @ rng.choice(signs, (len(sums), batch)) / n for batch in batches(draws, len(sums))])

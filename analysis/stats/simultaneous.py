@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
-Floats = NDArray[np.float64]
+from analysis.stats.intervals import Bools, Floats
+
 LEVEL = 0.04  # of all that one page could say: at most 5 in 100, also as counted in some hundreds of studies
 LEAST, STEP, NODES = 2.0, 0.25, 25  # strengths at which tails are kept: 2 to 8
 STRENGTHS = LEAST + STEP * np.arange(NODES)
@@ -31,7 +32,7 @@ class ShareGaps:
     widths: Floats
     strength: Floats
     tail: Floats
-    tested: NDArray[np.bool_]
+    tested: Bools
 
 
 PART_WAY = 0.75

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from analysis.stats.intervals import Ints
+
 Cell = TypeVar("Cell")
 Value = TypeVar("Value")
 Counts = NDArray[np.float32]
@@ -91,7 +93,7 @@ class computed_once(Generic[Value]):  # noqa: N801 - used as a property is
 # --- draws in whole numbers
 
 
-def draw_ranks(left: NDArray[np.int64], draws: int, rng: np.random.Generator) -> Ranks:
+def draw_ranks(left: Ints, draws: int, rng: np.random.Generator) -> Ranks:
     """For each response and draw a random whole number from 0 below `left`, how many are still to come with it.
 
     `left` broadcasts to (n, draws).
@@ -105,7 +107,7 @@ def _narrowest(most: int) -> type[np.signedinteger]:
     return np.int16 if most < np.iinfo(np.int16).max else np.int32
 
 
-def take(ranks: Ranks, wanted: NDArray[np.int64]) -> Ranks:
+def take(ranks: Ranks, wanted: Ints) -> Ranks:
     """In place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
 
     In whole numbers of a single width, where the sign bit says which is below: three times as fast as by comparison.

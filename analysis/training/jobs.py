@@ -1,32 +1,248 @@
 """Training as a job: planned, one at a time on a machine, stopped and resumed, saved whole or not at all."""
 
+import json
 import platform
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.models import ExampleSet, TrainedModel
+from analysis.models.training import TrainingTask
+from analysis.stats.detection import Scored
 from analysis.training import fitting
-from analysis.training.evaluation import Shape
-from analysis.training.examples import TrainingError, count_parts, hash_labels, hash_split
-from analysis.training.features import find_embedder
-from analysis.training.fitting import TrainingSettings
-from analysis.training.folders import remove_left_over, remove_work
-from analysis.training.making import (
-    Progress,
-    Show,
-    State,
-    TrainingStopped,
-    end_as,
-    examples_for,
-    train_model,
+from analysis.training.cards import write_card
+from analysis.training.evaluation import BASE, Shape, cases_of, say_unread, tell_tested, tell_threshold, without_texts
+from analysis.training.examples import (
+    Labelled,
+    TrainingError,
+    came_with_split,
+    count_parts,
+    fill_split,
+    hash_labels,
+    hash_split,
+    load_set,
+    split_by,
 )
-from analysis.training.tiers.encoders import find_base
+from analysis.training.features import embed_texts, features_of, find_embedder
+from analysis.training.fitting import TrainingSettings
+from analysis.training.folders import (
+    CARD,
+    FROZEN,
+    KEPT,
+    folder_of,
+    hash_folder,
+    make_work_folder,
+    remove_left_over,
+    remove_work,
+    writing_folder,
+)
+from analysis.training.own_users import user_gains
+from analysis.training.study_labels import Before, groups_learned, label_of, study_examples
+from analysis.training.tiers.encoders import EncoderTrial, find_base, keep_encoder, train_encoder
 from analysis.training.tiers.programs import check_installed
-from analysis.training.tiers.reasoning import check_reasoning
+from analysis.training.tiers.reasoning import ReasonerTrial, check_reasoning, keep_reasoner, told_apart, train_reasoner
 from analysis.training.using import label_study
 from surveys.models import Study, locks
+
+SECONDS = 1.0  # between two notes of progress
+EMBEDDED = 0.2  # share of the work of an encoder that lies before it
+State, Tier = TrainedModel.State, TrainedModel.Tier
+Show = Callable[[float, int], None]
+
+
+class TrainingStopped(Exception):
+    """Somebody stopped it; it goes on where it was when it is begun again."""
+
+
+def why_tested(model: TrainedModel) -> str:
+    """By what the part that a model is tested on was chosen."""
+    if by := model.settings.get("split", ""):
+        return f"they were divided anew by {by}"
+    if model.examples and came_with_split(load_set(model.examples)):
+        return "they came with this split"
+    return "the hash of their groups divides them"
+
+
+def examples_for(model: TrainedModel) -> list[Labelled]:
+    found = study_examples(model.study, model.task) if model.study else fill_split(load_set(model.examples))
+    by = model.settings.get("split", "")
+    return split_by(found, by) if by else found
+
+
+# --- progress ---------------------------------------------------------------
+
+
+class Progress:
+    """Notes how far a training is, about once a second, and ends it when somebody has stopped it."""
+
+    def __init__(self, model: TrainedModel, show: Show) -> None:
+        self.model, self.show, self.before = model, show, model.seconds
+        self.began = self.noted = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return self.before + time.monotonic() - self.began
+
+    def note(self, share: float, curve: list[Shape] | None = None) -> None:
+        """Raises TrainingStopped."""
+        if curve is None and time.monotonic() - self.noted < SECONDS:
+            return
+        self.noted = time.monotonic()
+        changes: dict[str, Any] = {"share": min(share, 1.0), "seconds": self.seconds}
+        if curve is not None:
+            changes["curve"] = curve
+        if not TrainedModel.objects.filter(pk=self.model.pk, state=State.RUNNING).update(**changes):
+            raise TrainingStopped(f"{self.model.name} was stopped.")
+        self.show(share, round(100 * share))
+
+    def part(self, start: float, end: float) -> Callable[[float], None]:
+        return lambda share: self.note(start + (end - start) * share)
+
+
+# --- the training ---
+
+
+def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]:
+    """The figures, and what the untrained model said of a study's test part, where it was asked."""
+    settings = TrainingSettings(**model.settings)
+    parts = fitting.divide(model.task, examples_for(model))
+    note_hashes(model, parts.all)
+    embedder, is_public = find_embedder(settings.embedder), model.study is None
+    texts = embed_texts(model.task, parts.all, embedder, progress.part(0.0, EMBEDDED), keep=is_public)
+    features = features_of(model.task, parts.all, texts)
+    is_frozen = model.tier == Tier.FROZEN
+    trials = fitting.fit_seeds(model.task, parts, features, settings.seeds if is_frozen else 1, settings)
+    kept = fitting.keep(model.task, parts, texts, trials[0], settings)
+    network = None if is_frozen else _fit_network(model, parts, features, trials[0], settings, progress)
+    all_scored = network.scored if network else [Scored(trial.scores, trial.threshold) for trial in trials]
+    valid = network.valid if network else [trial.valid for trial in trials]
+    best = network.best if network else 0
+    scored = [Scored(each.scores[parts.test], each.threshold) for each in all_scored]
+    baselines = fitting.score_baselines(kept, model.task, parts.of(parts.test), texts, trials[0].fit)
+    if isinstance(network, ReasonerTrial):
+        baselines[BASE] = Scored(network.before.scores[parts.test], network.before.threshold)
+    report = fitting.report_on(model.task, parts, kept, scored, valid, best, baselines)
+    report["warnings"] += say_unread(model.task, parts.all, settings.tokens if model.tier == Tier.ENCODER else 0)
+    if settings.per_user:
+        report["per_user"] = user_gains(model.task, parts.all, features, trials[0].fit.strength, settings)
+    if model.task != TrainingTask.REWARD:
+        on = all_scored[best].scores[parts.valid], cases_of(parts.of(parts.valid))
+        report["threshold_by"] = kept["threshold_by"] = tell_threshold(
+            model.task, scored[best].threshold, settings.aim, *on
+        )
+    kept |= {"threshold": scored[best].threshold, "tokens": settings.tokens, "threads": settings.threads}
+    kept |= {"groups": groups_learned(parts.all), "vectors": embedder.name}
+    kept["plain"] = settings.plain
+    kept["asked"] = {name: getattr(settings, name) for name in ("rollouts", "batch", "reply", "kl", "lora")}
+    if network:
+        report["timing"] = network.timing
+    else:
+        report["learning_curve"] = fitting.learning_curve(
+            model.task, parts, features, trials[0], settings.seeds, settings
+        )
+    if settings.folds:
+        report["cross_validation"] = fitting.cross_validate(
+            model.task, parts.all, features, settings.folds, settings, texts
+        )
+    before: Before = {}
+    if isinstance(network, ReasonerTrial):
+        before = said_before(model.task, parts, network)
+        if not model.study:  # of a study nothing that people wrote is kept with a model
+            report["reasoning"] = told_apart(parts, network)
+    return finish(model, progress, parts, kept, trials[0], report, best), before
+
+
+def said_before(task: str, parts: fitting.Parts, trial: ReasonerTrial) -> Before:
+    """By item and part the untrained model's label and reply."""
+    before = trial.before
+    return {
+        (parts.all[place].key, parts.all[place].part): (
+            label_of(task, float(before.scores[place]), before.threshold), trial.replies[place][0],
+        )
+        for place in parts.test.tolist()
+    }  # fmt: skip
+
+
+def _fit_network(
+    model: TrainedModel,
+    parts: fitting.Parts,
+    features: np.ndarray,
+    trial: fitting.FrozenTrial,
+    settings: TrainingSettings,
+    progress: Progress,
+) -> EncoderTrial | ReasonerTrial:
+    def note(share: float, curve: list[Shape]) -> None:
+        progress.note(EMBEDDED + (1 - EMBEDDED) * share, curve)
+
+    work = make_work_folder(model.name)
+    if model.tier == Tier.GRPO:
+        return train_reasoner(model.task, parts, settings, work, note)
+    return train_encoder(model.task, parts, features, trial, settings, work, note)
+
+
+def note_hashes(model: TrainedModel, examples: list[Labelled]) -> None:
+    """Which labels and which split; what was begun with others begins anew."""
+    labels, split = hash_labels(examples), hash_split(examples)
+    if model.labels_sha256 and (model.labels_sha256, model.split_sha256) != (labels, split):
+        remove_work(model.name)
+    model.labels_sha256, model.split_sha256 = labels, split
+    model.save(update_fields=["labels_sha256", "split_sha256"])
+
+
+def finish(
+    model: TrainedModel,
+    progress: Progress,
+    parts: fitting.Parts,
+    kept: Shape,
+    trial: fitting.FrozenTrial,
+    report: Shape,
+    best: int,
+) -> Shape:
+    """Save the folder with its card, then say that it is done."""
+    tested = tell_tested(parts.of(parts.test), len(parts.all), why_tested(model))
+    report = {
+        "model": model.name,
+        "task": model.task,
+        "tier": model.tier,
+        "trained_on": model.examples.name if model.examples else model.study.slug,
+        "labels_sha256": model.labels_sha256,
+        "split_sha256": model.split_sha256,
+        "settings": model.settings,
+        "parts": count_parts(parts.all)["parts"],
+        "tested": tested,
+        **report,
+        "seconds": round(progress.seconds, 1),
+    }
+    if model.study:
+        report["warnings"] = without_texts(report["warnings"])
+    with writing_folder(model.name) as folder:
+        trial.fit.save(folder / FROZEN)
+        if model.tier == Tier.ENCODER:
+            keep_encoder(make_work_folder(model.name), folder, best)
+        elif model.tier == Tier.GRPO:
+            keep_reasoner(make_work_folder(model.name), folder)
+        (folder / KEPT).write_text(json.dumps(kept))
+        (folder / CARD).write_text(write_card(report))
+    report["sha256"] = hash_folder(folder_of(model.name))
+    with transaction.atomic():
+        end_as(model, State.DONE, progress, share=1.0, metrics=report, sha256=report["sha256"])
+    remove_work(model.name)
+    return report
+
+
+def end_as(model: TrainedModel, state: str, progress: Progress, **changes: Any) -> None:
+    TrainedModel.objects.filter(pk=model.pk).update(
+        state=state, ended_at=timezone.now(), seconds=progress.seconds, **changes
+    )
+
 
 ACTOR = "command line"
 OPEN = (State.WAITING, State.RUNNING)

@@ -5,8 +5,7 @@ import logging
 from celery import shared_task
 
 from analysis.training.examples import TrainingError
-from analysis.training.jobs import next_waiting, train
-from analysis.training.making import TrainingStopped
+from analysis.training.jobs import TrainingStopped, next_waiting, train
 
 log = logging.getLogger(__name__)
 

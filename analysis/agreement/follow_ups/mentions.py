@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.agreement.annotations import QuestionLabels
+from analysis.agreement.annotations import Measuring, QuestionLabels
 from analysis.agreement.follow_ups.mention_rule import read_mentions
-from analysis.agreement.measuring import Measuring
 from analysis.agreement.ratings import Ratings, by_rater, estimate_rates, read_ratings
 from analysis.models import Task
 from analysis.stats.agreement.agreement import Row, measure_agreement, write_estimate, write_estimates

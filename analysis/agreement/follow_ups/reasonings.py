@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from analysis.agreement.annotations import QuestionLabels, majority_without
+from analysis.agreement.annotations import Measuring, QuestionLabels, code_wholes, majority_without
 from analysis.agreement.follow_ups.mention_rule import SENTENCE, names_attribute, words_of
 from analysis.agreement.follow_ups.revisions import chosen_items
-from analysis.agreement.measuring import Measuring
 from analysis.stats.agreement.agreement import Row, write_estimate
 from analysis.stats.agreement.estimates import estimate_clustered_share
 from surveys.annotation.counted import TRAINED, newest
@@ -31,11 +30,8 @@ def measure_reasonings(measuring: Measuring, asked: QuestionLabels) -> list[Row]
 
 def majorities(asked: QuestionLabels) -> dict[str, str]:
     """What most people say of each unit."""
-    labels: dict[str, dict[str, str]] = {}
-    for row in asked.rows:
-        labels.setdefault(row.unit, {})[row.rater] = row.value
     voters = {row.rater for row in asked.rows if not row.is_model}
-    return {unit: majority_without(said, "", voters) for unit, said in labels.items()}
+    return {unit: majority_without(said, "", voters) for unit, said in asked.said.items()}
 
 
 def put_beside(asked: QuestionLabels, row: Annotation, part: Row, people: dict[str, str]) -> Row:
@@ -68,9 +64,7 @@ def is_named(attribute: str, said: str, item: AnnotationItem) -> bool | None:
 
 
 def measure_model(rater: str, rows: list[Row], asked: QuestionLabels) -> Row:
-    wholes = [("user", row["user"]) if asked.by_user and row["user"] else ("item", row["item"]) for row in rows]
-    codes = {whole: code for code, whole in enumerate(dict.fromkeys(wholes))}
-    units = np.array([codes[whole] for whole in wholes])
+    units = np.array(code_wholes(((row["user"], row["item"]) for row in rows), asked.by_user))
     named = {}
     for place, when in enumerate(("before", "after")):
         told = np.array([row["named"][place] is not None for row in rows])
@@ -83,7 +77,7 @@ def measure_model(rater: str, rows: list[Row], asked: QuestionLabels) -> Row:
         "rater": rater,
         "n": len(rows),
         "unit": asked.unit,
-        "units": len(codes),
+        "units": len(np.unique(units)),
         "changed": len(changed),
         "changed_to_people": sum(row["after"] == row["people"] for row in changed),
         "named": named,

@@ -1,23 +1,23 @@
-"""Attributes that a model revised: how many are accepted, before and after, paired."""
+"""Doubted attributes: what models say is wrong with them, and how many are accepted once a model revised them."""
 
 from collections import Counter
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from django.db.models import Q
 
-from analysis.agreement.annotations import QuestionLabels, gather
-from analysis.agreement.measuring import Measuring
+from analysis.agreement.annotations import LabelChoice, Measuring, QuestionLabels, code_wholes, gather
 from analysis.models import Run, Task
 from analysis.stats.agreement.agreement import Row, write_estimates
-from analysis.stats.agreement.estimates import measure_change
+from analysis.stats.agreement.estimates import estimate_clustered_share, measure_change
 from analysis.stats.agreement.labels import choose_voters
+from surveys.annotation.counted import iter_labels
+from surveys.annotation.labels import record_judgement
 from surveys.annotation.shapes import GENERATOR
-from surveys.models import AnnotationItem
-from surveys.studies.files.kinds import KINDS
+from surveys.models import Annotation, AnnotationItem, Study
+from surveys.studies.files.kinds import ERROR, QUALITY
 
-KIND = "attribute"
-QUALITY = KINDS[KIND].main
 ACCEPTED = QUALITY.values[-1]  # makes sense
 UNNAMED = ""
 
@@ -25,42 +25,39 @@ Votes = dict[str, Counter[str]]  # by item
 
 
 class RevisedItem(NamedTuple):
-    """An item that revises the one of the key `before`, and what both are independent from."""
+    """An item that revises the one of the key `before`, and the user whom both are about."""
 
     key: str
     before: str
-    unit: tuple[str, str]
+    user: str
 
 
 def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
     """For each model that revised attributes: what became of them, and acceptance before and after with intervals."""
     if asked.question.name != QUALITY.name:
         return []
-    revisions, withdrawn = find_revisions(measuring, asked.by_user), count_withdrawn(measuring)
+    revisions, withdrawn = find_revisions(measuring), count_withdrawn(measuring)
     if not revisions and not withdrawn:
         return []
     # A tag may choose revisions; what they revise has other tags, and is no revision.
-    whole = next(
-        each
-        for each in gather(measuring.study, replace(measuring.choice, tag="", revised="with"))
-        if each.question.name == QUALITY.name
-    )
-    votes = count_votes(whole)
+    every = gather(measuring.study, replace(measuring.choice, tag="", revised="with"))
+    votes = count_votes(next(each for each in every if each.question.name == QUALITY.name))
     flagged, rng = find_flagging(measuring), measuring.rng(asked, "revisions")
     return [
         {"generator": name, "withdrawn": withdrawn[name], "flagged_by": flagged.get(name, []), "unit": asked.unit}
-        | measure_model(revisions.get(name, []), votes, rng, measuring.draws)
+        | measure_acceptance(revisions.get(name, []), votes, asked.by_user, rng, measuring.draws)
         for name in sorted(revisions.keys() | withdrawn.keys())
     ]
 
 
-def measure_model(revisions: list[RevisedItem], votes: Votes, rng: np.random.Generator, draws: int) -> Row:
+def measure_acceptance(
+    revisions: list[RevisedItem], votes: Votes, by_user: bool, rng: np.random.Generator, draws: int
+) -> Row:
     """`accepted`: mean share of the labels of an attribute; `majority`: share of attributes that most accept."""
     both = [row for row in revisions if row.key in votes and row.before in votes]
-    codes = {unit: code for code, unit in enumerate(dict.fromkeys(row.unit for row in both))}
-    units = np.array([codes[row.unit] for row in both], np.intp)
+    units = np.array(code_wholes(((row.user, row.before) for row in both), by_user), np.intp)
     sides = [[votes[key] for key in keys] for keys in ([row.before for row in both], [row.key for row in both])]
-    shape: Row = {"revised": len(revisions), "compared": len(both), "units": len(codes)}
+    shape: Row = {"revised": len(revisions), "compared": len(both), "units": len(np.unique(units))}
     for name, measure in (("accepted", share_accepted), ("majority", is_accepted)):
         before, after = (np.array([measure(counted) for counted in side], float) for side in sides)
         labels = [sum(counted.total() for counted in side) for side in sides]
@@ -78,14 +75,13 @@ def is_accepted(counted: Counter[str]) -> bool:
     return counted[ACCEPTED] > max((n for label, n in counted.items() if label != ACCEPTED), default=0)
 
 
-def find_revisions(measuring: Measuring, by_user: bool) -> dict[str, list[RevisedItem]]:
+def find_revisions(measuring: Measuring) -> dict[str, list[RevisedItem]]:
     """By the model that revised."""
     rows = chosen_items(measuring).filter(payload__has_key="before").order_by("position")
     found: dict[str, list[RevisedItem]] = {}
     for key, before, cluster, tags in rows.values_list("key", "payload__before", "cluster", "tags"):
         if measuring.choice.has_tag(tags):
-            unit = ("user", cluster) if by_user and cluster else ("item", before)
-            found.setdefault(str(tags.get(GENERATOR, UNNAMED)), []).append(RevisedItem(key, before, unit))
+            found.setdefault(str(tags.get(GENERATOR, UNNAMED)), []).append(RevisedItem(key, before, cluster))
     return found
 
 
@@ -129,3 +125,88 @@ def count_votes(asked: QuestionLabels) -> Votes:
         if voting[rater]:
             votes.setdefault(row.item, Counter())[row.value] += 1
     return votes
+
+
+CATEGORY, REASON = "category-", "reason-"  # how the instructions of their runs begin
+NOTHING = "no model named a mistake"
+
+
+def counted_items(measuring: Measuring) -> Any:
+    """As labels are chosen: what models revised is a group of its own."""
+    rows, revised, asked = chosen_items(measuring), Q(payload__has_key="before"), measuring.choice.revised
+    return rows if asked == "with" else rows.filter(revised if asked else ~revised)
+
+
+def newest_of(measuring: Measuring, instruction: str) -> dict[Run, dict[int, Task]]:
+    """The newest readable reply of each author about each item."""
+    rows = Task.objects.filter(annotation_item__in=counted_items(measuring), values__isnull=False)
+    rows = rows.filter(run__instruction__startswith=instruction).order_by("pk").select_related("annotation_item")
+    runs = {run.pk: run for run in Run.objects.filter(tasks__in=rows).select_related("endpoint").distinct()}
+    by_author: dict[str, tuple[Run, dict[int, Task]]] = {}
+    for task in rows:
+        if measuring.choice.has_tag(task.annotation_item.tags):
+            run = runs[task.run_id]
+            by_author.setdefault(run.author, (run, {}))[1][task.annotation_item_id] = task
+    return dict(by_author[author] for author in sorted(by_author))
+
+
+def measure_categories(measuring: Measuring, asked: QuestionLabels) -> Row | None:
+    """What models say is wrong with what people doubt: of each the share of every category, over users or items."""
+    if asked.question.name != QUALITY.name:
+        return None
+    found = newest_of(measuring, CATEGORY)
+    reasons = {run.author: len(tasks) for run, tasks in newest_of(measuring, REASON).items()}
+    if not found and not reasons:
+        return None
+    return {
+        "doubted": count_doubted(measuring),
+        "reasons": [{"model": author, "n": n} for author, n in reasons.items()],
+        "models": [measure_mistakes(run.author, list(tasks.values()), asked) for run, tasks in found.items()],
+    }
+
+
+def measure_mistakes(author: str, tasks: list[Task], asked: QuestionLabels) -> Row:
+    items = [task.annotation_item for task in tasks]
+    units = np.array(code_wholes(((item.cluster, item.key) for item in items), asked.by_user))
+    said = np.array([task.values["category"] for task in tasks])
+    shares = {value: estimate_clustered_share(said == value, units, NOTHING) for value in ERROR.values}
+    about = {"model": author, "n": len(tasks), "unit": asked.unit, "units": len(set(units.tolist()))}
+    return about | {"shares": write_estimates(shares)}
+
+
+def count_doubted(measuring: Measuring) -> int:
+    """Items that one person says makes no sense, or maybe."""
+    labels = iter_labels(measuring.study, pilot=measuring.choice.pilot)
+    doubted = {
+        row.item for row in labels if row.question == QUALITY.name and not row.is_model and row.value != ACCEPTED
+    }
+    return sum(
+        measuring.choice.has_tag(tags)
+        for tags in counted_items(measuring).filter(key__in=doubted).values_list("tags", flat=True)
+    )
+
+
+def record_categories(study: Study, into: Study) -> int:
+    """Models that named the mistakes of `study`'s attributes become raters of the items that `into` has of these.
+
+    Returns how many labels are new; what was recorded before stays, and another category is a new revision.
+    """
+    items = AnnotationItem.objects.filter(study=into, pilot=False, source=study.slug).select_related("study__current")
+    by_key, new = {item.key: item for item in items}, 0
+    for run, tasks in newest_of(Measuring(study, LabelChoice(revised="with")), CATEGORY).items():
+        rater = f"{run.endpoint.name} {run.instruction}"[:150]
+        said = Annotation.objects.filter(item__study=into, judge=rater)
+        before = said.count()
+        for task in tasks.values():
+            if item := by_key.get(task.annotation_item.key):
+                record_judgement(item, rater, {ERROR.name: task.values["category"]}, detail=detail_of(run, task))
+        new += said.count() - before
+    return new
+
+
+def detail_of(run: Run, task: Task) -> dict[str, Any]:
+    return {
+        **{"endpoint": run.endpoint.name, "provider": run.endpoint.provider, "model": run.endpoint.model},
+        **{"prompt": run.instruction, "temperature": run.temperature, "run": task.run_id},
+        "reason": task.payload["reason"],
+    }

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.agreement.agreements import rows_for
-from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice
+from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice, Measuring
 from analysis.agreement.documents import document_of
 from analysis.agreement.follow_ups.tables import (
     format_tables,
@@ -26,7 +26,6 @@ from analysis.agreement.kind_tables import (
     make_trained,
     make_verification,
 )
-from analysis.agreement.measuring import Measuring
 from analysis.agreement.planned import lines_of_plan
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from analysis.charts.tables import Table

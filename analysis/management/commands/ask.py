@@ -6,7 +6,7 @@ from functools import partial
 from django.core.management.base import CommandError
 
 from analysis.endpoints.endpoints import find_endpoint
-from analysis.people.stages.rejected import RULES, find_doubts
+from analysis.people.stages.doubted import RULES, find_doubts
 from analysis.runs.asking.items import category_tasks, item_tasks
 from analysis.runs.asking.kinds import NewTask
 from analysis.runs.asking.pairs import item_mention_tasks, mention_tasks, respond_tasks, responses_of

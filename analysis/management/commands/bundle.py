@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from analysis.agreement.bundle.bundles import begin_label_bundle
+from analysis.agreement.bundles import begin_label_bundle
 from analysis.report.bundle.bundles import begin_bundle, write_bundle
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import sides_in

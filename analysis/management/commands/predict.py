@@ -11,8 +11,7 @@ from analysis.management.commands.train import VECTORS
 from analysis.runs.progress import ProgressLine
 from analysis.runs.recipes.questions import search_text
 from analysis.training.examples import TrainingError, find_set
-from analysis.training.reply_scores import score_replies
-from analysis.training.using import find_model, label_study, predict
+from analysis.training.using import find_model, label_study, predict, score_replies
 from surveys.imports.actions import Action, Options, Report, arg, find_study, flag, writing
 
 

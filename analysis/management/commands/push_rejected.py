@@ -1,7 +1,7 @@
 """Hand rejected attributes to annotators who say what is wrong with them."""
 
-from analysis.agreement.follow_ups.categories import record_categories
-from analysis.people.stages.rejected import RULES, RejectedError, push_rejected
+from analysis.agreement.follow_ups.revisions import record_categories
+from analysis.people.stages.doubted import RULES, RejectedError, push_rejected
 from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, find_study, flag, pushing
 from surveys.models import Study
 

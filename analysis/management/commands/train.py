@@ -7,11 +7,9 @@ from analysis.runs.progress import ProgressLine
 from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.examples import LEFT_OUT, TrainingError, find_set
 from analysis.training.fitting import USUAL, TrainingSettings
-from analysis.training.jobs import look, plan, train
-from analysis.training.making import TrainingStopped
+from analysis.training.jobs import TrainingStopped, look, plan, train
 from analysis.training.own_users import say_gain
-from analysis.training.tiers.memory import reckon
-from analysis.training.tiers.reasoning import find_language_model
+from analysis.training.tiers.reasoning import find_language_model, reckon
 from surveys.imports.actions import Action, Argument, Options, Report, arg, find_study, flag
 
 TIERS = ("frozen", "encoder", "grpo")

@@ -1,14 +1,15 @@
 """What people call relevant goes to annotators of preference: a generic and a personalised response side by side."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from analysis.models import Endpoint, Task
+from django.db.models import F
+
+from analysis.models import Attribute, Endpoint, Task
 from analysis.people.pushing import short_hash
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
-from analysis.people.stages.profiles import Profiles
 from analysis.people.steps import ACTOR, PeopleError
 from surveys.annotation.counted import iter_labels
 from surveys.annotation.items import push_items, work_of
@@ -18,6 +19,7 @@ from surveys.annotation.stages import next_of
 from surveys.models import AnnotationItem, Study
 from surveys.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED
+from surveys.studies.files.payloads import MOST_ENTRIES
 
 FROM, INTO = "relevance", "preference"
 RELEVANCE = KINDS[FROM].main
@@ -254,3 +256,43 @@ def push_relevant(
         "generators": dict(pushing.generators),
         **({"relevant_by": by.named} if by else {}),
     }
+
+
+LONGEST_ID = 19  # digits
+SUREST = F("cluster_confidence").desc(nulls_last=True)
+
+
+class Profiles:
+    """Looked up once for each person. Of people whose corpus is not here: what the study itself has about them."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.known: dict[tuple[str, str], list[str]] = {}
+
+    def of(self, items: Sequence[AnnotationItem]) -> list[str]:
+        """The profile of the one whom these items are about, surest first; what the items say stands in any case."""
+        first = items[0]
+        if (first.corpus, first.cluster) not in self.known:
+            self.known[first.corpus, first.cluster] = self.look_up(first)
+        rated = [without_details(item.payload["attribute"]) for item in items]
+        found = list(dict.fromkeys([*self.known[first.corpus, first.cluster], *rated]))
+        others = [text for text in found if text not in rated][: max(0, MOST_ENTRIES - len(set(rated)))]
+        kept = {*rated, *others}
+        return [text for text in found if text in kept]
+
+    def look_up(self, item: AnnotationItem) -> list[str]:
+        if not item.cluster:  # about nobody in particular: what stands beside it is about somebody else
+            return []
+        source = int(item.source) if item.source.isdecimal() and len(item.source) < LONGEST_ID else 0
+        row = Attribute.objects.filter(pk=source, user__corpus__name=item.corpus).first()
+        if row:
+            kept = Attribute.objects.filter(user=row.user_id, cluster_size__isnull=False)
+            texts = kept.order_by(SUREST, "id").values_list("text", flat=True)
+        else:
+            rows = AnnotationItem.objects.filter(study=self.study, corpus=item.corpus, cluster=item.cluster)
+            texts = rows.order_by("position").values_list("payload__attribute", flat=True)
+        return [without_details(text) for text in texts]
+
+
+def without_details(text: str) -> str:
+    return remove_personal(text)[0]

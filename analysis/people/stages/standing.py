@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from analysis.models import Attribute, Corpus, CorpusUser
 from analysis.people.pushing import KIND, studied_users
 from analysis.people.stages import relevant
+from analysis.people.stages.doubted import MAYBE, NO, QUALITY, YES
 from analysis.people.stages.portions import Portion, shown_rows
-from analysis.people.stages.profiles import LONGEST_ID
-from analysis.people.stages.rejected import MAYBE, NO, QUALITY, YES
+from analysis.people.stages.relevant import LONGEST_ID
 from surveys.annotation.counted import Label, iter_labels
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import LabelQuestion

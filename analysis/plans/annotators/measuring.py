@@ -9,7 +9,7 @@ from analysis.stats.agreement.estimates import Estimate, bootstrap, group_units
 from analysis.stats.agreement.labels import PERSON, Labels, count_votes
 from analysis.stats.agreement.pairs import GROUPS, find_shared, group_pairs, keep_pairs, pair_statistic
 from analysis.stats.agreement.ratings import RatingRows, rating_statistic
-from analysis.stats.hypotheses.labels import only, turned
+from analysis.stats.hypotheses.measures import only, turned
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
 
 ACROSS = list(GROUPS).index("across")

@@ -18,7 +18,7 @@ from analysis.plans.annotators.seen import seen_in_pilot
 from analysis.plans.costs import cost_of
 from analysis.plans.simulating import BLOCK, DRAWS, REPLICATES, Cell, Cells, PlanError, Progress
 from analysis.stats.agreement.estimates import Estimate
-from analysis.stats.hypotheses.labels import kappa_with_majority
+from analysis.stats.hypotheses.measures import kappa_with_majority
 from analysis.stats.intervals import Z
 from analysis.stats.resampling import generator
 from analysis.stats.speed import each

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.plans.worlds.sided import MANY, STEPS, Prompted, Sizes, Study, World, by_rank, population
-from analysis.stats.hypotheses.persons import further_from_crowd, person_share
+from analysis.stats.hypotheses.measures import further_from_crowd, person_share
 from analysis.stats.hypotheses.tested import Tested
-from analysis.stats.persons.shares import Assignments, measure
-from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
+from analysis.stats.persons.shares import Assignments, ReadableAnswers, measure, pairs_of, unlike_choices, unlike_lists
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 
 Floats = NDArray[np.float64]

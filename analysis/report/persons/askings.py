@@ -7,8 +7,7 @@ import numpy as np
 from analysis.report.dataset import OFFLINE
 from analysis.report.samples import Data, Group, Row, Rows, Source, low_high, reasons
 from analysis.stats.persons.numbers import PersonEstimate
-from analysis.stats.persons.shares import Measured, measure
-from analysis.stats.persons.unlikeness import ReadableAnswers, unlike_choices, unlike_lists
+from analysis.stats.persons.shares import Measured, ReadableAnswers, measure, unlike_choices, unlike_lists
 from surveys.models import Prompt
 
 USUAL = ""  # the state in which an account is

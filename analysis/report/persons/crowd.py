@@ -11,7 +11,7 @@ from analysis.report.dataset import TOLD, background_of
 from analysis.report.persons.askings import compare_answers, fields_of
 from analysis.report.samples import Data, Group
 from analysis.stats.persons.explaining import Explanation, by_level, by_step
-from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of
+from analysis.stats.persons.shares import ReadableAnswers, pairs_of
 from surveys.console.wording import language_name
 from surveys.models import ChatbotContext
 

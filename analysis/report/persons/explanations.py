@@ -21,7 +21,7 @@ from analysis.report.dataset import FIELD
 from analysis.report.persons.crowd import BEFORE, DRAWN, Characteristic, Crowd, explanations_of, gather
 from analysis.report.persons.part import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
-from analysis.stats.persons.carrying import Carried, carried_over
+from analysis.stats.persons.arms import Carried, carried_over
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Effect, Explained, explain
 from surveys.console.wording import INTERVAL, number, plural, span
 from surveys.models import ChatbotContext

@@ -21,7 +21,7 @@ from analysis.report.samples import Data, correct_over_prompts, low_high, reason
 from analysis.stats.intervals import share_interval
 from analysis.stats.persons.explaining import by_step, demean, explain
 from analysis.stats.persons.numbers import estimate, mean_of
-from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of
+from analysis.stats.persons.shares import ReadableAnswers, pairs_of
 from surveys.console.wording import INTERVAL, decimal, number, span
 from surveys.models import Participant
 

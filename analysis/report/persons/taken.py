@@ -16,8 +16,7 @@ from analysis.report.dataset import FIELD
 from analysis.report.persons.askings import fields_of
 from analysis.report.persons.crowd import Characteristic, first_answers, known_of, values_of
 from analysis.report.samples import Data, correct_over_prompts
-from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL
-from analysis.stats.persons.permanova import Taken, centre, permanova
+from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Taken, centre, permanova
 from analysis.stats.resampling import generator
 from surveys.console.wording import number, percent
 

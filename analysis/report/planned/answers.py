@@ -15,8 +15,7 @@ from analysis.report.pairs.vocabulary import name_items
 from analysis.report.persons.askings import measured
 from analysis.report.persons.crowd import gather
 from analysis.report.samples import Data, generator_for
-from analysis.stats.hypotheses.measures import PromptSides, test_of
-from analysis.stats.hypotheses.persons import further_from_crowd, person_share
+from analysis.stats.hypotheses.measures import PromptSides, further_from_crowd, person_share, test_of
 from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.persons.shares import Assignments
 from surveys.studies.files.hypotheses import ALONE, OF_CROWD, Hypothesis

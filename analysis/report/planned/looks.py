@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.charts.figure import Row
 from analysis.report.planned.verdicts import alphas_in
-from analysis.stats.hypotheses.families import level_at, spent_at
+from analysis.stats.hypotheses.tested import level_at, spent_at
 from surveys.console.wording import plural
 from surveys.models import AuditEvent, Participant, Study
 from surveys.studies import audit

@@ -26,7 +26,7 @@ from analysis.report.planned.verdicts import (
     unit_of,
 )
 from analysis.report.samples import Data, low_high, reasons
-from analysis.stats.hypotheses.families import passed
+from analysis.stats.hypotheses.tested import passed
 from analysis.stats.intervals import holm
 from surveys.console.wording import plural, sized
 from surveys.studies.audit import SYSTEM

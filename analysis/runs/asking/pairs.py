@@ -6,9 +6,8 @@ from typing import Any
 from analysis.corpora.records import Message
 from analysis.models import Attribute, Corpus, Task
 from analysis.people.pushing import short_hash, studied_users
-from analysis.people.stages.profiles import SUREST
 from analysis.people.stages.prompt_lists import ListedPrompt
-from analysis.people.stages.relevant import count_votes, relevant_pairs
+from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged
 from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, listed, number
 from analysis.runs.asking.objects import TaskFault, read_object

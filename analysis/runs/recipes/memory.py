@@ -13,7 +13,7 @@ from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Attribute, Corpus, CorpusStep, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import MEMORY_SIZE
-from analysis.people.stages.profiles import without_details
+from analysis.people.stages.relevant import without_details
 from analysis.people.stages.standing import (
     MODELS,
     NOBODY,

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.stats.agreement.coefficients import (
     MEASURES,
@@ -49,7 +48,7 @@ from analysis.stats.agreement.raters import (
     make_scores,
     score_statistic,
 )
-from analysis.stats.intervals import Floats
+from analysis.stats.intervals import Bools, Floats
 
 THRESHOLD = 20  # shared items that a pair needs to count in a mean
 SKEWED_RAW, SKEWED_KAPPA = 0.9, 0.4
@@ -128,7 +127,7 @@ def measure_agreement(
     )
 
 
-def group_raters(labels: Labels) -> dict[str, NDArray[np.bool_]]:
+def group_raters(labels: Labels) -> dict[str, Bools]:
     """(n_raters,) who is in each group: people and judges, and when both gave labels, each of these.
 
     Baselines are in none, unless nobody else labels.

@@ -12,6 +12,7 @@ from analysis.stats.agreement.labels import Labels
 from analysis.stats.intervals import (
     MOST_UNDEFINED,
     NO_WIDTH,
+    Bools,
     Floats,
     Interval,
     clustered_share_interval,
@@ -204,12 +205,7 @@ def _spread(value: Floats, drawn: Floats, left_out: Floats | None, units: NDArra
         ends = np.clip(jackknife_interval(value, left_out, units), *bounds)
         gone = np.isnan(left_out).sum(axis=1) / np.maximum(units, 1)
     return Spread(
-        value,
-        np.where(few, ends[0], low),
-        np.where(few, ends[1], high),
-        np.where(few, gone, undefined),
-        units,
-        error,
+        value, np.where(few, ends[0], low), np.where(few, ends[1], high), np.where(few, gone, undefined), units, error
     )
 
 
@@ -232,7 +228,7 @@ def draw_weights(units: int, draws: int, chunk: int, rng: np.random.Generator) -
         yield np.stack([np.bincount(row, minlength=units) for row in picks], axis=1).astype(np.float64)
 
 
-def estimate_clustered_share(hits: NDArray[np.bool_], units: NDArray[np.integer], why: str) -> Estimate:
+def estimate_clustered_share(hits: Bools, units: NDArray[np.integer], why: str) -> Estimate:
     """The share of (cases,) that are hits, which belong to (cases,) units: linearised over units, Wilson's interval."""
     _, unit = np.unique(units, return_inverse=True)
     n, counts = len(hits), np.bincount(unit)

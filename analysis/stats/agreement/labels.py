@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.stats.intervals import Bools, Floats, Ints
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -43,16 +45,16 @@ class Labels:
     n_raters: int
     n_labels: int
     clusters: NDArray[np.int32] | None
-    is_model: NDArray[np.bool_]
-    is_baseline: NDArray[np.bool_] | None = None
-    is_trained: NDArray[np.bool_] | None = None
+    is_model: Bools
+    is_baseline: Bools | None = None
+    is_trained: Bools | None = None
 
     def __post_init__(self) -> None:
         if problem := find_misfit(self) or find_stranger(self) or find_repetition(self):
             raise ValueError(problem)
 
     @property
-    def kinds(self) -> NDArray[np.int64]:
+    def kinds(self) -> Ints:
         """(n_raters,) PERSON, JUDGE, BASELINE or TRAINED."""
         marks = (self.is_model, self.is_baseline, self.is_trained)
         return sum((mark.astype(np.int64) for mark in marks if mark is not None), np.zeros(self.n_raters, np.int64))
@@ -63,12 +65,12 @@ class Labels:
         return np.unique(self.items)
 
     @property
-    def per_rater(self) -> NDArray[np.int64]:
+    def per_rater(self) -> Ints:
         """(n_raters,) labels that each rater gave."""
         return np.bincount(self.raters, minlength=self.n_raters)
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
+    def seen(self) -> Bools:
         """(n_labels,) whether anybody gave this label."""
         return np.bincount(self.values, minlength=self.n_labels) > 0
 
@@ -111,11 +113,7 @@ def recode(labels: Labels, codes: Sequence[int]) -> Labels:
     values = np.asarray(codes, dtype=np.int16)[labels.values]
     rows = values >= 0
     return replace(
-        labels,
-        items=labels.items[rows],
-        raters=labels.raters[rows],
-        values=values[rows],
-        n_labels=max(codes) + 1,
+        labels, items=labels.items[rows], raters=labels.raters[rows], values=values[rows], n_labels=max(codes) + 1
     )
 
 
@@ -144,7 +142,7 @@ def read_maybe(labels: Labels) -> dict[str, View]:
 # --- votes ------------------------------------------------------------------
 
 
-def count_votes(labels: Labels, voters: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+def count_votes(labels: Labels, voters: Bools | None = None) -> Floats:
     """(n_items, n_labels) votes of these raters, by default of all."""
     rows = slice(None) if voters is None else voters[labels.raters]
     cells = labels.items[rows].astype(np.int64) * labels.n_labels + labels.values[rows]
@@ -152,14 +150,14 @@ def count_votes(labels: Labels, voters: NDArray[np.bool_] | None = None) -> NDAr
     return counts.reshape(labels.n_items, labels.n_labels).astype(np.float64)
 
 
-def find_majority(votes: NDArray[np.float64]) -> NDArray[np.int64]:
+def find_majority(votes: Floats) -> Ints:
     """(n_items,) the label with most votes; TIE where several have as many, UNVOTED where nobody voted."""
     most = votes.max(axis=1, keepdims=True)
     tied = (votes == most).sum(axis=1) > 1
     return np.where(most[:, 0] == 0, UNVOTED, np.where(tied, TIE, votes.argmax(axis=1)))
 
 
-def choose_voters(labels: Labels) -> NDArray[np.bool_]:
+def choose_voters(labels: Labels) -> Bools:
     """(n_raters,) whose votes make the majority: people's when any person gave a label, else judges', else all."""
     for kind in (PERSON, JUDGE):
         voters = labels.kinds <= kind

@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 from analysis.stats.agreement.coefficients import Tables, choose_measures
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, block_uses
 from analysis.stats.agreement.labels import BASELINE, JUDGE, PERSON, Labels
-from analysis.stats.intervals import Floats
+from analysis.stats.intervals import Bools, Floats
 
 # Of pairs, and in words who is in them.
 GROUPS = {
@@ -83,13 +83,13 @@ def split_pairs(shared: SharedLabels, threshold: int) -> tuple[SharedLabels, Sha
     return keep_pairs(shared, chosen), keep_pairs(shared, ~chosen)
 
 
-def keep_pairs(shared: SharedLabels, kept: NDArray[np.bool_]) -> SharedLabels:
+def keep_pairs(shared: SharedLabels, kept: Bools) -> SharedLabels:
     rows, number = kept[shared.pair], np.cumsum(kept) - 1
     item, pair, left, right = (column[rows] for column in shared[:4])
     return SharedLabels(item, number[pair], left, right, shared.first[kept], shared.second[kept])
 
 
-def group_pairs(labels: Labels, shared: SharedLabels, threshold: int) -> NDArray[np.bool_]:
+def group_pairs(labels: Labels, shared: SharedLabels, threshold: int) -> Bools:
     """(groups, pairs) which pairs with at least `threshold` shared items belong to each of GROUPS.
 
     Baselines are in no group but their own; where nobody else labels they are all.
@@ -102,7 +102,7 @@ def group_pairs(labels: Labels, shared: SharedLabels, threshold: int) -> NDArray
     return np.stack(groups) & (shared.sizes >= threshold)
 
 
-def pairs_of_raters(labels: Labels, shared: SharedLabels, threshold: int) -> NDArray[np.bool_]:
+def pairs_of_raters(labels: Labels, shared: SharedLabels, threshold: int) -> Bools:
     """(n_raters, pairs) which pairs with at least `threshold` shared items are of a rater and another of its kind."""
     raters = np.arange(labels.n_raters)[:, None]
     same = labels.kinds[shared.first] == labels.kinds[shared.second]
@@ -110,11 +110,7 @@ def pairs_of_raters(labels: Labels, shared: SharedLabels, threshold: int) -> NDA
 
 
 def pair_statistic(
-    labels: Labels,
-    shared: SharedLabels,
-    groups: NDArray[np.bool_],
-    ordered: bool,
-    of_raters: NDArray[np.bool_] | None = None,
+    labels: Labels, shared: SharedLabels, groups: Bools, ordered: bool, of_raters: Bools | None = None
 ) -> Statistic:
     """Each measure of the pairs (pairs,) under its name, and under `mean_…` its means over groups (groups, pairs).
 
@@ -139,7 +135,7 @@ def pair_statistic(
     return Statistic(summary, measure, uses, (-1.0, 1.0))
 
 
-def average(values: Floats, groups: NDArray[np.bool_]) -> Floats:
+def average(values: Floats, groups: Bools) -> Floats:
     """(groups, draws) mean over the pairs of a group for which the measure is defined; NaN when there is none."""
     defined = ~np.isnan(values)
     return (groups @ np.where(defined, values, 0.0)) / (groups @ defined.astype(np.float64))
@@ -190,7 +186,7 @@ def measure_once(labels: Labels, shared: SharedLabels, ordered: bool) -> dict[st
 
 
 def make_means(
-    spreads: dict[str, Spread], groups: NDArray[np.bool_], threshold: int, ordered: bool
+    spreads: dict[str, Spread], groups: Bools, threshold: int, ordered: bool
 ) -> dict[str, dict[str, Estimate]]:
     """By group, then measure: the mean over its pairs; n is the number of pairs it is over."""
     means: dict[str, dict[str, Estimate]] = {group: {} for group in GROUPS}
@@ -204,7 +200,7 @@ def make_means(
     return means
 
 
-def cluster_order(agreement: NDArray[np.float64]) -> list[int]:
+def cluster_order(agreement: Floats) -> list[int]:
     """Raters so ordered that those who agree stand together; shape (raters, raters), symmetric, NaN where unknown.
 
     Average linkage of 1 - agreement, an unknown pair being as far apart as all are on average; the leaves are put so

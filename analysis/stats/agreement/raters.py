@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, hstack, kron
 from analysis.stats.agreement.coefficients import count_coincidences, fit_metrics, krippendorff_alpha
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, block_uses
 from analysis.stats.agreement.labels import KIND_NAMES, TIE, UNVOTED, Labels, Scale, count_votes, find_majority
-from analysis.stats.intervals import Floats
+from analysis.stats.intervals import Bools, Floats, Ints
 
 NO_LABELS = "gave no label"
 NO_PAIRS = "shares too few items with any other of its kind"
@@ -31,7 +31,7 @@ class Scores:
     compared: int
     ties: int
     alone: int
-    confusion: NDArray[np.int64]
+    confusion: Ints
     scores: dict[str, Estimate]
 
 
@@ -69,38 +69,38 @@ class Comparisons:
     A rater of `n_raters - 1`, one more than there are, is all voters together.
     """
 
-    items: NDArray[np.int64]
-    raters: NDArray[np.int64]
-    majority: NDArray[np.int64]
-    values: NDArray[np.int64]
+    items: Ints
+    raters: Ints
+    majority: Ints
+    values: Ints
     n_items: int
     n_raters: int
     n_labels: int
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Bools:
         return self.majority >= 0
 
     @property
-    def cells(self) -> NDArray[np.int64]:
+    def cells(self) -> Ints:
         """Of those that are known the cell in (raters, majority, given)."""
         k, known = self.n_labels, self.known
         return (self.raters[known] * k + self.majority[known]) * k + self.values[known]
 
-    def count_items(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def count_items(self, rows: Bools) -> Ints:
         """(raters,) different items among these rows."""
         pairs = np.unique(self.raters[rows] * self.n_items + self.items[rows])
         return np.bincount(pairs // self.n_items, minlength=self.n_raters)
 
 
-def find_majority_of_others(labels: Labels, voters: NDArray[np.bool_]) -> NDArray[np.int64]:
+def find_majority_of_others(labels: Labels, voters: Bools) -> Ints:
     """(labels,) for each label what most of the voters other than its rater say; TIE or UNVOTED where they don't."""
     votes = count_votes(labels, voters)[labels.items]
     votes[np.arange(len(votes)), labels.values] -= voters[labels.raters]
     return find_majority(votes)
 
 
-def compare_with_others(labels: Labels, voters: NDArray[np.bool_]) -> Comparisons:
+def compare_with_others(labels: Labels, voters: Bools) -> Comparisons:
     """Each voter's labels with the majority of the other voters, and everybody else's with the same majorities."""
     majority, voting = find_majority_of_others(labels, voters), voters[labels.raters]
     own, rest = np.flatnonzero(voting), np.flatnonzero(~voting)
@@ -118,14 +118,14 @@ def compare_with_others(labels: Labels, voters: NDArray[np.bool_]) -> Comparison
     )
 
 
-def compare_with_all(labels: Labels, voters: NDArray[np.bool_]) -> Comparisons:
+def compare_with_all(labels: Labels, voters: Bools) -> Comparisons:
     """The labels of those who are no voters with the majority of all voters."""
     rest = np.flatnonzero(~voters[labels.raters])
     return line_up_comparisons(labels, rest, labels.raters[rest], find_majority_of_others(labels, voters)[rest])
 
 
 def line_up_comparisons(
-    labels: Labels, rows: NDArray[np.intp], raters: NDArray[np.integer], majority: NDArray[np.int64]
+    labels: Labels, rows: NDArray[np.intp], raters: NDArray[np.integer], majority: Ints
 ) -> Comparisons:
     items, values = (column[rows].astype(np.int64) for column in (labels.items, labels.values))
     sizes = (labels.n_items, labels.n_raters + 1, labels.n_labels)
@@ -238,11 +238,11 @@ def find_changes(labels: Labels, kinds: list[Floats]) -> Floats:
 
 def make_raters(
     labels: Labels,
-    voters: NDArray[np.bool_],
+    voters: Bools,
     scores: list[Scores],
     against_all: list[Scores],
     spreads: dict[str, Spread],
-    partners: NDArray[np.int64],
+    partners: Ints,
 ) -> list[RaterScores]:
     """One entry for each rater who gave a label; `partners`: (n_raters,) pairs with another of its kind."""
     totals, k = labels.per_rater.tolist(), labels.n_labels

@@ -9,11 +9,10 @@ shared items are an inner product, 1 / max(a, b) is the smaller of 1 / a and 1 /
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from analysis.stats.blends.sides import BlendSides, Floats, SideMeans, estimate
-from analysis.stats.intervals import ALIKE, FEWEST_UNITS, Interval, Z, t_quantile
+from analysis.stats.blends.sides import BlendSides, SideMeans, estimate
+from analysis.stats.intervals import ALIKE, FEWEST_UNITS, Floats, Interval, Ints, Z, t_quantile
 from analysis.stats.persons.numbers import PersonEstimate
 
 FEWEST_TESTED = 10  # people, below which there are numbers and no test
@@ -155,7 +154,7 @@ def cross_validate(sides: BlendSides, rng: np.random.Generator, named: int | Non
     return HeldOut(*estimates)
 
 
-def parts_of(sides: BlendSides, parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def parts_of(sides: BlendSides, parts: int, rng: np.random.Generator) -> Ints:
     """The part of each unit (units,), as many of each group in every part."""
     part = np.zeros(sides.units, dtype=np.int64)
     for group in range(sides.sides):

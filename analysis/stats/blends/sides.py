@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 from scipy.sparse.csgraph import connected_components
 
-from analysis.stats.intervals import FEWEST_UNITS, interval_of_error, why_no_interval
+from analysis.stats.intervals import FEWEST_UNITS, Bools, Floats, Ints, interval_of_error, why_no_interval
 from analysis.stats.persons.numbers import PersonEstimate
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 AT_ONCE = 100  # draws
 NO_PAIR = "Without one of its units a side has no two answers to compare."
 
@@ -42,7 +39,7 @@ class PromptAnswers:
         one, other = self.own
         return np.asarray(self.said[one].multiply(self.said[other]).sum(axis=1)).ravel()
 
-    def where(self, kept: NDArray[np.bool_]) -> "PromptAnswers":
+    def where(self, kept: Bools) -> "PromptAnswers":
         return PromptAnswers(self.said[kept], self.side[kept], self.unit[kept])
 
 
@@ -97,7 +94,7 @@ class BlendSides:
         of_prompts = [np.bincount(prompt.side, minlength=self.sides) for prompt in self.prompts]
         return np.stack([self.answered.getnnz(axis=0), np.min(of_prompts, axis=0)])
 
-    def where(self, units: NDArray[np.bool_]) -> "BlendSides":
+    def where(self, units: Bools) -> "BlendSides":
         """Of these units alone."""
         return BlendSides([prompt.where(units[prompt.unit]) for prompt in self.prompts], self.sides, self.units)
 

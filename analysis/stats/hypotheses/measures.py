@@ -5,18 +5,38 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from analysis.stats.choices import describe
+from analysis.stats.agreement.coefficients import (
+    BOTH_CONSTANT,
+    ONE_LABEL_IN_USE,
+    Tables,
+    coefficient_statistic,
+    cohen_kappa,
+)
+from analysis.stats.agreement.estimates import Estimate, Statistic, bootstrap, group_units
+from analysis.stats.agreement.labels import PERSON, Labels, Scale, count_votes
+from analysis.stats.agreement.raters import compare_with_all, confusion_cells
+from analysis.stats.agreement.ratings import RatingRows, rating_statistic
+from analysis.stats.choices import describe as describe_choices
 from analysis.stats.heterogeneity import compare_redrawn, mean_excess, share_intervals
 from analysis.stats.hypotheses.tested import Share, Tested, compare_shares, of_error
-from analysis.stats.intervals import FEW_UNITS, mean_of_known, p_value, splits_of, tail_p
+from analysis.stats.intervals import (
+    FEW_UNITS,
+    FEWEST_UNITS,
+    Bools,
+    Floats,
+    Ints,
+    mean_of_known,
+    p_value,
+    splits_of,
+    tail_p,
+)
 from analysis.stats.item_measures import ENTROPY, Counted, left_out, rarefied_left_out
+from analysis.stats.persons.explaining import Explanation, explain
 from analysis.stats.persons.numbers import Jackknifed, mean_of, mean_over
+from analysis.stats.persons.shares import Assignments, Measured, describe
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Names = tuple[str, str]  # of the two sides, for what is drawn of them
 NO_ANSWERS = "One side has no answer to any of these prompts."
 
@@ -82,7 +102,7 @@ def share_of_letters(asked: Sequence[PromptSides], shared: SharedDraws, names: N
 
 def _letter_share(sample: ItemSample | ChoiceSample, code: int) -> Share:
     assert isinstance(sample, ChoiceSample)
-    return _with_units(sample, (sample.codes == code).astype(float), describe(sample).share_ci[code])
+    return _with_units(sample, (sample.codes == code).astype(float), describe_choices(sample).share_ci[code])
 
 
 def _right(asked: PromptSides, side: int) -> Callable[[Ints, int], Jackknifed]:
@@ -177,3 +197,87 @@ TESTS: dict[str, Test] = {
     "entropy_bits": entropies,
     "jsd_excess": excess,
 }
+
+
+NOT_COMPARED = "no item with a majority of people has a label of {} yet"
+
+
+def alpha_of_people(labels: Labels, scale: Scale, rng: np.random.Generator, draws: int) -> Estimate:
+    """Krippendorff's α of people, ordinal where labels have an order; n: items with two labels or more."""
+    votes, name = count_votes(labels, labels.kinds == PERSON), "alpha_ordinal" if scale.ordered else "alpha_nominal"
+    statistic = only(name, coefficient_statistic(votes, scale, int(labels.seen.sum())))
+    (found,) = bootstrap([statistic], group_units(labels), rng, draws)
+    return found[name].estimates([int((votes.sum(axis=1) > 1).sum())], ONE_LABEL_IN_USE)[0]
+
+
+def kappa_with_majority(labels: Labels, judges: list[int], rng: np.random.Generator, draws: int) -> Estimate:
+    """Cohen's κ of a judge with people's majority, ties left out; of two judges, of the items that both labelled, the
+    first one's minus the other's. n: items.
+    """
+    found = compare_with_all(labels, labels.kinds == PERSON)
+    of = [set(found.items[found.known & (found.raters == judge)].tolist()) for judge in judges]
+    shared = set.intersection(*of)
+    if not shared:
+        return Estimate(None, 0, None, NOT_COMPARED.format("both judges" if len(judges) > 1 else "this judge"))
+    kept = np.isin(found.items, list(shared)) & np.isin(found.raters, judges) & found.known
+    k, n = found.n_labels, found.n_raters
+    columns = ("items", "raters", "majority", "values")
+    compared = replace(found, **{name: getattr(found, name)[kept] for name in columns})
+    places = np.cumsum(labels.seen) - 1
+
+    def measure(sums: Floats) -> dict[str, Floats]:
+        kappas = cohen_kappa(Tables(sums.reshape(n, k, k, -1)[judges], places))
+        return {"kappa": kappas[:1] - kappas[1:] if len(judges) > 1 else kappas}
+
+    statistic = Statistic(confusion_cells(compared), measure, bounds=(-float(len(judges)), float(len(judges))))
+    (spreads,) = bootstrap([statistic], group_units(labels), rng, draws)
+    return spreads["kappa"].estimates([len(shared)], BOTH_CONSTANT)[0]
+
+
+def share_preferring(labels: Labels, numbers: Floats, rng: np.random.Generator, draws: int) -> Estimate:
+    """Of people's ratings those above the middle of the scale; `numbers`: (k,) what its places stand for."""
+    rows = labels.kinds[labels.raters] == PERSON
+    ratings = RatingRows(labels.items[rows], labels.values[rows], np.zeros(rows.sum(), np.intp))
+    statistic = only("no_better", rating_statistic(ratings, numbers, labels.n_items, 1))
+    (found,) = bootstrap([statistic], group_units(labels), rng, draws)
+    return turned(found["no_better"].shares([int(rows.sum())], "no rating")[0])
+
+
+def only(name: str, statistic: Statistic) -> Statistic:
+    return statistic._replace(measure=lambda sums: {name: statistic.measure(sums)[name]})
+
+
+def turned(share: Estimate) -> Estimate:
+    """The share of all the others."""
+    ci = None if share.ci is None else (1 - share.ci[1], 1 - share.ci[0])
+    return Estimate(None if share.value is None else 1 - share.value, share.n, ci, share.why, share.units)
+
+
+NOBODY_TWICE = "Nobody was asked these prompts twice yet."
+NO_CROWD = "One side has no answer beside those of others yet."
+
+
+def person_share(some: Sequence[Measured], assignments: Assignments) -> Tested:
+    """1 - D_within / D_between over the prompts that several persons answered and some of them twice."""
+    asked = [each for each in some if each.within.units and each.between.units > 1]
+    if not asked:
+        return Tested(None, None, None, why=NOBODY_TWICE)
+    found = describe(asked, assignments)
+    share = found.share
+    return Tested(share.value, share.ci, found.p, max(1, found.repeated - 1), found.why or share.why)
+
+
+def further_from_crowd(y: Floats, fixed: Ints, persons: Ints, in_a: Bools) -> Tested:
+    """How much further the answers of side a lie from everybody else's than those of b: n answers' mean unlikeness `y`
+    to everybody else, regressed on the side with a level for each number in `fixed`; errors leave out each person.
+    """
+    sizes = [len(np.unique(persons[of])) for of in (in_a, ~in_a)]
+    if not min(sizes):
+        return Tested(None, None, None, why=NO_CROWD)
+    found = explain(y, fixed, persons, [Explanation("side", ("a",), "b", in_a[:, None].astype(float))])
+    if not found or not found[0].effects:
+        return Tested(None, None, None, why=NO_CROWD)
+    (effect,), freedom = found[0].effects, sum(sizes) - 1
+    if min(sizes) < FEWEST_UNITS:
+        return Tested(effect.value, None, None, freedom, FEW_UNITS)
+    return Tested(effect.value, effect.ci, found[0].p, freedom, None if effect.ci else FEW_UNITS)

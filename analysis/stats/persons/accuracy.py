@@ -6,7 +6,6 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from analysis.stats.intervals import (
@@ -14,13 +13,15 @@ from analysis.stats.intervals import (
     FEW_UNITS,
     FEWEST_UNITS,
     NO_WIDTH,
+    Bools,
+    Floats,
     Interval,
+    Ints,
     clustered_share_interval,
     t_quantile,
 )
 from analysis.stats.persons.numbers import PersonEstimate
 
-Floats = NDArray[np.float64]
 NO_ANSWERS = "No answers to these questions."
 PAIR = 0.5  # s² of two answers that differ
 
@@ -31,9 +32,9 @@ class ScoredQuestions:
     repeat) and whether it is right.
     """
 
-    question: NDArray[np.int64]
-    unit: NDArray[np.int64]
-    right: NDArray[np.bool_]
+    question: Ints
+    unit: Ints
+    right: Bools
     size: int
 
     @cached_property
@@ -42,7 +43,7 @@ class ScoredQuestions:
         return np.bincount(self.question, minlength=self.size).astype(float)
 
     @property
-    def asked(self) -> NDArray[np.bool_]:
+    def asked(self) -> Bools:
         return self.counts > 0
 
     @cached_property
@@ -51,13 +52,13 @@ class ScoredQuestions:
         hits = np.bincount(self.question, self.right, minlength=self.size)
         return np.divide(hits, self.counts, out=np.full(self.size, np.nan), where=self.counts > 0)
 
-    def units_on(self, questions: NDArray[np.bool_]) -> int:
+    def units_on(self, questions: Bools) -> int:
         return len(np.unique(self.unit[questions[self.question]]))
 
-    def answers_on(self, questions: NDArray[np.bool_]) -> int:
+    def answers_on(self, questions: Bools) -> int:
         return int(self.counts[questions].sum())
 
-    def by_chance(self, questions: NDArray[np.bool_]) -> tuple[float, float]:
+    def by_chance(self, questions: Bools) -> tuple[float, float]:
         """Variance of the mean over these questions' shares that answers to the same questions would have, NaN where no
         question has two answers; and what a unit's answers to several questions add to it.
 
@@ -91,15 +92,13 @@ def accuracy(scored: ScoredQuestions) -> PersonEstimate:
     return over(scored.asked, scored.size, [(scored, 1)])
 
 
-def difference(
-    one: ScoredQuestions, other: ScoredQuestions, questions: NDArray[np.bool_] | None = None
-) -> PersonEstimate:
+def difference(one: ScoredQuestions, other: ScoredQuestions, questions: Bools | None = None) -> PersonEstimate:
     """Accuracy of one minus that of the other, on the questions that both were asked; both are other people."""
     shared = one.asked & other.asked
     return over(shared if questions is None else shared & questions, one.size, [(one, 1), (other, -1)])
 
 
-def over(questions: NDArray[np.bool_], size: int, sides: Sequence[tuple[ScoredQuestions, int]]) -> PersonEstimate:
+def over(questions: Bools, size: int, sides: Sequence[tuple[ScoredQuestions, int]]) -> PersonEstimate:
     """Mean over questions of the signed shares of one or two sides.
 
     Variance in two stages (Cochran 1977, Sampling Techniques, ch. 10): (1 - f) s² / k + f v + c, where f = k / size of

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.stats.intervals import (
     FEWEST_UNITS,
+    Bools,
+    Floats,
     Interval,
+    Ints,
     interval_of_error,
     jackknife_error,
     why_no_interval,
 )
 
-Floats = NDArray[np.float64]
 NO_PAIRS = "No two answers to compare."
 
 
@@ -28,7 +29,7 @@ class Jackknifed:
 
     value: float
     left_out: Floats
-    rests_on: NDArray[np.bool_]
+    rests_on: Bools
 
     @property
     def units(self) -> int:
@@ -54,7 +55,7 @@ class PersonEstimate:
     why: str | None = None
 
 
-def mean_of(who: NDArray[np.int64], values: Floats, persons: int) -> Jackknifed:
+def mean_of(who: Ints, values: Floats, persons: int) -> Jackknifed:
     """Mean of one value a person, those without a value (NaN) left out."""
     known = ~np.isnan(values)
     rests_on = np.zeros(persons, dtype=bool)
@@ -67,7 +68,7 @@ def mean_of(who: NDArray[np.int64], values: Floats, persons: int) -> Jackknifed:
     return Jackknifed(value, left_out, rests_on)
 
 
-def mean_of_pairs(who: NDArray[np.int64], others: Floats, persons: int) -> Jackknifed:
+def mean_of_pairs(who: Ints, others: Floats, persons: int) -> Jackknifed:
     """Mean over pairs of persons, of which `others` has each person's mean to everybody else.
 
     Without person i the mean of the other pairs is (Σ r - 2 r_i) / ((k - 1)(k - 2)), r_i their sum.
@@ -101,7 +102,7 @@ def one_minus_ratio(one: Jackknifed, other: Jackknifed) -> Jackknifed:
     return Jackknifed(float(value), left_out, _fewer(one, other))
 
 
-def _fewer(one: Jackknifed, other: Jackknifed) -> NDArray[np.bool_]:
+def _fewer(one: Jackknifed, other: Jackknifed) -> Bools:
     return one.rests_on if one.units <= other.units else other.rests_on
 
 

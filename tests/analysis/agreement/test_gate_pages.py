@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 
-from analysis.agreement import measuring
+from analysis.agreement import annotations
 from analysis.agreement.gate.rules import (
     LIMITS,
     AnnotatorFigures,
@@ -99,8 +99,8 @@ def test_a_moved_slider_gets_only_the_part_that_changes(piloted) -> None:
 def test_each_position_of_the_slider_of_shared_items_is_computed_once(piloted, monkeypatch) -> None:
     _, client, _ = piloted
     computed = []
-    measure = measuring.measure_agreement
-    monkeypatch.setattr(measuring, "measure_agreement", lambda *given: computed.append(given) or measure(*given))
+    measure = annotations.measure_agreement
+    monkeypatch.setattr(annotations, "measure_agreement", lambda *given: computed.append(given) or measure(*given))
     for shared in ("5", "10", "5", "10"):
         client.get(address_of("gate"), {"shared": shared})
     assert len(computed) == 2  # of its one question, without groups

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.agreement.agreements import rows_for
-from analysis.agreement.bundle.bundles import begin_label_bundle, draw_figures
+from analysis.agreement.bundles import begin_label_bundle, draw_figures
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement, skip
 from surveys.annotation.work import next_tasks, open_task, seal_task
@@ -35,7 +35,7 @@ OWN_WORDS = "My name is Marguerite."
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing them takes seconds; one test looks at them."""
-    monkeypatch.setattr("analysis.agreement.bundle.bundles.draw_figures", lambda found: [])
+    monkeypatch.setattr("analysis.agreement.bundles.draw_figures", lambda found: [])
 
 
 def bundle(study: Study, folder: Path, **options: Any) -> dict[str, Any]:

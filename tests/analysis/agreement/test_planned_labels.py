@@ -12,14 +12,14 @@ from django.urls import reverse
 from scipy.stats import binom
 
 from analysis.agreement.agreements import agreement_of, rows_for
-from analysis.agreement.bundle.bundles import readme
+from analysis.agreement.bundles import readme
 from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
 from analysis.plans.annotators.scenarios import HOPEFUL, RaterScenario
 from analysis.report.planned.looks import END
 from analysis.report.planned.verdicts import decide, say_difference, say_wanted
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Labels, Scale
-from analysis.stats.hypotheses.labels import alpha_of_people, kappa_with_majority, share_preferring
+from analysis.stats.hypotheses.measures import alpha_of_people, kappa_with_majority, share_preferring
 from analysis.stats.hypotheses.tested import of_interval
 from analysis.stats.intervals import holm
 from surveys.annotation.items import push_items

@@ -10,7 +10,7 @@ from analysis.models import TrainedModel
 from analysis.stats.detection import Scored
 from analysis.training.examples import Labelled
 from analysis.training.fitting import Parts, divide
-from analysis.training.making import said_before
+from analysis.training.jobs import said_before
 from analysis.training.study_labels import store_labels, study_pairs
 from analysis.training.tiers.reasoning import ReasonerTrial, learned_from, told_apart
 from surveys.annotation.items import push_items

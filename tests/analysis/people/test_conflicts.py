@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from analysis.corpora.embeddings import Embedder
 from analysis.models import Attribute, CorpusUser
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.conflicts import KINDS, NEGATION, NUMBERS, OPPOSITES, conflict_of
 from analysis.people.merging import merge_attributes
-from analysis.people.statements.conflicts import KINDS, NEGATION, NUMBERS, OPPOSITES, conflict_of
 from analysis.stats.diversity import keep_apart
 from benchmarks import conflicts
 from surveys.models import Study

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.people.stages.rejected import RejectedError, find_rejected, push_rejected
+from analysis.people.stages.doubted import RejectedError, find_rejected, push_rejected
 from analysis.runs.judging.prompts import SHOWN
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks

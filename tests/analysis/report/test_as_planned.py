@@ -23,7 +23,7 @@ from analysis.report.planned.part import hypothesis_rows, judge, say_verdict
 from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
 from analysis.report.reports import Reporting, report
-from analysis.stats.hypotheses.families import level_at, spent_at
+from analysis.stats.hypotheses.tested import level_at, spent_at
 from benchmarks.claims import World, make_data
 from surveys.models import AuditEvent, Participant, Study
 from surveys.participation import recruitment

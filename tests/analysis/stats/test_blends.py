@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 
 from analysis.stats.blends.blending import blend, chance_of_luck, contrast, cross_validate, distances, fit
 from analysis.stats.blends.sides import NO_PAIR, BlendSides, compare
-from analysis.stats.persons.unlikeness import unlike_lists
+from analysis.stats.persons.shares import unlike_lists
 from analysis.stats.resampling import ItemSample
 from benchmarks.blends import WORLDS, make_world
 

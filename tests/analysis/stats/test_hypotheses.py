@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from analysis.stats.hypotheses import tested
-from analysis.stats.hypotheses.families import boundaries, level_at, passed
-from analysis.stats.hypotheses.tested import Share, compare_shares, split_p
+from analysis.stats.hypotheses.tested import Share, boundaries, compare_shares, level_at, passed, split_p
 
 
 def test_p_of_two_shares_counts_all_splits_that_differ_as_much() -> None:

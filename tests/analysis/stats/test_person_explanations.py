@@ -7,11 +7,18 @@ import pytest
 from scipy import sparse
 
 from analysis.stats.intervals import holm
-from analysis.stats.persons.arms import States, change_of
-from analysis.stats.persons.carrying import carried_over
-from analysis.stats.persons.explaining import OTHER, by_level, by_step, explain
-from analysis.stats.persons.permanova import basis_of, centre, equal_spread, permanova
-from analysis.stats.persons.unlikeness import ReadableAnswers
+from analysis.stats.persons.arms import States, carried_over, change_of
+from analysis.stats.persons.explaining import (
+    OTHER,
+    basis_of,
+    by_level,
+    by_step,
+    centre,
+    equal_spread,
+    explain,
+    permanova,
+)
+from analysis.stats.persons.shares import ReadableAnswers
 from benchmarks import dice
 
 # --- regression

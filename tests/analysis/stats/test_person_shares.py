@@ -7,7 +7,7 @@ import pytest
 
 from analysis.stats.persons import shares
 from analysis.stats.persons.numbers import estimate, mean_of_pairs, mean_over, minus
-from analysis.stats.persons.unlikeness import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
+from analysis.stats.persons.shares import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 from benchmarks import dice
 

@@ -14,7 +14,7 @@ from analysis.training.evaluation import say_unread
 from analysis.training.examples import Labelled, TrainingError, split_by
 from analysis.training.fitting import TrainingSettings
 from analysis.training.own_users import user_gains
-from analysis.training.tiers.memory import GB, Shape, fit, needed, reckon
+from analysis.training.tiers.reasoning import GB, Shape, fit, needed, reckon
 from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows
 
 pytestmark = pytest.mark.django_db

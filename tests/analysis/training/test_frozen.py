@@ -11,7 +11,7 @@ from analysis.corpora import embeddings
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Example, TextVector, TrainedModel
-from analysis.training import folders, jobs, making
+from analysis.training import folders, jobs
 from analysis.training.examples import TrainingError
 from analysis.training.folders import folder_of, hash_folder
 from analysis.training.tasks import train_next
@@ -176,7 +176,7 @@ def test_what_ends_a_training_is_one_sentence_and_counts_as_no_model(
     def fail(*given: Any, **how: Any) -> None:
         raise error
 
-    monkeypatch.setattr(making, "embed_texts", fail)
+    monkeypatch.setattr(jobs, "embed_texts", fail)
     with pytest.raises(CommandError, match=reason) as told:
         trained()
     assert "\n" not in str(told.value) and TrainedModel.objects.get().state == "failed"
@@ -189,7 +189,7 @@ def test_a_failed_training_is_begun_again_by_the_same_command(tmp_path: Path, mo
     import_rows(tmp_path, support_rows(120))
     with monkeypatch.context() as patch:
         patch.setattr(folders, "hash_folder", lambda folder: 1 / 0)
-        patch.setattr(making, "hash_folder", lambda folder: 1 / 0)
+        patch.setattr(jobs, "hash_folder", lambda folder: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             trained()
     assert trained()["model"] == "model"
@@ -223,14 +223,14 @@ def test_a_second_training_on_this_machine_waits(tmp_path: Path) -> None:
 
 def test_who_stops_a_training_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import_rows(tmp_path, support_rows(120))
-    monkeypatch.setattr(making, "SECONDS", 0)
-    embed = making.embed_texts
+    monkeypatch.setattr(jobs, "SECONDS", 0)
+    embed = jobs.embed_texts
 
     def stopped_meanwhile(*given: Any, **how: Any) -> Any:
         jobs.stop(TrainedModel.objects.get())
         return embed(*given, **how)
 
-    monkeypatch.setattr(making, "embed_texts", stopped_meanwhile)
+    monkeypatch.setattr(jobs, "embed_texts", stopped_meanwhile)
     with pytest.raises(CommandError, match="model was stopped"):
         trained()
     model = TrainedModel.objects.get()

@@ -12,8 +12,7 @@ from analysis.models import ExampleSet, ReplyScore, TrainedModel
 from analysis.report.reports import report
 from analysis.training.examples import Labelled
 from analysis.training.features import embed_texts, find_embedder
-from analysis.training.reply_scores import like
-from analysis.training.using import open_model, score
+from analysis.training.using import like, open_model, score
 from surveys.models import Study
 from tests.analysis.report.report_samples import answer_items, make_model_run
 from tests.analysis.runs.baseline_factories import make_item, shared

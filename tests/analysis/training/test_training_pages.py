@@ -10,10 +10,9 @@ from django.urls import reverse
 
 from analysis.charts.figure import Options
 from analysis.models import ExampleSet, TrainedModel
+from analysis.training import views
 from analysis.training.evaluation import TEXTS_FOLLOW
-from analysis.training.pages import views
-from analysis.training.pages.figures import draw_curve, draw_scores
-from analysis.training.pages.views import warnings_of
+from analysis.training.views import draw_curve, draw_scores, warnings_of
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import shared
 from tests.analysis.training.training_samples import command, import_rows, support_rows

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from analysis.training.pages import views
+from analysis.training import views
 
 app_name = "training"
 HERE = "console/<slug:slug>/models/"
