@@ -19,10 +19,8 @@ from scipy import sparse
 
 from analysis.stats.intervals import holm
 from analysis.stats.persons import shares
-from analysis.stats.persons.arms import Change, States, change_of
-from analysis.stats.persons.arms import Carried, carried_over
-from analysis.stats.persons.explaining import Explained, by_level, by_step, explain
-from analysis.stats.persons.explaining import centre, permanova
+from analysis.stats.persons.arms import Carried, Change, States, carried_over, change_of
+from analysis.stats.persons.explaining import Explained, by_level, by_step, centre, explain, permanova
 from analysis.stats.persons.shares import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
 from analysis.stats.resampling import ChoiceSample, ItemSample
 from benchmarks.coverage import answers, zipf

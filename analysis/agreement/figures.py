@@ -313,18 +313,13 @@ def draw_mentions(question: Question, options: Options) -> Figure:
         for row in found.get("generators", ())
         if rater in row["gaps"] and is_known(row["gaps"][rater])
     ]
-    reach = gap_reach(table)
+    ends = [abs(row[name]) for row in table for name in ("value", "low", "high") if row[name] is not None]
+    reach = max(1, ceil(max(ends, default=1)))
     axis = Axis(-reach, reach, tuple(float(tick) for tick in range(-reach, reach + 1)), 0)
     axes = {row["panel"]: axis for row in table}
     title = "What naming the attribute does to ratings"
     caption = "Mean rating of responses that name the attribute minus that of those that do not. 95 % intervals."
     return draw_values("mentions", title, caption, table, options, axes)
-
-
-def gap_reach(table: Sequence[Row]) -> int:
-    """Whole steps of the scale that hold every gap with its interval."""
-    ends = [abs(row[name]) for row in table for name in ("value", "low", "high") if row[name] is not None]
-    return max(1, ceil(max(ends, default=1)))
 
 
 def draw_habits(question: Question, options: Options) -> Figure:

@@ -154,20 +154,15 @@ def import_corpus(
         reset_queries()  # of which Django keeps the text when DEBUG is on: all that was imported
         show(reading.share, report.whole)
     if corpus is not None:
-        report.same_ids, report.same_ids_examples = find_same_ids(corpus)
+        with connection.cursor() as cursor:
+            cursor.execute(SAME_IDS, [corpus.pk, SHOWN_IDS])
+            rows = cursor.fetchall()
+        report.same_ids, report.same_ids_examples = (rows[0][1], [name for name, _ in rows]) if rows else (0, [])
     report.faults, report.fault_count = reading.faults, reading.fault_count
     if not report.whole:
         reason = reading.faults[0] if reading.faults else "it is empty"
         raise ImportFailed(f"{path} holds no whole {form} conversation, so nothing was imported: {reason}")
     return report
-
-
-def find_same_ids(corpus: Corpus) -> tuple[int, list[str]]:
-    """Ids of the source that stand for conversations with other messages: how many, and the first."""
-    with connection.cursor() as cursor:
-        cursor.execute(SAME_IDS, [corpus.pk, SHOWN_IDS])
-        rows = cursor.fetchall()
-    return (rows[0][1], [name for name, _ in rows]) if rows else (0, [])
 
 
 def say_same_ids(report: Report) -> str:

@@ -237,7 +237,8 @@ def draw_funnel(report: Mapping[str, Any], options: Options) -> Figure:
     title = f"Users of {printable(report.get('corpus', 'the corpus'))} by filter"
     if not report.get("users"):
         return empty_figure("funnel", title, "Nobody has been filtered yet.", FUNNEL, options)
-    table = funnel_rows(report)
+    first = {"step": "All users", "left_out": 0, "left": report["users"]}
+    table = [first, *({**step, "step": FILTERS[step["name"]].label} for step in report["steps"])]
     names = [row["step"] for row in table]
     width = options.width - ROOM - (TEXT if not options.narrow else 0)
     y = alt.Y("step:N", scale=alt.Scale(domain=names, paddingInner=0.4), axis=alt.Axis(title=None, minExtent=ROOM - 10))
@@ -256,11 +257,6 @@ def draw_funnel(report: Mapping[str, Any], options: Options) -> Figure:
     )
     words = Words(title, caption, say_funnel(report))
     return make_figure("funnel", words, panel(specs_of(layers), width, ROW * len(names)), marks, table, FUNNEL, options)
-
-
-def funnel_rows(report: Mapping[str, Any]) -> list[Row]:
-    first = {"step": "All users", "left_out": 0, "left": report["users"]}
-    return [first, *({**step, "step": FILTERS[step["name"]].label} for step in report["steps"])]
 
 
 def marks_of(row: Row) -> list[Row]:

@@ -23,11 +23,11 @@ def study_of(seed: int, right: float = 0.75, of_models: float = 0.75, positive: 
             is_right = dice.random() < (of_models if rater in MODELS else right)
             said[unit][rater] = truth if is_right else ("yes" if truth == "no" else "no")
     asked: Any = SimpleNamespace(
-        question=SimpleNamespace(positive=positive), wholes={unit: unit for unit in units}, unit="item"
+        question=SimpleNamespace(positive=positive), wholes={unit: unit for unit in units}, unit="item", said=said
     )
     rows = []
     for model in MODELS:
-        known = [row for judge in JUDGES if (row := beside(asked, model, judge, said, people))]
+        known = [row for judge in JUDGES if (row := beside(asked, model, judge, people))]
         rows.append(max(known, key=lambda row: row["judges"]["value"]) | {"compared": len(known)})
     return [{"question": "relevance", "trained": rows}]
 
