@@ -1,7 +1,7 @@
 """Labels that count: which are chosen, one question at a time as arrays, and where two raters disagree."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -84,6 +84,10 @@ class QuestionLabels:
         for row in self.rows:
             said.setdefault(row.unit, {})[row.rater] = row.value
         return said
+
+    def majorities(self, voters: Collection[str]) -> dict[str, str]:
+        """Of each unit what most of these raters say; empty for a tie."""
+        return {unit: majority_without(labels, "", voters) for unit, labels in self.said.items()}
 
     @property
     def wholes(self) -> dict[str, int]:
@@ -295,7 +299,7 @@ def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
     return found
 
 
-def majority_without(labels: dict[str, str], rater: str, voters: set[str]) -> str:
+def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]) -> str:
     """What most of the other voters say, people or where nobody else labels judges; empty for a tie."""
     others = [value for name, value in labels.items() if name != rater and name in voters]
     ranked = Counter(others).most_common(2)

@@ -113,6 +113,7 @@ SIMULATED = (
     "**Made up in part:** {raters} of the raters are simulated ({names}). Their labels say nothing about any person or "
     "model."
 )
+NOT_MADE_UP = "None of this is made up."
 WITH_TEXTS = "`items.csv` holds what annotators were shown and `completions.csv` what models replied, to the letter."
 WITHOUT_TEXTS = (
     "What annotators were shown and what models replied are not here, only labels. Items can hold what people told a "
@@ -143,25 +144,20 @@ class LabelBundle(StudyBundle):
 
 def readme(study: Study, found: Mapping[str, Any], texts: bool) -> str:
     made_up, questions = found["simulated"], found["questions"]
-    return (
-        (HERE / "readme.md")
-        .read_text(encoding="utf-8")
-        .format(
-            title=study.title,
-            study=study.slug,
-            version=study.current.number,
-            sha256=study.current.sha256,
-            labels=sum(question["labels"] for question in questions),
-            items=max(question["items"] for question in questions),
-            raters=len({rater["rater"] for question in questions for rater in question.get("raters", ())}),
-            simulated=SIMULATED.format(raters=len(made_up), names=", ".join(made_up)) if made_up else NOT_MADE_UP,
-            planned=bundles.planned_lines(found),
-            texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
-        )
+    simulated = SIMULATED.format(raters=len(made_up), names=", ".join(made_up)) if made_up else NOT_MADE_UP
+    template = (HERE / "readme.md").read_text(encoding="utf-8")
+    return template.format(
+        title=study.title,
+        study=study.slug,
+        version=study.current.number,
+        sha256=study.current.sha256,
+        labels=sum(question["labels"] for question in questions),
+        items=max(question["items"] for question in questions),
+        raters=len({rater["rater"] for question in questions for rater in question.get("raters", ())}),
+        simulated=simulated,
+        planned=bundles.planned_lines(found),
+        texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
     )
-
-
-NOT_MADE_UP = "None of this is made up."
 
 
 def write_numbers(found: Mapping[str, Any]) -> Chunks:
@@ -245,9 +241,7 @@ def without_words(study: Study, columns: Iterable[ExportColumn], texts: bool) ->
         if column.name in ("value", "shown_value"):
             yield replace(column, made=partial(label_in, column.name))
         elif column.name == "detail" and not texts:
-            yield replace(
-                column, made=lambda row: {name: row["detail"][name] for name in SETTINGS if name in row["detail"]}
-            )
+            yield replace(column, made=settings_in)
         else:
             yield column
 

@@ -70,7 +70,7 @@ def draw_matrix(question: Question, options: Options) -> Figure:
     layers = [
         of_kind("cell")
         .mark_rect(fill=LIGHT["sp-profile"], aria=True)
-        .encode(x=x, y=y, opacity=shade, description="text:N"),
+        .encode(x=x, y=y, opacity=shade, description="text:N")
     ]
     if step >= FOR_TEXT:
         layers.append(of_kind("cell").mark_text(fontSize=11, fill=LIGHT["ink"]).encode(x=x, y=y, text="short:N"))
@@ -362,11 +362,7 @@ def draw_points(table: Sequence[Row], options: Options) -> Spec:
     reach = max(1.0, ceil(max(ends) * 2) / 2)
     x = alt.Scale(domain=[0, 1], nice=False)
     y = alt.Scale(domain=[-reach, reach], nice=False)
-    across = alt.X(
-        "rate:Q",
-        scale=x,
-        axis=alt.Axis(title=OF_BOTH[0].label, format="%", values=list(SHARES.ticks)),
-    )
+    across = alt.X("rate:Q", scale=x, axis=alt.Axis(title=OF_BOTH[0].label, format="%", values=list(SHARES.ticks)))
     up = alt.Y("gap:Q", scale=y, axis=alt.Axis(title=OF_BOTH[1].label))
     whole, colour = alt.Chart(), LIGHT["sp-profile"]
     layers = [

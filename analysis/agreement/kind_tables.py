@@ -36,10 +36,7 @@ OF_RATERS = (
 )
 AGAINST_PEOPLE = estimate("difference", "Mean minus people’s", missing="what the others are held against")
 OF_CONDITIONS = (MEAN, LOW_MEANS, NO_BETTER, AGAINST_PEOPLE)
-OF_BOTH = (
-    estimate("mention_rate", "Names the attribute, as a writer", SHARE),
-    estimate("gap", "Gap, as a judge"),
-)
+OF_BOTH = (estimate("mention_rate", "Names the attribute, as a writer", SHARE), estimate("gap", "Gap, as a judge"))
 UNNAMED = "no model named"
 RATER, RATINGS = Column("rater", "Rater"), count("Ratings")
 WRITER = Column("generator", "Model", nothing=UNNAMED)

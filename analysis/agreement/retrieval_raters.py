@@ -57,13 +57,7 @@ def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Scor
     return score
 
 
-def rate(
-    study: Study,
-    rater: str,
-    score: Score,
-    seed: int = 0,
-    pilot: bool = False,
-) -> Rated:
+def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = False) -> Rated:
     """Choose the threshold with the best F1 against people's majority on one half of the prompts, rate the other.
 
     Halves are by prompt, so that nothing about a rated prompt was seen. Another half has another threshold, so the

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.agreement.annotations import QuestionLabels, majority_without, number
+from analysis.agreement.annotations import QuestionLabels, number
 from analysis.stats.agreement.agreement import write_estimate
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores
 from analysis.stats.intervals import t_quantile, tail_p
@@ -30,9 +30,7 @@ def measure_trained(asked: QuestionLabels) -> list[Row]:
     judges = [rater for rater, kind in kinds.items() if kind[0] and not kind[1]]
     if not trained or not judges:
         return []
-    voters = asked.voters
-    majorities = {unit: majority_without(labels, "", voters) for unit, labels in asked.said.items()}
-    people = {unit: label for unit, label in majorities.items() if label}
+    people = {unit: label for unit, label in asked.majorities(asked.voters).items() if label}
     found = []
     for rater in trained:
         if known := [row for judge in judges if (row := beside(asked, rater, judge, people))]:

@@ -143,11 +143,7 @@ def _run_local(tokenizer: Any, session: Any, texts: Sequence[str]) -> np.ndarray
 
 
 def _embed_one(encoded: Any, session: Any) -> np.ndarray:
-    given = {
-        "input_ids": encoded.ids,
-        "attention_mask": encoded.attention_mask,
-        "token_type_ids": encoded.type_ids,
-    }
+    given = {"input_ids": encoded.ids, "attention_mask": encoded.attention_mask, "token_type_ids": encoded.type_ids}
     inputs = {name: np.array([values], "int64") for name, values in given.items()}
     tokens = session.run(None, inputs)[0][0]
     return _to_length_one(tokens.mean(axis=0))

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from analysis.models import Attribute, Corpus, CorpusStep, CorpusUser
+from analysis.models import Attribute, Corpus, CorpusUser
 from analysis.people.attributes import own_conversations
 from analysis.people.evidence import without_personal
 from analysis.people.stages.portions import (
@@ -20,7 +20,7 @@ from analysis.people.stages.portions import (
     known_keys,
     shown_rows,
 )
-from analysis.people.steps import ACTOR, NAMES, PeopleError, require_merged
+from analysis.people.steps import ACTOR, NAMES, PeopleError, report_of, require_merged
 from surveys.annotation.items import push_items, work_of
 from surveys.models import Study
 from surveys.pasting.privacy import remove_personal
@@ -48,8 +48,7 @@ def studied_users(corpus: Corpus, sample: str = "") -> QuerySet[CorpusUser]:
     Raises PeopleError where there is no sample of that name.
     """
     if sample:
-        step = corpus.steps.filter(name=NAMES.SAMPLE, state=CorpusStep.State.DONE).first()
-        drawn = step.report.get("samples", {}) if step else {}
+        drawn = report_of(corpus, NAMES.SAMPLE).get("samples", {})
         if sample not in drawn:
             known = ", ".join(sorted(drawn)) or "none yet"
             raise PeopleError(f"{corpus.name} has no sample called {sample} ({known}): people sample --name {sample}.")

@@ -12,7 +12,7 @@ from django.db import connection, reset_queries, transaction
 from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.people.funnel import take_sample_back
-from analysis.people.steps import ACTOR, NAMES, PeopleBusy, PeopleError, require_merged, say_busy, step_of
+from analysis.people.steps import ACTOR, NAMES, PeopleBusy, PeopleError, report_of, require_merged, say_busy, step_of
 from analysis.people.vectors import Person, in_pieces, read_vectors
 from analysis.stats.diversity import (
     BANDS,
@@ -61,11 +61,7 @@ class Pool(NamedTuple):
 
 
 def sample_users(
-    corpus: Corpus,
-    size: int = SIZE,
-    seed: int = 0,
-    show: Show = lambda share, number: None,
-    actor: str = ACTOR,
+    corpus: Corpus, size: int = SIZE, seed: int = 0, show: Show = lambda share, number: None, actor: str = ACTOR
 ) -> dict[str, Any]:
     """Choose `size` users, all where there are fewer, and return the report. Raises PeopleError.
 
@@ -82,7 +78,7 @@ def sample_users(
         raise PeopleError(
             f"{plural(number, 'attribute')} of {corpus.name} came after the last merge: people {corpus.name} merge."
         )
-    settings, beside = {"size": size, "seed": seed}, samples_of(corpus)
+    settings, beside = {"size": size, "seed": seed}, report_of(corpus, NAMES.SAMPLE).get("samples", {})
     with step_of(corpus, NAMES.SAMPLE, settings, actor) as step:
 
         def tell(share: float, number: int) -> None:
@@ -153,11 +149,6 @@ def sample_beside(
 def draw_random(pool: Pool, how: SampleDraw) -> list[int]:
     """As many by chance, each with the same chance, in the order of their keys."""
     return sorted(draw(range(len(pool.keys)), min(how.size, len(pool.keys)), generator(str(how.seed), "sample")))
-
-
-def samples_of(corpus: Corpus) -> dict[str, dict[str, Any]]:
-    step = corpus.steps.filter(name=NAMES.SAMPLE, state=CorpusStep.State.DONE).first()
-    return step.report.get("samples", {}) if step else {}
 
 
 def read_pool(corpus: Corpus, model: str, seed: int, show: Show) -> Pool:

@@ -13,6 +13,7 @@ from analysis.models.conditions import ConditionError
 from analysis.owners.sharing import NotShared, require_role, require_use
 from surveys.models import Study, locks
 from surveys.studies.access import role_in
+from surveys.studies.lifecycle import definition_of
 
 ACTOR = "command line"
 Whose = dict[str, int] | None  # who ordered something: `account` and `study`
@@ -63,6 +64,19 @@ def ask_again(whose: Whose, corpus: Corpus, settings: Mapping[str, Any]) -> tupl
     with transaction.atomic():
         require_step(account, study, corpus, settings)
     return account, study
+
+
+def require_kind(study: Study, kind: str) -> None:
+    """Raises PeopleError where its annotators judge something else, or people paste answers."""
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    if work is None or work.kind != kind:
+        raise PeopleError(f"{study.slug} is not a study of annotators with the kind `{kind}`.")
+
+
+def report_of(corpus: Corpus, name: str) -> dict[str, Any]:
+    """What came out of a step that is done; nothing of another."""
+    row = corpus.steps.filter(name=name, state=CorpusStep.State.DONE).first()
+    return row.report if row else {}
 
 
 class Step:

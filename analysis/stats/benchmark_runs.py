@@ -14,7 +14,7 @@ from analysis.stats.intervals import (
     Floats,
     Interval,
     Ints,
-    clustered_shares,
+    clustered_share,
     interval,
     p_value,
     share_interval,
@@ -181,8 +181,8 @@ def describe(letters: Letters, key: NDArray[np.int8], units: NDArray[np.integer]
 def over_questions(right: Bools) -> Interval | None:
     """Interval of the mean accuracy over questions, right (runs, questions); None below FEWEST of them."""
     runs, questions = right.shape
-    low, high = clustered_shares(right.sum(axis=0)[None, :].astype(float), np.full(questions, float(runs)))
-    return (float(low[0]), float(high[0])) if questions >= FEWEST else None
+    found = clustered_share(right.sum(axis=0).astype(float), np.full(questions, float(runs)))
+    return found if questions >= FEWEST else None
 
 
 def why_not_over_questions(found: Interval | None, questions: int) -> str | None:

@@ -1,5 +1,6 @@
 """Which option people and models choose: counts, shares, correct share, and how far two sources differ."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,8 +32,9 @@ from analysis.stats.resampling import (
     batches,
     bootstrap_weights,
     choose_responses,
-    pool_units,
+    number_units,
     share_units,
+    shuffle_within,
 )
 from analysis.stats.speed import subset_weights
 
@@ -233,7 +235,7 @@ def _by_unit(sample: ChoiceSample, of: Ints | None = None, units: int = 0) -> In
 
 def _by_shared_unit(a: ChoiceSample, b: ChoiceSample) -> tuple[Ints, Ints]:
     """The same of both over the units of both, shapes (options + 1, units)."""
-    _, of = np.unique(np.asarray(pool_units(a, b)), return_inverse=True)
+    of = number_units(a, b)
     units = int(of.max()) + 1
     return _by_unit(a, of[: a.n], units), _by_unit(b, of[a.n :], units)
 
@@ -303,16 +305,18 @@ def _split(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generato
     Of units with several responses each draw takes one, and the shares observed are of the same; samples that share
     units are split within these.
     """
+    n, m, one, two = a.n, b.n, _counts(a), _counts(b)
     if share_units(a, b):
-        return _split_within(a, b, draws, rng)
-    if a.clusters or b.clusters:
-        return _split_evened(a, b, draws, rng)
-    one, two = _counts(a), _counts(b)
-    first = rng.multivariate_hypergeometric(one + two, a.n, size=draws, method="marginals")
-    return (one / a.n, two / b.n), (first / a.n, (one + two - first) / b.n)
+        first = _split_within(a, b, draws, rng)
+    elif a.clusters or b.clusters:
+        n, m = a.unit_count, b.unit_count
+        one, two, first = _split_evened(a, b, draws, rng)
+    else:
+        first = rng.multivariate_hypergeometric(one + two, n, size=draws, method="marginals")
+    return (one / n, two / m), (first / n, (one + two - first) / m)
 
 
-def _split_evened(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> tuple[Parts, Parts]:
+def _split_evened(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> Iterator[Ints]:
     sizes = a.unit_count, b.unit_count
     tallies: list[list[Ints]] = [[], [], []]  # of the two, and of the first part of a random split
     for width in batches(draws, sum(sizes)):
@@ -321,23 +325,14 @@ def _split_evened(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.G
         found = *(_tally(some, a.options) for some in chosen), _tally(np.concatenate(chosen), a.options, masks)
         for tally, some in zip(tallies, found, strict=True):
             tally.append(some)
-    one, two, first = map(np.concatenate, tallies)
-    return (one / sizes[0], two / sizes[1]), (first / sizes[0], (one + two - first) / sizes[1])
+    return map(np.concatenate, tallies)
 
 
-def _split_within(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> tuple[Parts, Parts]:
+def _split_within(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> Ints:
     """Each unit's responses are permuted between its two parts."""
-    _, of = np.unique(np.asarray(pool_units(a, b)), return_inverse=True)
-    codes, one, two = np.concatenate([a.codes, b.codes]), _counts(a), _counts(b)
-    order = np.argsort(of, kind="stable")
-    place = np.arange(len(of)) - np.searchsorted(of[order], of[order])
-    is_first = place < np.bincount(of[: a.n], minlength=int(of.max()) + 1)[of[order]]
-    found = []
-    for width in batches(draws, len(of)):
-        shuffled = np.argsort(of[:, None] + rng.random((len(of), width)), axis=0)
-        found.append(_tally(codes[shuffled[is_first]], a.options))
-    first = np.concatenate(found)
-    return (one / a.n, two / b.n), (first / a.n, (one + two - first) / b.n)
+    codes = np.concatenate([a.codes, b.codes])
+    is_first, shuffles = shuffle_within(number_units(a, b), a.n, batches(draws, a.n + b.n), rng)
+    return np.concatenate([_tally(codes[some[is_first]], a.options) for some in shuffles])
 
 
 def _tally(codes: NDArray[np.int8], options: int, masks: Bools | None = None) -> Ints:

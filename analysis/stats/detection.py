@@ -13,7 +13,7 @@ from analysis.stats.intervals import (
     Floats,
     Interval,
     Ints,
-    clustered_shares,
+    clustered_share,
     redrawn_interval,
     why_no_interval,
 )
@@ -224,8 +224,7 @@ def _ends_of_all(cases: Cases, scored: Scored, name: str, value: float) -> Inter
     of = {"accuracy": np.ones(cases.n, bool), "precision": scored.called, "recall": cases.truth}[name]
     sizes = _counts(cases, of)
     sizes = sizes[sizes > 0]
-    low, high = clustered_shares(sizes[None] * value, sizes)
-    return (float(low[0]), float(high[0])) if low[0] == low[0] else None
+    return clustered_share(sizes * value, sizes)
 
 
 def _estimate(value: float, cases: Cases, ends: Interval | None, why: str) -> Estimate:

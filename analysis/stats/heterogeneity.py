@@ -43,8 +43,8 @@ from analysis.stats.resampling import (
     Splits,
     batches,
     bootstrap_weights,
+    number_units,
     pool,
-    pool_units,
     redraw,
     share_units,
     split,
@@ -295,11 +295,12 @@ def compare(a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int =
 def _redraw_both(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> tuple[Redrawn, Redrawn]:
     if not share_units(a, b):
         return redraw(a, draws, rng), redraw(b, draws, rng)
-    names, of = np.unique(np.asarray(pool_units(a, b)), return_inverse=True)
-    by_unit = a.by_units(of[: a.n], len(names)), b.by_units(of[a.n :], len(names))
+    of = number_units(a, b)
+    units = int(of.max()) + 1
+    by_unit = a.by_units(of[: a.n], units), b.by_units(of[a.n :], units)
     drawn = []
-    for batch in batches(draws, len(names), a.size):
-        weights = bootstrap_weights(len(names), batch, rng)
+    for batch in batches(draws, units, a.size):
+        weights = bootstrap_weights(units, batch, rng)
         drawn.append([(counts @ weights).T for counts in by_unit])
     one, other = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     return Redrawn(a, one), Redrawn(b, other)

@@ -32,16 +32,19 @@ Bools = NDArray[np.bool_]
 
 
 def wilson_interval(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """Ends of the score interval of hits / n, shapes as they broadcast; NaN for n = 0.
-
-    centre ± half with centre = (p + z²/2n) / (1 + z²/n) and half = z sqrt(p (1 - p)/n + z²/4n²) / (1 + z²/n) (Wilson
-    1927, JASA 22:209-212). It holds the share, and has a width where all or none are hits.
-    """
+    """Ends of the score interval of hits / n, shapes as they broadcast; NaN for n = 0."""
     cases = np.asarray(n, dtype=float)
     counted = np.where(cases > 0, cases, np.nan)
-    p, z2 = np.asarray(hits, dtype=float) / counted, Z * Z
-    centre = (p + z2 / (2 * counted)) / (1 + z2 / counted)
-    half = Z * np.sqrt(p * (1 - p) / counted + z2 / (4 * counted * counted)) / (1 + z2 / counted)
+    return _score_interval(np.asarray(hits, dtype=float) / counted, counted, Z)
+
+
+def _score_interval(p: Floats, n: Floats, z: float | Floats) -> tuple[Floats, Floats]:
+    """centre ± half with centre = (p + z²/2n) / (1 + z²/n) and half = z sqrt(p (1 - p)/n + z²/4n²) / (1 + z²/n) (Wilson
+    1927, JASA 22:209-212). It holds the share, and has a width where all or none are hits.
+    """
+    z2 = z * z
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = z * np.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
     # To hold p whatever the rounding: at 0 and 1 an end is p itself.
     return np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
 
@@ -84,6 +87,12 @@ def clustered_shares(hits: NDArray, sizes: NDArray) -> tuple[Floats, Floats]:
     return wilson_interval(p * cases, cases)
 
 
+def clustered_share(hits: NDArray, sizes: NDArray) -> Interval | None:
+    """Of one share, from its hits in each unit; None for one unit."""
+    low, high = (float(ends[0]) for ends in clustered_shares(hits[None], sizes))
+    return None if np.isnan(low) else (low, high)
+
+
 def _intraclass(between: float, within: float, sizes: NDArray) -> float:
     """Of sums of squares between and within units (analysis of variance), from 0 to 1."""
     n, units = float(sizes.sum()), len(sizes)
@@ -110,10 +119,7 @@ def clustered_share_interval(
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.minimum(np.asarray(cases, dtype=float), spread / np.square(np.asarray(error, dtype=float)))
         effective = np.where(spread < NO_WIDTH, n, np.maximum(effective, 1.0))
-        t2 = np.square(t_quantile(n - 1))
-        centre = (p + t2 / (2 * effective)) / (1 + t2 / effective)
-        half = np.sqrt(t2) * np.sqrt(spread / effective + t2 / (4 * effective * effective)) / (1 + t2 / effective)
-    return np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
+        return _score_interval(p, effective, t_quantile(n - 1))
 
 
 def share_difference(one: float, ci_one: Interval | None, two: float, ci_two: Interval | None) -> Interval | None:

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from analysis.stats.benchmark_runs import SPLITS, Letters, mean_interval
 from analysis.stats.intervals import FEWEST_UNITS as FEWEST_REPEATS
-from analysis.stats.intervals import Floats, Interval, Ints, clustered_shares, interval_of_error, why_no_interval
+from analysis.stats.intervals import Floats, Interval, Ints, clustered_share, interval_of_error, why_no_interval
 from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import UNKNOWN
 
@@ -46,8 +46,7 @@ def rank_flips(scores: Floats, lines: Floats, units: NDArray[np.integer]) -> Ran
     flipped = above != mean
     of = np.unique(units, return_inverse=True)[1]
     hits = np.bincount(of, flipped.sum(axis=1))
-    low, high = clustered_shares(hits[None], np.bincount(of) * float(len(lines)))
-    ci = None if np.isnan(low[0]) else (float(low[0]), float(high[0]))
+    ci = clustered_share(hits, np.bincount(of) * float(len(lines)))
     ranks = 1 + above.sum(axis=1)
     found = int(flipped.sum())
     share = found / flipped.size
@@ -99,9 +98,7 @@ def _sizes(letters: Letters) -> list[int]:
 
 def _together(k: int, right: Floats, single: Floats, runs: int) -> Together:
     """Of the share that is right of each question, and of its share of single runs."""
-    ends = clustered_shares(right[None] * runs, np.full(len(right), float(runs)))
-    low, high = (float(end[0]) for end in ends)
-    ci, gain = None if np.isnan(low) else (low, high), right - single
+    ci, gain = clustered_share(right * runs, np.full(len(right), float(runs))), right - single
     return Together(k, float(right.mean()), ci, float(gain.mean()), mean_interval(gain, -1.0, 1.0))
 
 

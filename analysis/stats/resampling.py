@@ -1,7 +1,7 @@
 """Answers as arrays, and drawing again from them: generators, bootstrap, random subsets and splits."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from analysis.stats.intervals import Ints
+from analysis.stats.intervals import Bools, Ints
 from analysis.stats.item_measures import BATCH_CELLS, Counted
 from analysis.stats.speed import Counts, Once, Weights, computed_once, half_weights, narrow, subset_weights, weigh
 
@@ -218,6 +218,11 @@ def pool_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> ND
     return np.concatenate(found)
 
 
+def number_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> Ints:
+    """Of two samples that share units, which unit each response of `a` and then of `b` is of, from 0."""
+    return np.unique(np.asarray(pool_units(a, b)), return_inverse=True)[1]
+
+
 def share_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> bool:
     """Whether some unit has responses in both."""
     return a.units is not None and b.units is not None and bool(np.isin(a.units, b.units).any())
@@ -407,16 +412,20 @@ def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
     """Each unit's responses are permuted between its two parts, as the days on which one simulated user is asked."""
     both, observed = pooled(a, b)
     assert both.clusters is not None  # units on both sides have two responses at least
-    of = both.clusters.of
-    order = np.argsort(of, kind="stable")
-    place = np.arange(both.n) - np.searchsorted(of[order], of[order])  # within its unit
-    mine = np.bincount(of[: a.n], minlength=int(of.max()) + 1)
-    is_first = (place < mine[of[order]]).astype(np.int16)[:, None]
-    found = []
-    for width in batches(draws, both.n, both.size):
-        shuffled = np.argsort(of[:, None] + rng.random((both.n, width)), axis=0)
-        found.append(weigh(both.by_item, _placed(shuffled, np.broadcast_to(is_first, shuffled.shape), both.n)))
+    is_first, shuffles = shuffle_within(both.clusters.of, a.n, batches(draws, both.n, both.size), rng)
+    mask = is_first.astype(np.int16)[:, None]
+    found = [weigh(both.by_item, _placed(some, np.broadcast_to(mask, some.shape), both.n)) for some in shuffles]
     return Splits(a.n, b.n, observed, _joined(found), both.counts().astype(np.float32))
+
+
+def shuffle_within(of: Ints, n: int, widths: Iterable[int], rng: np.random.Generator) -> tuple[Bools, Iterator[Ints]]:
+    """Which places are of the first `n` responses where all stand unit by unit, and who stands at each place after
+    those of each unit `of` (responses,) were permuted: shape (responses, draws), in batches of these widths.
+    """
+    order = np.argsort(of, kind="stable")
+    place = np.arange(len(of)) - np.searchsorted(of[order], of[order])  # within its unit
+    is_first = place < np.bincount(of[:n], minlength=int(of.max()) + 1)[of[order]]
+    return is_first, (np.argsort(of[:, None] + rng.random((len(of), width)), axis=0) for width in widths)
 
 
 def _placed(chosen: Ints, weights: Weights, n: int) -> Weights:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analysis.training.examples import format_parts
+
 Shape = Mapping[str, Any]
 USES = {
     "verifier": "Says whether evidence supports a statement about a person. It marks statements for people to look at; "
@@ -34,10 +36,7 @@ def _lines(report: Shape) -> Iterator[str]:
     given = ", ".join(f"{name} {value}" for name, value in report["settings"].items() if value not in (None, ""))
     yield f"- Settings: {given}."
     yield ""
-    yield "| part | examples | groups | positive |"
-    yield "|---|---|---|---|"
-    for name, part in report["parts"].items():
-        yield f"| {name} | {part['n']:,} | {part['groups']:,} | {part['positive']:,} |"
+    yield from format_parts(report["parts"])
     yield ""
     yield f"## On the test part: {report['n']:,} examples of {report['groups']:,} groups"
     yield ""

@@ -430,11 +430,12 @@ def _for_verl(name: str, task: str, each: Labelled, place: int) -> dict[str, Any
 def _card(name: str, task: str, examples: Sequence[Labelled], files: Sequence[str]) -> str:
     """In the form that Hugging Face reads."""
     splits = [f"  - split: {file.rpartition('.')[0]}\n    path: {file}" for file in files]
-    rows = [
-        f"| {part} | {count['n']:,} | {count['groups']:,} | {count['positive']:,} |"
-        for part, count in count_parts(examples)["parts"].items()
-    ]
     head = ["---", "configs:", "- config_name: default", "  data_files:", *splits, "---", "", f"# {name}", ""]
     said = f"Examples for the task {task}. `label` is the share of people who say yes; no group lies in two parts."
-    table = ["", "| part | examples | groups | positive |", "|---|---|---|---|", *rows]
-    return "\n".join([*head, said, *table]) + "\n"
+    return "\n".join([*head, said, "", *format_parts(count_parts(examples)["parts"])]) + "\n"
+
+
+def format_parts(parts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """A table in Markdown."""
+    rows = [f"| {name} | {part['n']:,} | {part['groups']:,} | {part['positive']:,} |" for name, part in parts.items()]
+    return ["| part | examples | groups | positive |", "|---|---|---|---|", *rows]

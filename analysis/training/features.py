@@ -56,12 +56,7 @@ def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
 
 
 def embed_texts(
-    task: str,
-    examples: Sequence[Labelled],
-    embedder: Embedder,
-    show: Show = lambda share: None,
-    *,
-    keep: bool = False,
+    task: str, examples: Sequence[Labelled], embedder: Embedder, show: Show = lambda share: None, *, keep: bool = False
 ) -> Texts:
     """Every different text once. `show` may raise, to stop. `keep`: the vectors, for the next time."""
     texts = {text for each in examples for text in (each.first, with_context(task, each), each.second, each.third)}

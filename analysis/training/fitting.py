@@ -76,6 +76,11 @@ class TrainingSettings:
         return Aim(self.threshold, self.least_recall, self.positive_weight is not None and not is_said)
 
     @property
+    def weighing(self) -> tuple[float | None, bool]:
+        """How labels count in a fit: the weight of the positive one, and whether they are shares."""
+        return self.positive_weight, self.soft_labels
+
+    @property
     def chosen_aim(self) -> Aim:
         """Of scores to which neither a given threshold nor a weight applies, as those of words."""
         return Aim(least_recall=self.least_recall)
@@ -153,10 +158,8 @@ def fit_seeds(
     for seed in range(seeds):
         places = redraw(parts, seed) if seed else parts.train
         strengths = {"strengths": (trials[0].fit.strength,)} if seed else {}
-        fit, value = choose_frozen(
-            task, (features[places], labels_of(parts, places)), valid, MAIN[TrainingTask(task)],
-            settings.positive_weight, settings.soft_labels, **strengths,
-        )  # fmt: skip
+        train = features[places], labels_of(parts, places)
+        fit, value = choose_frozen(task, train, valid, MAIN[TrainingTask(task)], *settings.weighing, **strengths)
         scores = fit.score(features)
         trials.append(FrozenTrial(fit, threshold_on(task, scores[parts.valid], valid[1], settings.aim), value, scores))
     return trials
@@ -191,9 +194,7 @@ def learning_curve(
             labels = labels_of(parts, places)
             if task != TrainingTask.REWARD and len(set((labels > 0.5).tolist())) < 2:
                 continue
-            fit = fit_frozen(
-                task, features[places], labels, trial.fit.strength, settings.positive_weight, settings.soft_labels
-            )
+            fit = fit_frozen(task, features[places], labels, trial.fit.strength, *settings.weighing)
             values.append(value_of(test, Scored(fit.score(features[parts.test]), 0.5), MAIN[TrainingTask(task)]))
             used = len(places)
         found.append({"share": share, "n": used, "measure": MAIN[TrainingTask(task)], **spread(values)})
@@ -302,10 +303,8 @@ def cross_validate(
         known = [examples[place] for place in np.flatnonzero(inner).tolist()]
         cases = cases_of(known)
         labels = np.array([examples[place].label for place in np.flatnonzero(train).tolist()], float)
-        fit, _ = choose_frozen(
-            task, (features[train], labels), (features[inner], cases), MAIN[TrainingTask(task)],
-            settings.positive_weight, settings.soft_labels,
-        )  # fmt: skip
+        learned, valid = (features[train], labels), (features[inner], cases)
+        fit, _ = choose_frozen(task, learned, valid, MAIN[TrainingTask(task)], *settings.weighing)
         scores[test] = fit.score(features[test])
         called[test] = scores[test] >= threshold_on(task, fit.score(features[inner]), cases, settings.aim)
     # One scale on which each fold's own threshold is the middle.

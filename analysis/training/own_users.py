@@ -44,9 +44,7 @@ def user_gains(
         others = np.setdiff1d(np.arange(len(examples)), own)
         if task != TrainingTask.REWARD and len(set((labels[others] > 0.5).tolist())) < 2:
             continue
-        fit = fit_frozen(
-            task, features[others], labels[others], strength, settings.positive_weight, settings.soft_labels
-        )
+        fit = fit_frozen(task, features[others], labels[others], strength, *settings.weighing)
         shared = logit(np.clip(fit.score(features[own]), 1 - SUREST, SUREST))
         each.append({"user": user, **scored(shared, labels[own], [examples[n] for n in own.tolist()])})
     gains = np.array([row["gain"] for row in each])

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from analysis.models import TrainedModel
@@ -53,23 +54,9 @@ def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labell
         for part, first, second, third in texts_of(task, item.payload):
             ratings = tuple(said.get(f"{item.key}/{part}" if part else item.key, ()))
             share = sum(value for _, value in ratings) / len(ratings) if ratings else 0.0
-            user = item.cluster
-            group = (user or item.key) if task == TrainingTask.VERIFIER else hash_text(item.payload["prompt"])
-            found.append(
-                Labelled(
-                    item.key,
-                    part,
-                    group,
-                    "",
-                    first,
-                    second,
-                    third,
-                    label=share,
-                    ratings=ratings,
-                    user=user,
-                    corpus=item.corpus,
-                )
-            )
+            group = (item.cluster or item.key) if task == TrainingTask.VERIFIER else hash_text(item.payload["prompt"])
+            texts = Labelled(item.key, part, group, "", first, second, third)
+            found.append(replace(texts, label=share, ratings=ratings, user=item.cluster, corpus=item.corpus))
     return found
 
 
@@ -107,6 +94,7 @@ def rater_name(model: TrainedModel) -> str:
     return f"{TRAINED} {model.name} {model.sha256[:8]}"[:LONGEST_NAME]
 
 
+Row = dict[str, Any]
 Said = tuple[float, str]  # a score and, of a model that reasons, its reply
 Before = Mapping[tuple[str, str], tuple[str, str]]  # by item and part what the untrained model said: label and reply
 
@@ -132,13 +120,8 @@ def store_labels(
             f"{question.name}/{each.part}" if each.part else question.name: label_of(model.task, score, threshold)
             for each, (score, _) in rows
         }
-        detail = {
-            "model": model.name,
-            "tier": model.tier,
-            "version": model.sha256,
-            "threshold": threshold,
-            "scores": [score for _, (score, _) in rows],
-        }
+        about: Row = {"model": model.name, "tier": model.tier, "version": model.sha256, "threshold": threshold}
+        detail = about | {"scores": [score for _, (score, _) in rows]}
         if any(reply for _, (_, reply) in rows):
             known = [(before or {}).get((each.key, each.part), ("", "")) for each, _ in rows]
             detail["reasoning"] = [

@@ -1,11 +1,12 @@
 """What a trained model is used for: scores of examples, and its test on others than it was trained on."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import transaction
 
+from analysis.corpora.embeddings import Embedder
 from analysis.models import Completion, ExampleSet, ReplyScore, Run, TrainedModel
 from analysis.models.training import TrainingTask, hash_reply
 from analysis.stats.detection import Scored
@@ -41,37 +42,60 @@ def find_model(name: str) -> TrainedModel:
     return found
 
 
-def open_model(model: TrainedModel) -> tuple[Shape, Frozen]:
-    kept = read_kept(model)
-    if kept["features"] != VERSION:
-        raise TrainingError(f"{model.name} was trained by an older version of the platform: train it again.")
-    return kept, load_frozen(folder_of(model.name) / FROZEN)
+class OpenModel(NamedTuple):
+    """A model with what its folder keeps of it."""
 
+    model: TrainedModel
+    kept: Shape
+    fit: Frozen
 
-def score(
-    model: TrainedModel, kept: Shape, fit: Frozen, examples: Sequence[Labelled], texts: Texts
-) -> tuple[Scored, list[str]]:
-    """The probability that each is supported, relevant, or that its first response is preferred.
+    def embedder(self, endpoint: str) -> Embedder:
+        """The one whose vectors it learned from, or this endpoint, if that is the same. Raises TrainingError."""
+        return find_embedder(endpoint, self.kept.get("vectors", ""))
 
-    And the replies of a model that reasons; empty of others.
-    """
-    folder, replies = folder_of(model.name), [""] * len(examples)
-    if model.tier == TrainedModel.Tier.GRPO:
-        settings = TrainingSettings(**kept["asked"], tokens=kept["tokens"], threads=kept["threads"])
-        scores, replies = score_by_reasoning(model.task, folder, examples, settings)
+    def texts(self, examples: Sequence[Labelled], endpoint: str, show: Show, *, keep: bool = True) -> Texts:
+        return embed_texts(self.model.task, examples, self.embedder(endpoint), show, keep=keep)
+
+    def score(self, examples: Sequence[Labelled], texts: Texts) -> tuple[Scored, list[str]]:
+        """The probability that each is supported, relevant, or that its first response is preferred.
+
+        And the replies of a model that reasons; empty of others.
+        """
+        model, kept, replies = self.model, self.kept, [""] * len(examples)
+        if model.tier == TrainedModel.Tier.GRPO:
+            settings = TrainingSettings(**kept["asked"], tokens=kept["tokens"], threads=kept["threads"])
+            scores, replies = score_by_reasoning(model.task, folder_of(model.name), examples, settings)
+            return Scored(scores, kept["threshold"]), replies
+        scores = self.fit.score(features_of(model.task, examples, texts))
+        if model.tier == TrainedModel.Tier.ENCODER:
+            frozen = None if kept.get("plain") else scores
+            scores = score_with_encoder(folder_of(model.name), examples, frozen, kept["tokens"], kept["threads"])
         return Scored(scores, kept["threshold"]), replies
-    scores = fit.score(features_of(model.task, examples, texts))
-    if model.tier == TrainedModel.Tier.ENCODER:
-        frozen = None if kept.get("plain") else scores
-        scores = score_with_encoder(folder, examples, frozen, kept["tokens"], kept["threads"])
-    return Scored(scores, kept["threshold"]), replies
+
+    def like(self, each: Sequence[Labelled], texts: Texts) -> np.ndarray:
+        """(responses,) the score of each by itself: of two the difference is the logit of preferring the first.
+
+        Beside tier A an encoder's differences are larger than that where tier A is surer of a pair than SUREST, its
+        bound.
+        """
+        model, kept = self.model, self.kept
+        plain = kept.get("plain")
+        scores = np.zeros(len(each)) if plain else self.fit.logits(features_of(model.task, each, texts))
+        if model.tier == TrainedModel.Tier.ENCODER:
+            scores = scores + encoder_logits(folder_of(model.name), each, kept["tokens"], kept["threads"])
+        return scores
 
 
-def check_task(model: TrainedModel, examples: ExampleSet) -> None:
-    if examples.task != model.task:
+def open_model(model: TrainedModel, examples: ExampleSet | None = None) -> OpenModel:
+    """Raises TrainingError where it is not what was trained, or these examples are for another task."""
+    if examples and examples.task != model.task:
         raise TrainingError(
             f"{model.name} is a model of the task {model.task}; the examples {examples.name} are for {examples.task}."
         )
+    kept = read_kept(model)
+    if kept["features"] != VERSION:
+        raise TrainingError(f"{model.name} was trained by an older version of the platform: train it again.")
+    return OpenModel(model, kept, load_frozen(folder_of(model.name) / FROZEN))
 
 
 def evaluate_model(
@@ -86,9 +110,8 @@ def evaluate_model(
 
     `everything`: on all of a set that it did not learn from. Raises TrainingError.
     """
-    check_task(model, examples)
-    kept, fit = open_model(model)
-    own = model.examples_id == examples.pk
+    opened = open_model(model, examples)
+    kept, own = opened.kept, model.examples_id == examples.pk
     rows = load_set(examples)
     if own and everything:
         raise TrainingError(f"{model.name} learned from {examples.name}: only its test part says anything.")
@@ -100,9 +123,9 @@ def evaluate_model(
     if not part:
         raise TrainingError(f"{examples.name} has no test part.")
     tested = tell_tested(part, len(rows), why)
-    texts = embed_texts(model.task, part, find_embedder(endpoint, kept.get("vectors", "")), show, keep=True)
-    scored, _ = score(model, kept, fit, part, texts)
-    baselines = score_baselines(kept, model.task, part, texts, fit)
+    texts = opened.texts(part, endpoint, show)
+    scored, _ = opened.score(part, texts)
+    baselines = score_baselines(kept, model.task, part, texts, opened.fit)
     positive = kept.get("positive", EARLIER[model.task])
     result = evaluate(model.task, part, scored, baselines, kept["seen"], positive)
     result["warnings"] += suspicious_baselines(model.task, result)
@@ -142,34 +165,26 @@ def predict(
     model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, endpoint: str = ""
 ) -> Iterator[dict[str, Any]]:
     """`id`, for pairs `attribute`, and `score` of every example, in their order."""
-    check_task(model, examples)
-    kept, fit = open_model(model)
-    rows = load_set(examples)
-    embedder = find_embedder(endpoint, kept.get("vectors", ""))
-    scored, _ = score(model, kept, fit, rows, embed_texts(model.task, rows, embedder, show, keep=True))
+    opened, rows = open_model(model, examples), load_set(examples)
+    scored, _ = opened.score(rows, opened.texts(rows, endpoint, show))
     for each, value in zip(rows, np.asarray(scored.scores).tolist(), strict=True):
         yield {"id": each.key, **({"attribute": each.part} if each.part else {}), "score": value}
 
 
 def label_study(
-    model: TrainedModel,
-    study: Study,
-    show: Show = lambda share: None,
-    before: Before | None = None,
-    endpoint: str = "",
+    model: TrainedModel, study: Study, show: Show = lambda share: None, before: Before | None = None, endpoint: str = ""
 ) -> int:
     """Keep what the model says of a study's items as labels of a rater; returns of how many. `before`: what it said
     of some when it was not trained.
 
     Of the study that it learned from only items of groups that had no part in that.
     """
-    kept, fit = open_model(model)
-    learned = set(kept["groups"]) if model.study_id == study.pk else set()
+    opened = open_model(model)
+    learned = set(opened.kept["groups"]) if model.study_id == study.pk else set()
     pairs = unseen(study, model, learned)
     if not pairs:
         raise TrainingError(f"{study.slug} has no items that {model.name} could label.")
-    embedder = find_embedder(endpoint, kept.get("vectors", ""))
-    scored, replies = score(model, kept, fit, pairs, embed_texts(model.task, pairs, embedder, show))
+    scored, replies = opened.score(pairs, opened.texts(pairs, endpoint, show, keep=False))
     said = list(zip(scored.scores.tolist(), replies, strict=True))
     return store_labels(study, model, pairs, said, scored.threshold, before)
 
@@ -190,16 +205,15 @@ def score_replies(
     `ask` writes a question as the model reads it. What was scored before a stop is kept. Raises TrainingError.
     """
     check_scores(model, study)
-    kept, fit = open_model(model)
-    replies = replies_of(study, ask)
+    opened, replies = open_model(model), replies_of(study, ask)
     if not replies:
         raise TrainingError(f"{study.slug} has no replies to questions of a benchmark.")
     known = set(model.reply_scores.values_list("sha256", flat=True))
     new = [each for key, each in replies.items() if key not in known]
-    embedder = find_embedder(endpoint, kept.get("vectors", ""))
+    embedder = opened.embedder(endpoint)
     for start in range(0, len(new), BATCH):
         some = new[start : start + BATCH]
-        values = like(model, kept, fit, some, embed_texts(model.task, some, embedder, keep=True))
+        values = opened.like(some, embed_texts(model.task, some, embedder, keep=True))
         rows = [
             ReplyScore(model=model, sha256=each.key, value=value)
             for each, value in zip(some, values.tolist(), strict=True)
@@ -230,14 +244,3 @@ def replies_of(study: Study, ask: Ask) -> dict[str, Labelled]:
     asked = {pk: ask(item) for pk, item in items.items()}
     keys = [hash_reply(items[pk].question, items[pk].choices, reply) for pk, reply in rows]
     return {key: Labelled(key, "", "", "", asked[pk], reply) for key, (pk, reply) in zip(keys, rows, strict=True)}
-
-
-def like(model: TrainedModel, kept: Shape, fit: Frozen, each: Sequence[Labelled], texts: Texts) -> np.ndarray:
-    """(responses,) the model's score of each by itself: of two the difference is the logit of preferring the first.
-
-    Beside tier A an encoder's differences are larger than that where tier A is surer of a pair than SUREST, its bound.
-    """
-    scores = np.zeros(len(each)) if kept.get("plain") else fit.logits(features_of(model.task, each, texts))
-    if model.tier == TrainedModel.Tier.ENCODER:
-        scores = scores + encoder_logits(folder_of(model.name), each, kept["tokens"], kept["threads"])
-    return scores

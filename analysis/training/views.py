@@ -192,15 +192,19 @@ def measures_of(report: dict[str, Any]) -> list[str]:
     return [name for name in MEASURES if name in report.get("spread", ())]
 
 
-def table_of(report: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+Measured = list[tuple[str, list[tuple[str, str]]]]  # by title each measure with its range
+
+
+def measured(rows: Mapping[str, dict[str, Any]], report: dict[str, Any]) -> Measured:
+    return [(title, [with_range(row, each) for each in measures_of(report)]) for title, row in rows.items()]
+
+
+def table_of(report: dict[str, Any]) -> Measured:
     """The model and each baseline but itself, with every measure and its interval."""
     names = [name for name in (*BASELINES, BASE) if name in report.get("baselines", ())]
     baselines = {name: report["baselines"][name] for name in names if name != report["tier"]}
     everybody = {report["model"]: report, **baselines} if report else {}
-    return [
-        (called(name, report), [with_range(row, each) for each in measures_of(report)])
-        for name, row in everybody.items()
-    ]
+    return measured({called(name, report): row for name, row in everybody.items()}, report)
 
 
 def said_of(report: dict[str, Any]) -> list[str]:
@@ -208,16 +212,12 @@ def said_of(report: dict[str, Any]) -> list[str]:
     return [*said, *([say_gain(report["per_user"])] if "per_user" in report else [])]
 
 
-def elsewhere_of(report: dict[str, Any]) -> list[tuple[str, str, list[tuple[str, list[tuple[str, str]]]]]]:
+def elsewhere_of(report: dict[str, Any]) -> list[tuple[str, str, Measured]]:
     """Of each set that it was tested on and did not learn from: on what, and the model beside the baselines there."""
     found = []
     for name, row in report.get("elsewhere", {}).items():
         baselines = {each: row["baselines"][each] for each in BASELINES if each in row["baselines"]}
-        rows = [
-            (title, [with_range(each, measure) for measure in measures_of(report)])
-            for title, each in {report["model"]: row, **baselines}.items()
-        ]
-        found.append((name, say_tested(row), rows))
+        found.append((name, say_tested(row), measured({report["model"]: row, **baselines}, report)))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from analysis.agreement.annotations import Measuring, QuestionLabels, code_wholes, majority_without
+from analysis.agreement.annotations import Measuring, QuestionLabels, code_wholes
 from analysis.agreement.follow_ups.mention_rule import SENTENCE, names_attribute, words_of
 from analysis.agreement.follow_ups.revisions import chosen_items
 from analysis.stats.agreement.agreement import Row, write_estimate
@@ -20,18 +20,13 @@ def measure_reasonings(measuring: Measuring, asked: QuestionLabels) -> list[Row]
     rows = newest(Annotation.objects.filter(judge__startswith=f"{TRAINED} ", detail__has_key="reasoning"))
     rows = rows.filter(item__in=chosen_items(measuring), state=Annotation.State.GIVEN)
     by_model: dict[str, list[Row]] = {}
-    people, keys = majorities(asked), set(asked.items)
+    people = asked.majorities({row.rater for row in asked.rows if not row.is_model})
+    keys = set(asked.items)
     for row in rows.select_related("item").order_by("judge", "item__position"):
         for part in row.detail["reasoning"]:
             if part["said_before"] and row.item.key in keys:
                 by_model.setdefault(row.judge, []).append(put_beside(asked, row, part, people))
     return [measure_model(rater, told, asked) for rater, told in by_model.items()]
-
-
-def majorities(asked: QuestionLabels) -> dict[str, str]:
-    """What most people say of each unit."""
-    voters = {row.rater for row in asked.rows if not row.is_model}
-    return {unit: majority_without(said, "", voters) for unit, said in asked.said.items()}
 
 
 def put_beside(asked: QuestionLabels, row: Annotation, part: Row, people: dict[str, str]) -> Row:

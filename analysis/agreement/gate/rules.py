@@ -155,13 +155,23 @@ def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) 
     found = []
     for person in annotators_of(study, pilot):
         name = rater_name(person.origin, person.pid, person.pseudonym)
-        candidate = AnnotatorFigures(person.pseudonym, person.kept)
-        if name in raters:
-            candidate = measure(person.pseudonym, person.kept, raters[name], labels, pairs, seconds.get(name))
-            others = [rater for rater in raters.values() if rater["rater"] != name and rater["n"]]
-            candidate = replace(candidate, distance=measure_distance(raters[name], others, labels))
         simulated = person.origin == Participant.Origin.SIMULATED
-        found.append(replace(candidate, simulated=simulated, gold=share_right(*gold.get(person.pk, (0, 0)))))
+        right = share_right(*gold.get(person.pk, (0, 0)))
+        candidate = AnnotatorFigures(person.pseudonym, person.kept, simulated, gold=right)
+        if rater := raters.get(name):
+            own = [pair for pair in pairs if name in (pair["a"], pair["b"]) and pair["n"]]
+            others = [other for other in raters.values() if other["rater"] != name and other["n"]]
+            candidate = replace(
+                candidate,
+                labels=rater["n"],
+                shares=tuple((label, share_of(rater, label)) for label in labels),
+                seconds=seconds.get(name),
+                pairs=tuple((pair["b" if pair["a"] == name else "a"], read_estimate(pair["kappa"])) for pair in own),
+                agreement=read_estimate(rater["mean_kappa"]),
+                without=replace(read_estimate(rater["alpha_without"]), n=None),
+                distance=measure_distance(rater, others, labels),
+            )
+        found.append(candidate)
     return found
 
 
@@ -183,29 +193,6 @@ def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> 
     low, high = np.percentile(np.abs(drawn - usual).sum(axis=1) / 2, [2.5, 97.5])
     value = float(np.abs(own - usual).sum() / 2)
     return Cell(value, SHARE, (float(low), float(high)), rater["n"])
-
-
-def measure(
-    pseudonym: str,
-    kept: bool | None,
-    rater: Row,
-    labels: tuple[str, ...],
-    pairs: list[Row],
-    seconds: float | None,
-) -> AnnotatorFigures:
-    name = rater["rater"]
-    own = [pair for pair in pairs if name in (pair["a"], pair["b"]) and pair["n"]]
-    row = tuple((pair["b"] if pair["a"] == name else pair["a"], read_estimate(pair["kappa"])) for pair in own)
-    return AnnotatorFigures(
-        pseudonym=pseudonym,
-        kept=kept,
-        labels=rater["n"],
-        shares=tuple((label, share_of(rater, label)) for label in labels),
-        seconds=seconds,
-        pairs=row,
-        agreement=read_estimate(rater["mean_kappa"]),
-        without=replace(read_estimate(rater["alpha_without"]), n=None),
-    )
 
 
 # The rule --------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Hand rejected attributes to annotators who say what is wrong with them."""
 
 from analysis.agreement.follow_ups.revisions import record_categories
-from analysis.people.stages.doubted import RULES, RejectedError, push_rejected
+from analysis.people.stages.doubted import RULES, push_rejected
+from analysis.people.steps import PeopleError
 from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, find_study, flag, pushing
 from surveys.models import Study
 
@@ -22,7 +23,7 @@ class Command(StudyAction):
         flag("--revised", "also what models revised (`push_refined`)"),
         flag("--pilot", "the pilots of both studies"),
     )
-    faults = (RejectedError,)
+    faults = (PeopleError,)
 
     def carry_out(self, study: Study, options: Options) -> Report:
         into, rule = find_study(options["into"]), options["rule"]

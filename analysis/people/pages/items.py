@@ -58,9 +58,7 @@ class PushItemsForm(forms.Form):
     people = forms.IntegerField(min_value=1, required=False, label="Of so many users", help_text="Drawn by the seed.")
     seed = forms.IntegerField(min_value=0, initial=WHOLE.seed, required=False)
     pilot = forms.BooleanField(
-        required=False,
-        label="For the pilot’s annotators",
-        help_text="What the pilot has stays out of the main study.",
+        required=False, label="For the pilot’s annotators", help_text="What the pilot has stays out of the main study."
     )
 
     def __init__(self, data: Any, way: Push, kind: str, user: Any, into: Study, **given: Any) -> None:

@@ -34,15 +34,7 @@ from analysis.people.attributes import own_conversations
 from analysis.people.filters import FILTERS
 from analysis.people.pages import reads
 from analysis.people.pages.forms import FORMS, StepForm, settings_of, studies_for_items, studies_to_push
-from analysis.people.pages.waiting import (
-    CorpusStanding,
-    NextStep,
-    Wait,
-    asking_runs,
-    cost_of,
-    next_step,
-    what_waits,
-)
+from analysis.people.pages.waiting import CorpusStanding, NextStep, Wait, asking_runs, cost_of, next_step, what_waits
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import NAMES, PeopleError, note_waiting, require_step
 from analysis.people.tasks import people_step

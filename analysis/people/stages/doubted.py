@@ -8,42 +8,25 @@ from typing import Any
 from analysis.models import Task
 from analysis.people.pushing import short_hash
 from analysis.people.sensitive import mark_sensitive
-from analysis.people.steps import ACTOR, PeopleError
+from analysis.people.steps import ACTOR, require_kind
 from surveys.annotation.counted import iter_labels
-from surveys.annotation.items import Pushed, push_items, work_of
+from surveys.annotation.items import Pushed, push_items
 from surveys.annotation.model_raters import ModelRater, labels_by
 from surveys.annotation.shapes import GENERATOR, REJECTED_BY
 from surveys.models import AnnotationItem, Study
 from surveys.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import KINDS
-from surveys.studies.lifecycle import definition_of
 
 FROM, INTO = "attribute", "error"
 QUALITY = KINDS[FROM].main
 NO, MAYBE, YES = QUALITY.values
 
 
-class RejectedError(ValueError):
-    """Nothing can be handed on; the message says why."""
-
-
-def most_say_no(votes: Counter[str]) -> bool:
-    return votes[NO] > max(votes[MAYBE], votes[YES])
-
-
-def somebody_says_no(votes: Counter[str]) -> bool:
-    return votes[NO] > 0
-
-
-def somebody_doubts(votes: Counter[str]) -> bool:
-    return votes[NO] + votes[MAYBE] > 0
-
-
 # When an attribute counts as rejected.
 RULES: dict[str, Callable[[Counter[str]], bool]] = {
-    "majority": most_say_no,
-    "one": somebody_says_no,
-    "doubt": somebody_doubts,
+    "majority": lambda votes: votes[NO] > max(votes[MAYBE], votes[YES]),
+    "one": lambda votes: votes[NO] > 0,
+    "doubt": lambda votes: votes[NO] + votes[MAYBE] > 0,
 }
 
 
@@ -54,20 +37,14 @@ def push_rejected(
 
     What models revised only with `revised`: its mistakes are not those of extraction.
 
-    Raises RejectedError, ImportFault.
+    Raises PeopleError, ImportFault.
     """
-    check_kind(study, FROM)
-    check_kind(into, INTO)
+    require_kind(study, FROM)
+    require_kind(into, INTO)
     keys = find_rejected(study, rule, pilot, revised=revised)
     return push_items(
         into, make_items(study, into, keys, rule, pilot), actor, pilot=pilot, subject=f"rejected in {study.slug}"
     )
-
-
-def check_kind(study: Study, kind: str) -> None:
-    work = definition_of(study.current_id).annotation if study.current_id else None
-    if work is None or work.kind != kind:
-        raise RejectedError(f"{study.slug} is not a study of annotators with the kind `{kind}`.")
 
 
 def find_rejected(study: Study, rule: str, pilot: bool, *, revised: bool = False) -> set[str]:
@@ -173,8 +150,7 @@ def push_refined(study: Study, actor: str = ACTOR) -> dict[str, Any]:
 
     Those that are there already are left alone. Raises PeopleError, ImportFault.
     """
-    if work_of(study)[1].name != KIND:
-        raise PeopleError(f"{study.slug} is not a study of annotators with the kind `{KIND}`.")
+    require_kind(study, KIND)
     pushing = RevisedItems(study)
     done = push_items(study, pushing.items(), actor, subject="revisions")
     counted = ("asked", "withdrawn", "unchanged", "already_there", "personal")

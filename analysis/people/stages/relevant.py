@@ -10,9 +10,9 @@ from django.db.models import F
 from analysis.models import Attribute, Endpoint, Task
 from analysis.people.pushing import short_hash
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
-from analysis.people.steps import ACTOR, PeopleError
+from analysis.people.steps import ACTOR, PeopleError, require_kind
 from surveys.annotation.counted import iter_labels
-from surveys.annotation.items import push_items, work_of
+from surveys.annotation.items import push_items
 from surveys.annotation.model_raters import ModelRater, labels_by
 from surveys.annotation.shapes import GENERATOR, RELEVANT_BY
 from surveys.annotation.stages import next_of
@@ -241,9 +241,8 @@ def push_relevant(
 
     Those that it has already are left alone. Raises PeopleError, ImportFault.
     """
-    for each, kind in ((study, FROM), (into, INTO)):
-        if work_of(each)[1].name != kind:
-            raise PeopleError(f"{each.slug} is not a study of annotators with the kind `{kind}`.")
+    require_kind(study, FROM)
+    require_kind(into, INTO)
     portion.check()
     pushing = PreferenceItems(study, into, pilot, by, portion)
     subject = f"relevant in {study.slug}" + (f" by {by.name} {by.version}".rstrip() if by else "")

@@ -14,10 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-)
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from analysis.stats.detection import Cases, Scored, measures_of
 from analysis.training.networks.folder import CHECKPOINT, JobFolder, ProgramStopped, run_as_program

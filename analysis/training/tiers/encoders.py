@@ -69,9 +69,7 @@ def offsets_of(
         outer = parts.train[folds[parts.train] == number]
         labels = labels_of(parts, inner)
         if len(outer) and len(set((labels > 0.5).tolist())) == 2:
-            fit = fit_frozen(
-                task, features[inner], labels, trial.fit.strength, settings.positive_weight, settings.soft_labels
-            )
+            fit = fit_frozen(task, features[inner], labels, trial.fit.strength, *settings.weighing)
             shares[outer] = fit.score(features[outer])
     return as_logit(shares)
 

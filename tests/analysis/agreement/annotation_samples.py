@@ -1,9 +1,11 @@
 """Annotated studies for tests of agreement: people and judges with labels that can be counted by hand."""
 
+from collections.abc import Mapping
+
 from surveys.annotation.labels import LabelSubmission, record_judgement, submit
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, Participant, Study
-from tests.factories import make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
 # What each of three people, and a judge, says of eight items.
 SAID = ("yyyynnnn", "yyyynnny", "yyynnnnn")
@@ -16,6 +18,14 @@ def label_all(person: Participant, said: str) -> None:
     while task := next(iter(next_tasks(person)), None):
         shown = open_task(person, seal_task(person, task))
         submit(person, shown, LabelSubmission({"relevance": WORDS[said[number_of(task.item)]]}, active_ms=12_000))
+
+
+def annotate_all(person: Participant, question: str, said: Mapping[str, str]) -> None:
+    """Every task of this person, with what is said of its item; of a preference that is the rating to be kept."""
+    while task := next(iter(next_tasks(person)), None):
+        value = said[task.item.key]
+        is_turned = question.startswith("preference") and task.left == "personalised"
+        annotate(person, task, **{question: str(6 - int(value)) if is_turned else value})
 
 
 def number_of(item: AnnotationItem) -> int:

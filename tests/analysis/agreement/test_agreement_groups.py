@@ -10,9 +10,10 @@ from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.views import write_groups
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement
-from surveys.annotation.work import next_tasks
-from surveys.models import AnnotationItem, Participant, Study
-from tests.factories import annotate, item_of, make_annotation_study, make_annotator
+from surveys.models import AnnotationItem, Study
+from tests.analysis.agreement.annotation_samples import WORDS, annotate_all
+from tests.factories import item_of, make_annotation_study, make_annotator
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 
@@ -26,13 +27,7 @@ ITEMS = {
 }
 
 
-def label_all(person: Participant, place: int) -> None:
-    while task := next(iter(next_tasks(person)), None):
-        annotate(person, task, relevance={"y": "yes", "n": "no"}[ITEMS[task.item.key][3][place]])
-
-
-@pytest.fixture
-def study() -> Study:
+def make_grouped() -> Study:
     study = make_annotation_study(overlap=2)
     given = [
         item_of(0, key=key, corpus=corpus, cluster=user, tags={"kind": kind, "user": user})
@@ -40,8 +35,16 @@ def study() -> Study:
     ]
     push_items(study, given, "tests")
     for place in range(2):
-        label_all(make_annotator(study), place)
+        annotate_all(make_annotator(study), "relevance", {key: WORDS[row[3][place]] for key, row in ITEMS.items()})
     return study
+
+
+world = lasting_world(make_grouped)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 def question_of(study: Study, threshold: int = 1) -> dict[str, Any]:
@@ -81,9 +84,9 @@ def test_judges_do_not_count_beside_people(study: Study) -> None:
 
 
 def test_judges_count_where_nobody_else_labels() -> None:
-    study = make_annotation_study()
+    study = make_annotation_study(slug="herbs")
     push_items(study, [item_of(0, corpus="real")], "tests")
-    record_judgement(AnnotationItem.objects.get(), "mini", {"relevance": "yes"})
+    record_judgement(AnnotationItem.objects.get(study=study), "mini", {"relevance": "yes"})
     (row,) = question_of(study)["by_corpus"]
     assert (row["n"], row["shares"]["yes"]) == (1, 1)
     assert (row["kappa"]["value"], row["kappa"]["why"]) == (None, "no two raters share 1 items")

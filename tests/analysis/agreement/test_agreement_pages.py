@@ -17,7 +17,7 @@ from surveys.annotation.labels import record_judgement
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Study
 from tests.analysis.agreement.annotation_samples import SAID, WORDS, make_annotated
-from tests.factories import make_annotation_study, make_items
+from tests.factories import make_annotation_study, make_items, make_study
 from tests.lasting import lasting_rows
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
@@ -102,6 +102,13 @@ def test_a_study_without_labels_says_so() -> None:
     study = make_annotation_study(slug="herbs")
     make_items(study, 2)
     assert "No label to compare yet." in lines_of(open_page(log_in(study), slug="herbs"))
+
+
+@pytest.mark.parametrize("name", ["overview", "numbers", "gate"])
+def test_studies_without_annotators_have_no_such_pages(name: str) -> None:
+    client = log_in(make_study("draft", slug="juices"))
+    assert client.get(reverse(f"agreement:{name}", args=["juices"])).status_code == 404
+    assert "/juices/gate/" not in client.get(reverse("console:setup", args=["juices"])).content.decode()
 
 
 def test_people_whom_the_gate_excludes_are_not_in_the_matrix(annotated: tuple[Client, list[str]]) -> None:

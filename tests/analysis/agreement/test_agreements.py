@@ -18,6 +18,7 @@ from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS, LabelQuestion
 from surveys.studies.files.kinds import LabelOption as Option
+from tests.analysis.agreement.annotation_samples import annotate_all
 from tests.analysis.runs.baseline_factories import real_data
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
@@ -51,20 +52,6 @@ def test_pandalm_gives_the_published_kappas(tmp_path: Path) -> None:
     }
     assert question["majority"] == {"0": 105, "1": 422, "2": 472, "tie": 0}
     assert (question["items"], question["annotators"], question["labels"]) == (999, 3, 2997)
-
-
-def test_krippendorffs_textbook_table_through_the_import(tmp_path: Path) -> None:
-    # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability": four observers, twelve units, * is missing.
-    table = ["1 2 3 3 2 1 4 1 2 * * *", "1 2 3 3 2 2 4 1 2 5 * 3", "* 3 3 3 2 3 4 2 2 5 1 *", "1 2 3 3 2 4 4 1 2 5 1 *"]
-    rows = [
-        [f"u{unit:02}", f"observer {observer}", label]
-        for observer, line in enumerate(table)
-        for unit, label in enumerate(line.split())
-        if label != "*"
-    ]
-    (question,) = agreement_of(import_rows(tmp_path / "labels.csv", rows), draws=50)["questions"]
-    alpha = question["alpha"]
-    assert [round(alpha[name], 3) for name in ("nominal", "ordinal", "interval")] == [0.743, 0.815, 0.849]
 
 
 def test_people_and_judges_stand_side_by_side() -> None:
@@ -214,17 +201,16 @@ def test_baselines_stand_beside_people_where_no_judge_labels(tmp_path: Path) -> 
 def test_what_is_not_supported_is_positive_and_maybe_counts_both_ways() -> None:
     study = make_annotation_study(kind="attribute", overlap=3)
     made = make_items(study, 4)
+    said = dict(zip([item.key for item in made], ("no", "maybe", "yes", "yes"), strict=True))
     for _ in range(3):
-        annotator = make_annotator(study)
-        said = dict(zip([item.key for item in made], ("no", "maybe", "yes", "yes"), strict=True))
-        while task := next(iter(next_tasks(annotator)), None):
-            annotate(annotator, task, quality=said[task.item.key])
+        annotate_all(make_annotator(study), "quality", said)
     for item, label in zip(made, ("no", "no", "no", "yes"), strict=True):
         record_judgement(item, "mini", {"quality": label})
     quality = agreement_of(study, draws=20)["questions"][0]
     judge = next(row for row in quality["raters"] if row["rater"] == "mini")
     # It says no three times, people once, and both of the first item.
     assert quality["positive"] == "no"
+    assert list(quality["maybe"]) == ["nominal", "ordinal", "maybe_is_no", "maybe_is_yes"]
     assert (judge["precision"], judge["recall"]) == (pytest.approx(1 / 3), 1)
     found = {
         name: next(row for row in quality["maybe"][name]["raters"] if row["rater"] == "mini")["precision"]
@@ -251,16 +237,6 @@ def test_only_labels_that_count_mark_their_rater() -> None:
     record_judgement(item, "bm25", {"relevance": "no"}, detail={"degenerate": False})
     (question,) = agreement_of(study, draws=5)["questions"]
     assert [row["marks"] for row in question["raters"]] == [[]]
-
-
-def test_maybe_is_read_in_four_ways() -> None:
-    study = make_annotation_study(kind="attribute", overlap=2)
-    make_items(study, 4)
-    label_all(study, quality="yes")
-    label_all(study, quality="maybe")
-    quality = agreement_of(study, draws=20)["questions"][0]
-    raw = {name: view["raw"]["value"] for name, view in quality["maybe"].items()}
-    assert raw == {"nominal": 0.0, "ordinal": 0.0, "maybe_is_no": 0.0, "maybe_is_yes": 1.0}
 
 
 def test_choices_narrow_what_is_compared(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from analysis.models import Task
 from surveys.annotation.items import push_items
 from surveys.annotation.work import next_tasks
 from surveys.models import Annotation, AnnotationItem, Study
+from tests.analysis.agreement.annotation_samples import annotate_all, number_of
 from tests.analysis.people.people_samples import ask, command, judge_items
 from tests.analysis.runs.servers import make_fake
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
@@ -60,18 +61,17 @@ def test_shares_of_a_models_categories_stand_with_their_n_over_users() -> None:
     out = StringIO()
     call_command("agreement", study.slug, stdout=out)
     assert "Of 5 attributes that somebody doubts; reasons: 5 by scripted reason-1 (simulated)" in out.getvalue()
-
-
-def test_shares_are_those_of_newest_replies() -> None:
-    study = categorised()
-    before = agreement_of(study)["questions"][0]["categories"]["models"][0]["shares"]["other"]["value"]
+    item = AnnotationItem.objects.get(study=study, key="item-0")
+    page = log_in(study, name="bob").get(f"/console/{study.slug}/agreement/items/{item.pk}/").content.decode()
+    assert "scripted reason-1 (simulated)" in page and "The quotes say less than the statement." in page
+    # Of two replies about an item the newest counts.
     row = Task.objects.get(run__instruction="category-1", annotation_item__key="item-3")
     Task.objects.create(
         **{"run": row.run, "key": "asked again", "annotation_item": row.annotation_item, "payload": row.payload},
         **{"sha256": row.sha256, "values": {"category": "other"}, "read_at": row.read_at},
     )
     after = agreement_of(study)["questions"][0]["categories"]["models"][0]
-    assert (before, after["shares"]["other"]["value"], after["n"]) == (pytest.approx(3 / 5), pytest.approx(4 / 5), 5)
+    assert (after["shares"]["other"]["value"], after["n"]) == (pytest.approx(4 / 5), 5)
 
 
 def test_models_that_named_mistakes_are_raters_beside_annotators() -> None:
@@ -81,9 +81,7 @@ def test_models_that_named_mistakes_are_raters_beside_annotators() -> None:
     assert command("push_rejected", study.slug, "errors", "--rule", "doubt")["categories"] == 1
     assert command("push_rejected", study.slug, "errors")["categories"] == 0
     for _ in range(3):
-        person = make_annotator(into)
-        while task := next(iter(next_tasks(person)), None):
-            annotate(person, task, error="other")
+        annotate_all(make_annotator(into), "error", dict.fromkeys(NAMED, "other"))
     found = agreement_of(into)
     (question,) = found["questions"]
     model = next(row for row in question["raters"] if row["is_model"])
@@ -99,13 +97,6 @@ def test_models_that_named_mistakes_are_raters_beside_annotators() -> None:
     assert command("push_rejected", study.slug, "errors")["categories"] == 1
     newest = Annotation.objects.filter(item=item, judge="scripted category-1").order_by("revision").last()
     assert newest.labels == {"error": "task-context"}
-
-
-def test_item_shows_what_models_said_about_it() -> None:
-    study = categorised()
-    item = AnnotationItem.objects.get(study=study, key="item-0")
-    page = log_in(study).get(f"/console/{study.slug}/agreement/items/{item.pk}/").content.decode()
-    assert "scripted reason-1 (simulated)" in page and "The quotes say less than the statement." in page
 
 
 # --- mentions
@@ -134,18 +125,15 @@ def make_rated(source: str = "") -> Study:
         )
     push_items(study, rows, "tests")
     for place in range(2):
-        person = make_annotator(study)
-        while task := next(iter(next_tasks(person)), None):
-            rating = TRUTH[int(task.item.key.removeprefix("item-"))][2][place]
-            left = task.item.slots.get(participant=person).left
-            annotate(person, task, preference__a=rating if left == "generic" else str(6 - int(rating)))
+        said = {f"item-{n}": ratings[place] for n, (_, _, ratings) in enumerate(TRUTH)}
+        annotate_all(make_annotator(study), "preference__a", said)
     return study
 
 
 def tell(study: Study) -> None:
     """The model says what is so by TRUTH."""
     for row in Task.objects.filter(run__instruction="mentions-1"):
-        row.values = {"mentioned": [TRUTH[int(row.annotation_item.key.removeprefix("item-"))][1]]}
+        row.values = {"mentioned": [TRUTH[number_of(row.annotation_item)][1]]}
         row.save()
 
 
@@ -157,8 +145,17 @@ def test_models_word_stands_beside_the_rule_with_their_agreement() -> None:
     make_fake()
     study = make_rated()
     assert ratings_of(study)["mentions"] == {**{"rule": 1, "named": 12, "not_named": 12, "undecided": 0, "given": 0}}
+    client = log_in(study)
+    page = client.get("/console/answers/agreement/").content.decode()
+    assert "Models beside the word rule" not in page and "left out: in the paper a model told" in page
     assert ask(study, "mentions")["read"] == len(TRUTH)
     tell(study)
+    page = client.get("/console/answers/agreement/").content.decode()
+    assert "12 users are drawn 1000 times" in " ".join(page.split())
+    assert "Models beside the word rule" in page and "left out: in the paper a model told" not in page
+    out = StringIO()
+    call_command("agreement", "answers", stdout=out)
+    assert "Same as the rule 75" in " ".join(out.getvalue().split())
     (row,) = ratings_of(study)["mentions"]["models"]
     assert (row["model"], row["n"], row["units"], row["unit"]) == ("scripted mentions-1 (simulated)", 24, 12, "user")
     rule, model = ([row[place] for row in TRUTH] for place in (0, 1))
@@ -176,22 +173,6 @@ def test_models_word_stands_beside_the_rule_with_their_agreement() -> None:
     mean = {said: sum(given) / len(given) for said, given in by_word.items()}
     people = next(each["gap"] for each in row["gaps"] if each["rater"] == "people")
     assert people["value"] == pytest.approx(mean[True] - mean[False]) and people["ci"]
-
-
-def test_page_shows_both_and_published_shares_stand_beside_the_models_word() -> None:
-    make_fake()
-    study = make_rated()
-    client = log_in(study)
-    page = client.get("/console/answers/agreement/").content.decode()
-    assert "Models beside the word rule" not in page and "left out: in the paper a model told" in page
-    ask(study, "mentions")
-    tell(study)
-    page = client.get("/console/answers/agreement/").content.decode()
-    assert "12 users are drawn 1000 times" in " ".join(page.split())
-    assert "Models beside the word rule" in page and "left out: in the paper a model told" not in page
-    out = StringIO()
-    call_command("agreement", "answers", stdout=out)
-    assert "Same as the rule 75" in " ".join(out.getvalue().split())
 
 
 def test_what_was_asked_where_responses_were_written_counts_for_their_items() -> None:

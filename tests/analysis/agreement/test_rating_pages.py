@@ -18,15 +18,19 @@ from surveys.studies.files.kinds import QuestionWords
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.agreement.test_ratings import make_rated
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_work
+from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
 LABELS = ("1", "2", "3", "4", "5")
 
 
+world = lasting_world(make_rated)
+
+
 @pytest.fixture
-def rated() -> Study:
-    return make_rated()
+def rated(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
@@ -105,44 +109,41 @@ def test_published_values_are_marked_where_people_are_asked_in_other_words(rated
     assert all("other wording" in where.text for _, where, *_ in compare_published(own, question, pilot=False))
 
 
+def first(study: Study) -> Cell:
+    question = rows_for(study, draws=5)["questions"][0]
+    return compare_published(make_work(kind="error"), question, pilot=False)[0][-1]
+
+
 def test_shares_of_errors_stand_beside_published_ones_only_where_a_judge_named_all_that_was_doubted() -> None:
-    study = make_annotation_study(kind="error", overlap=1)
+    study = make_annotation_study(slug="errors", kind="error", overlap=1)
     make_items(study, 2, tags={"rejected by": "doubt"})
     person = make_annotator(study)
     while annotate(person):
         pass
 
-    def first() -> Cell:
-        question = rows_for(study, draws=5)["questions"][0]
-        return compare_published(make_work(kind="error"), question, pilot=False)[0][-1]
-
-    assert (first().value, first().why.startswith("left out: in the paper a model named")) == (None, True)
+    assert (first(study).value, first(study).why.startswith("left out: in the paper a model named")) == (None, True)
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "mini", {"error": "overgeneralisation"})
-    assert first().value == 1
+    assert first(study).value == 1
     make_items(study, 1, start=9, tags={"rejected by": "majority"})
     record_judgement(AnnotationItem.objects.get(key="item-9"), "mini", {"error": "other"})
     annotate(person)
-    assert first().value is None
+    assert first(study).value is None
 
 
 def test_published_shares_of_judges_stand_beside_ours_where_nobody_else_labels() -> None:
-    study = make_annotation_study(kind="error", overlap=1)
+    study = make_annotation_study(slug="errors", kind="error", overlap=1)
     make_items(study, 2, tags={"rejected by": "doubt"})
     for item, error in zip(AnnotationItem.objects.filter(study=study), ("overgeneralisation", "other"), strict=True):
         record_judgement(item, "mini", {"error": error})
 
-    def first() -> Cell:
-        question = rows_for(study, draws=5)["questions"][0]
-        return compare_published(make_work(kind="error"), question, pilot=False)[0][-1]
-
-    assert first().value == 0.5
+    assert first(study).value == 0.5
     annotate(make_annotator(study))  # a person who has labelled one of the two
-    assert first().value == 0.5
+    assert first(study).value == 0.5
 
 
 def test_error_categories_have_published_shares() -> None:
-    study = make_annotation_study(kind="error")
+    study = make_annotation_study(slug="errors", kind="error")
     shares = {row.measure.removeprefix("share:"): row.value for row in PUBLISHED["error"]}
     values = rows_for(study, draws=5)["questions"][0]["values"]
     assert list(shares) == values and sum(shares.values()) == pytest.approx(1)

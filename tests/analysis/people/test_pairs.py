@@ -68,8 +68,7 @@ def make_pairs(slug: str = "pairs") -> Study:
 
 
 def test_pairs_of_enough_candidates_are_drawn_with_all_of_these(asked: Study) -> None:
-    make_pairs()
-    right = truth()
+    study, right = make_pairs(), truth()
     report = people("corpus", "push", "--study", "pairs")
     found, prompts = shown(), {prompt for prompt, _ in right}
     assert 0 < len(prompts) < len(texts_of(asked))
@@ -82,11 +81,7 @@ def test_pairs_of_enough_candidates_are_drawn_with_all_of_these(asked: Study) ->
     assert report["items"] == sum(map(len, found.values())) == AnnotationItem.objects.count()
     assert report["slots"] == 3 * report["items"]
     assert (report["prompts"], report["users"]) == (len(prompts), len({user for _, user in found}))
-
-
-def test_items_say_where_they_are_from_and_name_nobody(asked: Study) -> None:
-    study = make_pairs()
-    report = people("corpus", "push", "--study", "pairs")
+    # Items say where they are from, and name nobody.
     item = AnnotationItem.objects.filter(payload__attribute__startswith="Zebra").first()
     assert MAIL not in json.dumps(item.payload) and "[e-mail address]" in item.payload["attribute"]
     assert report["personal"] == AnnotationItem.objects.filter(payload__attribute__startswith="Zebra").count()

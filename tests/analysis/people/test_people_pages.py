@@ -77,6 +77,9 @@ def test_page_of_a_corpus_opens_with_its_answer_and_shows_funnel_and_sample(stud
     assert "Activity 1 2" in words  # the funnel's table
     assert page.content.decode().count('class="figure') == 2  # one for wide screens, one for narrow ones
     assert re.search(r"Between attributes of two users [\d.]+ 2 users", words)
+    assert "corpus wildchat not named 8 3 2 5" in lines_of(as_account("researcher").get(address("corpora")))
+    CorpusStep.objects.filter(name="merge").update(state="running", share=0.4)
+    assert "It was interrupted. Start it again." in lines_of(as_account("researcher").get(address("corpus", "corpus")))
 
 
 def test_person_shows_evidence_marked_without_personal_details(study: Study, corpus: Corpus) -> None:
@@ -92,17 +95,9 @@ def test_person_shows_evidence_marked_without_personal_details(study: Study, cor
     assert MAIL not in whole.content.decode()
     assert "ann asks 1 1" in words and "never said” not found" in words and "religion" in words
     assert "Activity kept 4 conversations, 19 user messages" in words
-
-
-@pytest.mark.parametrize("asked", ["x", "99999999999999999999", "0", "-1"])
-def test_attribute_of_somebody_else_is_none(asked: str, study: Study, corpus: Corpus) -> None:
-    user = CorpusUser.objects.get(key="ann")
-    page = as_account("researcher").get(f"{address('person', 'corpus', user.pk)}?attribute={asked}")
-    assert page.status_code == 200 and "All conversations" not in lines_of(page)
-
-
-def test_list_of_corpora_and_their_sizes(study: Study, corpus: Corpus) -> None:
-    assert "corpus wildchat not named 8 3 2 5" in lines_of(as_account("researcher").get(address("corpora")))
+    for asked in ("x", "99999999999999999999", "0", "-1"):  # is no attribute of hers
+        page = client.get(f"{address('person', 'corpus', user.pk)}?attribute={asked}")
+        assert page.status_code == 200 and "All conversations" not in lines_of(page)
 
 
 def test_queries_do_not_grow_with_the_sample(study: Study, corpus: Corpus) -> None:
@@ -208,11 +203,6 @@ def test_step_that_cannot_begin_says_why(study: Study) -> None:
     assert "corpus has no users: it has no conversations." in words and "No conversations yet." in words
 
 
-def test_step_that_was_ended_in_the_middle_is_called_stopped(study: Study, corpus: Corpus) -> None:
-    CorpusStep.objects.filter(name="merge").update(state="running", share=0.4)
-    assert "It was interrupted. Start it again." in lines_of(as_account("researcher").get(address("corpus", "corpus")))
-
-
 def test_one_step_at_a_time(study: Study, corpus: Corpus) -> None:
     with step_of(corpus, "merge", {}, "ada"):
         assert is_busy(corpus) and not is_busy(make_corpus("other"))
@@ -224,23 +214,20 @@ def test_one_step_at_a_time(study: Study, corpus: Corpus) -> None:
     assert not is_busy(corpus)
 
 
-def test_step_that_breaks_before_it_began_does_not_wait_for_ever(study: Study, corpus: Corpus) -> None:
+def test_failure_is_kept_with_its_reason_whether_a_step_had_begun_or_not(corpus: Corpus, monkeypatch) -> None:
+    def fail(texts: list[str]) -> None:
+        raise EmbeddingError("The model is gone.")
+
     note_waiting(corpus, "merge", {}, "ada")
     with pytest.raises(Endpoint.DoesNotExist):
         tasks.people_step(corpus.pk, "merge", {"endpoint": "gone"}, "ada")
     step = CorpusStep.objects.get(name="merge")
     assert step.state == "failed" and "does not exist" in step.reason
-
-
-def test_failure_in_the_middle_is_kept_with_its_reason(study: Study, corpus: Corpus, monkeypatch) -> None:
-    def fail(texts: list[str]) -> None:
-        raise EmbeddingError("The model is gone.")
-
     keep_attributes(corpus, [NewAttribute("ann", "New.")])
     monkeypatch.setattr(tasks, "local_embedder", lambda: Embedder("letters", fail))
     note_waiting(corpus, "merge", {}, "ada")
     tasks.people_step(corpus.pk, "merge", {}, "ada")
-    step = CorpusStep.objects.get(name="merge")
+    step.refresh_from_db()
     assert (step.state, step.reason) == ("failed", "The model is gone.")
     with pytest.raises(CommandError, match="Merging the attributes of corpus did not come to its end. Repeat it"):
         people("corpus", "sample")
@@ -338,14 +325,13 @@ def test_file_comes_in_parts_and_each_account_adds_to_its_own(study: Study, work
     assert set(Corpus.objects.get().conversations.values_list("user", flat=True)) == {"ann", "bob"}
 
 
-@pytest.mark.parametrize("kind", ["svg", "csv", "json"])
-def test_funnel_is_a_file(kind: str, study: Study, corpus: Corpus) -> None:
-    content = as_account("researcher").get(address("figure", "corpus", kind)).content.decode()
-    assert "Activity" in content
-    if kind == "csv":
-        assert content.splitlines()[1:] == [
-            "All users,0,3", "Language,0,3", "Scripted templates,0,3", "Activity,1,2", "Use as an assistant,0,2",
-        ]  # fmt: skip
+def test_funnel_is_a_file(study: Study, corpus: Corpus) -> None:
+    client = as_account("researcher")
+    files = {kind: client.get(address("figure", "corpus", kind)).content.decode() for kind in ("svg", "csv", "json")}
+    assert all("Activity" in content for content in files.values())
+    assert files["csv"].splitlines()[1:] == [
+        "All users,0,3", "Language,0,3", "Scripted templates,0,3", "Activity,1,2", "Use as an assistant,0,2",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("narrow", [True, False])

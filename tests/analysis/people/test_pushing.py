@@ -80,6 +80,7 @@ def test_items_show_the_conversations_and_the_evidence_in_its_place(corpus: Corp
     assert (item.corpus, item.source) == ("corpus", str(Attribute.objects.get(text="Bakes bread.", user__key="ann").pk))
     odd = AnnotationItem.objects.get(payload__attribute="Quits jumpy zoo fix.")
     assert odd.payload["evidence"][0]["turn"] is None and odd.history == item.history
+    assert annotate(make_annotator(study)) is not None
 
 
 def test_pushing_again_adds_what_is_new(corpus: Corpus, study: Study) -> None:
@@ -118,11 +119,6 @@ def test_histories_that_are_too_long_keep_what_the_evidence_is_from(
     assert report["conversations_left_out"] == 9 and "choir" in json.dumps(history)
 
 
-def test_annotators_label_what_was_pushed(corpus: Corpus, study: Study) -> None:
-    people("corpus", "push", "--study", "facts")
-    assert annotate(make_annotator(study)) is not None
-
-
 def test_attributes_need_a_study_of_attributes(corpus: Corpus) -> None:
     make_annotation_study(kind="preference", slug="answers")
     with pytest.raises(CommandError, match="Annotators of answers judge preference items"):
@@ -137,20 +133,15 @@ def test_nothing_is_pushed_before_a_merge(study: Study) -> None:
         people("corpus", "push", "--study", "facts")
 
 
-@pytest.mark.parametrize(
-    ("step", "words"), [("filter", "The funnel of corpus"), ("merge", "Merging the attributes of corpus")]
-)
-def test_nothing_goes_on_from_a_step_that_was_stopped(step: str, words: str, corpus: Corpus, study: Study) -> None:
-    corpus.steps.update_or_create(name=step, defaults={"state": "running"})
-    prompts = make_study(slug="teas")
+def test_nothing_goes_on_from_a_step_that_was_stopped(corpus: Corpus, study: Study) -> None:
+    make_study(slug="teas")
     make_fake()
-    for go_on in (
-        ("sample",),
-        ("push", "--study", study.slug),
-        ("ask", "candidates", "--endpoint", "scripted", "--prompts", prompts.slug),
-    ):
-        with pytest.raises(CommandError, match=f"{words} did not come to its end. Repeat it: people corpus {step}"):
-            people("corpus", *go_on)
+    ask = ("ask", "candidates", "--endpoint", "scripted", "--prompts", "teas")
+    for step, words in (("merge", "Merging the attributes of corpus"), ("filter", "The funnel of corpus")):
+        corpus.steps.update_or_create(name=step, defaults={"state": "running"})
+        for go_on in (("sample",), ("push", "--study", study.slug), ask):
+            with pytest.raises(CommandError, match=f"{words} did not come to its end. Repeat it: people corpus {step}"):
+                people("corpus", *go_on)
 
 
 def everything() -> dict[str, int]:
@@ -229,24 +220,18 @@ def test_what_others_said_in_the_same_words_stays_theirs() -> None:
     assert not Conversation.objects.exists()
 
 
-def test_corpus_is_deleted_with_its_people(corpus: Corpus) -> None:
+def test_only_the_very_person_is_erased_and_a_corpus_with_all_its_people(corpus: Corpus) -> None:
+    before = everything()
+    for key in ("'; DROP TABLE analysis_attribute; --", "%", "", "ann\n"):
+        with pytest.raises(CommandError, match="has no user"):
+            command("erase_user", "corpus", key)
+    assert everything() == before
     people("corpus", "sample")
-    corpus.delete()
-    assert (CorpusUser.objects.count(), Attribute.objects.count()) == (0, 0)
-
-
-def test_cluster_is_open_again_when_what_stood_for_it_is_gone(corpus: Corpus) -> None:
     Attribute.objects.get(text="Bakes bread.", user__key="ann").delete()
     left = Attribute.objects.get(text="Bakes  bread")
-    assert (left.merged_into, left.cluster_size) == (None, None)
-
-
-@pytest.mark.parametrize("key", ["'; DROP TABLE analysis_attribute; --", "%", "", "ann\n"])
-def test_only_the_very_person_is_erased(corpus: Corpus, key: str) -> None:
-    before = everything()
-    with pytest.raises(CommandError, match="has no user"):
-        command("erase_user", "corpus", key)
-    assert everything() == before
+    assert (left.merged_into, left.cluster_size) == (None, None)  # what stood for its cluster is gone
+    corpus.delete()
+    assert (CorpusUser.objects.count(), Attribute.objects.count()) == (0, 0)
 
 
 def test_key_that_stands_on_no_line_is_called_by_its_hash() -> None:

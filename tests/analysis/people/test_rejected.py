@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.people.stages.doubted import RejectedError, find_rejected, push_rejected
+from analysis.people.stages.doubted import find_rejected, push_rejected
+from analysis.people.steps import PeopleError
 from analysis.runs.judging.prompts import SHOWN
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
@@ -73,7 +74,7 @@ def test_pushing_again_adds_only_what_is_new(judged: Study) -> None:
 @pytest.mark.parametrize(("frm", "into"), [("errors", "errors"), ("facts", "facts")])
 def test_other_kinds_of_studies_are_refused(judged: Study, frm: str, into: str) -> None:
     studies = {"facts": judged, "errors": make_errors()}
-    with pytest.raises(RejectedError, match="not a study of annotators with the kind"):
+    with pytest.raises(PeopleError, match="not a study of annotators with the kind"):
         push_rejected(studies[frm], studies[into], "ada")
 
 

@@ -78,13 +78,16 @@ def test_pushing_again_adds_nothing_and_two_at_once_push_once(study: Study) -> N
     assert push(study)["already_there"] == 2
 
 
-def test_revision_in_the_same_words_is_no_item(study: Study) -> None:
+def test_revision_in_the_same_words_is_no_item_and_other_kinds_are_refused(study: Study) -> None:
     old = AnnotationItem.objects.get(key="item-1").payload["attribute"]
     row = Task.objects.get(annotation_item__key="item-1")
     row.values["attribute"] = f" {old} "
     row.save()
     report = push(study)
     assert (report["items"], report["unchanged"]) == (1, 1)
+    make_annotation_study(kind="relevance", slug="pairs")
+    with pytest.raises(CommandError, match="not a study of annotators with the kind `attribute`"):
+        command("push_refined", "pairs")
 
 
 def test_acceptance_is_paired_by_attribute(study: Study) -> None:
@@ -109,6 +112,11 @@ def test_acceptance_is_paired_by_attribute(study: Study) -> None:
     tagged = agreement_of(study, revisions)["questions"][0]
     assert tagged["items"] == 2 and tagged["revisions"][0]["accepted"] == row["accepted"]
     assert "revisions" not in agreement_of(study, LabelChoice(corpus="other"))["questions"][0]
+    page = log_in(study).get(f"/console/{study.slug}/agreement/").content.decode()
+    assert "scripted refine-1 (simulated): 2 revised, 1 withdrawn" in " ".join(page.split())
+    out = StringIO()
+    call_command("agreement", study.slug, stdout=out)
+    assert "Attributes that most accept: Before 0 %" in " ".join(out.getvalue().split())
 
 
 def test_revised_statements_are_a_group_of_their_own(study: Study) -> None:
@@ -139,22 +147,6 @@ def test_mistakes_of_revisions_are_no_mistakes_of_extraction(study: Study) -> No
     make_annotation_study(kind="error", slug="errors")
     assert command("push_rejected", study.slug, "errors")["items"] == 2
     assert command("push_rejected", study.slug, "errors", "--revised")["items"] == 2
-
-
-def test_page_and_terminal_show_it(study: Study) -> None:
-    push(study)
-    judge_again(study)
-    page = log_in(study).get(f"/console/{study.slug}/agreement/").content.decode()
-    assert "scripted refine-1 (simulated): 2 revised, 1 withdrawn" in " ".join(page.split())
-    out = StringIO()
-    call_command("agreement", study.slug, stdout=out)
-    assert "Attributes that most accept: Before 0 %" in " ".join(out.getvalue().split())
-
-
-def test_other_kinds_of_studies_are_refused() -> None:
-    make_annotation_study(kind="relevance", slug="pairs")
-    with pytest.raises(CommandError, match="not a study of annotators with the kind `attribute`"):
-        command("push_refined", "pairs")
 
 
 def test_a_revision_is_refined_once_more_and_then_only_when_asked(study: Study) -> None:

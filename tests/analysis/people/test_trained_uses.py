@@ -55,6 +55,15 @@ def test_what_a_verifier_flags_is_revised_instead_of_what_people_doubt(profiles:
     assert report["chosen_by"] == [{"rater": VERIFIER, "version": VERSION}]
     task = Task.objects.get(annotation_item__key="item-2")
     assert task.payload == {"flagged_by": report["chosen_by"], "doubted": False}
+    # It is named in the tags of revisions, beside their numbers and on the page.
+    command("push_refined", profiles.slug)
+    revised = AnnotationItem.objects.filter(payload__has_key="before")
+    assert {item.tags["flagged by"] for item in revised} == {VERIFIER}
+    judge_items(profiles, "quality", {}, unsaid="yyy")
+    (row,) = agreement_of(profiles)["questions"][0]["revisions"]
+    assert row["flagged_by"] == [{"rater": VERIFIER, "version": VERSION, "n": 2}]
+    page = " ".join(lines_of(log_in(profiles).get(f"/console/{profiles.slug}/agreement/")).split())
+    assert f"flagged by {VERIFIER} (2)" in page
 
 
 def test_with_a_rule_both_choose_and_each_is_named(profiles: Study) -> None:
@@ -67,28 +76,12 @@ def test_with_a_rule_both_choose_and_each_is_named(profiles: Study) -> None:
     payloads = dict(Task.objects.values_list("annotation_item__key", "payload"))
     assert payloads["item-0"] == {}  # as it was asked before there were verifiers
     assert payloads["item-3"]["flagged_by"] == [report["chosen_by"][1]]
-
-
-def test_the_model_is_told_who_doubts(profiles: Study) -> None:
-    ask(profiles, "refine", "--flagged-by", "mine", "--rule", "one")
     said = {
         task.annotation_item.key: TASKS["refine"].write(task)[0]["content"]
         for task in Task.objects.select_related("annotation_item")
     }
     assert "People who read" in said["item-0"] and "People who read" not in said["item-1"]
     assert "Another model does not find" in said["item-1"]
-
-
-def test_revisions_name_who_flagged_them_in_tags_numbers_and_on_the_page(profiles: Study) -> None:
-    ask(profiles, "refine", "--flagged-by", "mine")
-    command("push_refined", profiles.slug)
-    revised = AnnotationItem.objects.filter(payload__has_key="before")
-    assert {item.tags["flagged by"] for item in revised} == {VERIFIER}
-    judge_items(profiles, "quality", {}, unsaid="yyy")
-    (row,) = agreement_of(profiles)["questions"][0]["revisions"]
-    assert row["flagged_by"] == [{"rater": VERIFIER, "version": VERSION, "n": 2}]
-    page = " ".join(lines_of(log_in(profiles).get(f"/console/{profiles.slug}/agreement/")).split())
-    assert f"flagged by {VERIFIER} (2)" in page
 
 
 def test_raters_and_options_that_do_not_fit_are_one_sentence(profiles: Study) -> None:

@@ -71,13 +71,17 @@ def imported() -> CorpusStep:
 
 
 def test_end_that_is_sent_again_is_one_import(study: Study, queue: list) -> None:
+    """Until then its parts lie in the store, whichever web server took them: the database has their names and sizes."""
     where = send(line())
+    part = UploadPart.objects.get()
+    with storages["kept"].open(part.file) as file:
+        assert (file.read(), part.size) == (line(), len(line()))
     answers = [as_account("researcher").post(f"{where}?end=1").json() for _ in range(2)]
     assert len(queue) == 1 and AuditEvent.objects.filter(action="corpus uploaded").count() == 1
     work(queue)
     answers.append(as_account("researcher").post(f"{where}?end=1").json())
     assert answers == [{"address": "/console/teas/people/mine/"}] * 3 and not queue
-    assert (imported().state, imported().report["new"]) == ("done", 1)
+    assert (imported().state, imported().report["new"]) == ("done", 1) and list(list_kept("uploads")) == []
     assert as_account("owner").post(f"{where}?end=1").status_code == 404  # another account's
 
 
@@ -146,9 +150,10 @@ def test_empty_and_enormous_files_are_told_in_words(study: Study) -> None:
     assert fault("1e9") == "Size: Enter a whole number."
 
 
-def test_file_whose_rest_never_came_is_forgotten_after_a_day(study: Study) -> None:
+def test_file_whose_rest_never_came_is_forgotten_after_a_day_and_what_no_upload_owns(study: Study) -> None:
     for user in ("ann", "bob"):
         send(line(user))
+    storages["kept"].save("uploads/987654321/0-part", ContentFile(line()))  # as a server that was killed leaves it
     old = CorpusUpload.objects.earliest("pk")
     CorpusUpload.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(hours=25))
     assert tasks.forget_stale_uploads() == 1
@@ -176,24 +181,6 @@ def test_parts_in_any_order_make_the_same_file(study: Study, monkeypatch: pytest
     Corpus.objects.create(name="mine", format="attributes")
     tasks.people_step(Corpus.objects.get().pk, "import", {"upload": upload.pk, "file": "chats.jsonl"}, "researcher")
     assert Conversation.objects.count() == 2
-
-
-def test_parts_lie_in_the_store_until_their_file_is_imported(study: Study, queue: list) -> None:
-    """Whichever web server took them: the database has their names and sizes only."""
-    as_account("researcher").post(f"{send(line())}?end=1")
-    part = UploadPart.objects.get()
-    with storages["kept"].open(part.file) as file:
-        assert (file.read(), part.size) == (line(), len(line()))
-    work(queue)
-    assert imported().state == "done" and list(list_kept("uploads")) == []
-
-
-def test_what_no_upload_owns_is_swept(study: Study) -> None:
-    send(line())
-    (own,) = list_kept("uploads")
-    storages["kept"].save("uploads/987654321/0-part", ContentFile(line()))  # as a server that was killed leaves it
-    assert tasks.forget_stale_uploads() == 0
-    assert list(list_kept("uploads")) == [own]
 
 
 def test_store_that_is_full_is_told_in_words(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,10 @@ from analysis.stats.heterogeneity import Difference, Heterogeneity
 from analysis.stats.resampling import DRAWS, ItemSample, chosen_counts, split
 
 
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
 def make_items(*responses: str, size: int = 8) -> ItemSample:
     """A sample of responses in which each letter is an item: "ab" names items a and b, "" names nothing."""
     return items_of([[ord(letter) - ord("a") for letter in response] for response in responses], size)

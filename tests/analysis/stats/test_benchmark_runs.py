@@ -18,10 +18,7 @@ from analysis.stats.benchmark_runs import (
     spread,
 )
 from analysis.stats.intervals import share_interval, wilson_interval
-
-
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
+from tests.analysis.stats.sample_factories import rng
 
 
 def make_runs(*runs: str) -> Letters:

@@ -11,10 +11,7 @@ from scipy import stats
 from analysis.stats.choices import compare, describe, new_letters
 from analysis.stats.intervals import ALIKE, FEW_UNITS, ONE_UNIT, share_interval
 from analysis.stats.resampling import ChoiceSample
-
-
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
+from tests.analysis.stats.sample_factories import rng
 
 
 def make_choices(letters: str, correct: str | None = "A", options: int = 4) -> ChoiceSample:

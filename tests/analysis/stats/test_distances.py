@@ -27,11 +27,8 @@ from tests.analysis.stats.sample_factories import (
     make_items,
     relabelled,
     reordered,
+    rng,
 )
-
-
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def distance_of(a: list[int], b: list[int]) -> tuple[float, float]:
@@ -259,17 +256,6 @@ def test_numbers_are_those_of_the_single_functions() -> None:
     assert (other.jsd_bits, other.tv) == pytest.approx((distance.jsd_bits, distance.tv))
     assert other.ci_jsd == pytest.approx(distance.ci_jsd, abs=0.01)
     assert other.chance_jsd == pytest.approx(distance.chance_jsd, abs=0.002)
-
-
-def test_a_source_that_is_added_changes_no_other_number() -> None:
-    fewer = {name: SAMPLES[name] for name in ("field", "offline")}
-    alone = compare_sources(fewer, PAIRS[:1], SharedDraws(1, 200))
-    together = compare_sources(SAMPLES, PAIRS, SharedDraws(1, 200))
-    assert alone.raw["field"] == together.raw["field"]
-    assert alone.rarefied == {name: together.rarefied[name] for name in fewer}
-    assert alone.beside["offline"] == together.beside["offline"]
-    assert alone.differences["field", "offline"] == together.differences["field", "offline"]
-    assert alone.distances["field", "offline"] == together.distances["field", "offline"]
 
 
 def test_small_and_empty_sources_are_left_out_of_what_they_can_not_have() -> None:

@@ -19,11 +19,8 @@ from tests.analysis.stats.sample_factories import (
     rarefy,
     relabelled,
     reordered,
+    rng,
 )
-
-
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def test_values_of_five_responses() -> None:

@@ -6,11 +6,7 @@ import pytest
 from analysis.stats.heterogeneity import describe
 from analysis.stats.population import correct_share_width, entropy_width, item_share_width
 from analysis.stats.resampling import ChoiceSample
-from tests.analysis.stats.sample_factories import draw_items, make_items
-
-
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
+from tests.analysis.stats.sample_factories import draw_items, make_items, rng
 
 
 def test_width_of_a_share_is_that_of_the_normal_distribution() -> None:

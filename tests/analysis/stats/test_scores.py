@@ -14,10 +14,7 @@ from analysis.stats.scores import (
     percentiles,
     rank_correlation,
 )
-
-
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
+from tests.analysis.stats.sample_factories import rng
 
 
 def test_correlation_of_four_pairs() -> None:

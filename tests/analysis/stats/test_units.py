@@ -20,11 +20,7 @@ from analysis.stats.heterogeneity import (
 )
 from analysis.stats.intervals import FEW_UNITS, ONE_UNIT, clustered_shares, share_difference, wilson_interval
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, split
-from tests.analysis.stats.sample_factories import clustered, draw_clustered, draw_items, make_items, rarefy
-
-
-def rng(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
+from tests.analysis.stats.sample_factories import clustered, draw_clustered, draw_items, make_items, rarefy, rng
 
 
 def held(found: tuple[float, float] | None, truth: float) -> bool:

@@ -1,11 +1,9 @@
 """Tier B: an encoder that is trained in a program of its own, killed, resumed and used."""
 
-import json
 import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from analysis.training.tiers import encoders, programs
 from analysis.training.tiers.encoders import PROGRAM
 from analysis.training.tiers.programs import run_program, why_it_ended
 from fieldstudy.embedded.servers import ROOT
-from tests.analysis.training.training_samples import command, import_rows, support_rows, tiny_encoder
+from tests.analysis.training.training_samples import command, import_rows, kill_at, nothing, support_rows, tiny_encoder
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 
@@ -52,10 +50,6 @@ def rows(number: int = 120) -> list[dict[str, Any]]:
         }
         for place, row in enumerate(support_rows(number))
     ]  # fmt: skip
-
-
-def nothing(share: float, curve: list[dict[str, Any]]) -> None:
-    return None
 
 
 @pytest.mark.slow
@@ -114,22 +108,11 @@ def test_a_program_that_is_killed_goes_on_to_the_same_end(tmp_path: Path, base: 
     for folder in (whole, killed):
         folder.mkdir()
     run_program(PROGRAM, whole, job_of(base), rows(), nothing)
-    kill_after_first_epoch(killed, base)
+    kill_at("seed-0/head.pt", PROGRAM, killed, job_of(base), rows())
     assert not (killed / "result.json").exists()
     run_program(PROGRAM, killed, job_of(base), rows(), nothing)
     for seed in (0, 1):
         assert np.load(killed / f"seed-{seed}.npy") == pytest.approx(np.load(whole / f"seed-{seed}.npy"), abs=1e-4)
-
-
-def kill_after_first_epoch(folder: Path, base: Path) -> None:
-    (folder / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
-    (folder / "job.json").write_text(json.dumps(job_of(base)))
-    program = subprocess.Popen([sys.executable, "-m", PROGRAM, str(folder)], cwd=ROOT)
-    ends = time.monotonic() + 120
-    while not (folder / "seed-0" / "head.pt").exists() and time.monotonic() < ends:
-        time.sleep(0.01)
-    program.kill()
-    program.wait()
 
 
 @pytest.mark.slow

@@ -45,8 +45,10 @@ def test_what_can_be_learned_is_learned_and_told_with_intervals(tmp_path: Path) 
 
 def test_labels_by_chance_beat_nothing(tmp_path: Path) -> None:
     import_rows(tmp_path, support_rows(300, noise=0.5))
-    report = trained()
+    report = trained("model", "set", "--folds", "4")
     assert report["differences"]["prior"]["auroc"]["beats"] != "yes"
+    low, high = report["cross_validation"]["ci"]["auroc"]
+    assert low < 0.5 < high
 
 
 def test_lists_are_ranked_for_relevance(tmp_path: Path) -> None:
@@ -74,7 +76,10 @@ def test_the_first_response_is_not_preferred_for_standing_first(tmp_path: Path) 
 
 def test_a_kept_model_gives_the_same_figures_and_its_scores(tmp_path: Path) -> None:
     import_rows(tmp_path, support_rows(200))
-    report = trained()
+    report = trained("model", "set", "--folds", "4")
+    found = report["cross_validation"]  # each group out of its fold
+    assert (found["n"], found["folds"]) == (200, 4)
+    assert found["auroc"] > 0.9 and found["accuracy"] > 0.8
     again = command("evaluate", "model", "--examples", "set")
     assert {name: again[name] for name in MEASURES} == {name: report[name] for name in MEASURES}
     out = tmp_path / "scores.jsonl"
@@ -82,11 +87,7 @@ def test_a_kept_model_gives_the_same_figures_and_its_scores(tmp_path: Path) -> N
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == 200 and set(rows[0]) == {"id", "score"}
     assert all(0 <= row["score"] <= 1 for row in rows)
-
-
-def test_the_folder_is_known_by_its_hash_and_has_a_card(tmp_path: Path) -> None:
-    import_rows(tmp_path, support_rows(120))
-    report = trained()
+    # Its folder is known by its hash, and has a card.
     folder = folder_of("model")
     assert report["sha256"] == hash_folder(folder) == TrainedModel.objects.get().sha256
     card = (folder / "README.md").read_text()
@@ -211,14 +212,23 @@ def test_models_are_used_for_their_task_only(tmp_path: Path) -> None:
         command("evaluate", "none", "--examples", "set")
 
 
-def test_a_second_training_on_this_machine_waits(tmp_path: Path) -> None:
+def test_a_second_training_waits_on_this_machine_and_not_on_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import_rows(tmp_path, support_rows(120))
     with jobs.alone() as free:
         assert free
         with pytest.raises(CommandError, match="Another model is being trained on this machine. model waits"):
             trained()
-    assert TrainedModel.objects.get().state == "waiting"
-    assert jobs.next_waiting() == TrainedModel.objects.get()
+        assert TrainedModel.objects.get().state == "waiting"
+        assert jobs.next_waiting() == TrainedModel.objects.get()
+        monkeypatch.setattr(jobs, "machine", lambda: "another computer")
+        assert trained()["model"] == "model"
+    monkeypatch.undo()
+    with pytest.raises(ZeroDivisionError), jobs.alone():
+        raise ZeroDivisionError
+    with jobs.alone() as free:
+        assert free
 
 
 def test_who_stops_a_training_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,19 +255,6 @@ def test_a_dry_run_trains_nothing(tmp_path: Path) -> None:
     assert not TrainedModel.objects.exists()
 
 
-def test_cross_validation_scores_each_group_out_of_fold(tmp_path: Path) -> None:
-    import_rows(tmp_path, support_rows(200))
-    found = trained("model", "set", "--folds", "4")["cross_validation"]
-    assert (found["n"], found["folds"]) == (200, 4)
-    assert found["auroc"] > 0.9 and found["accuracy"] > 0.8
-
-
-def test_cross_validation_on_noise_finds_nothing(tmp_path: Path) -> None:
-    import_rows(tmp_path, support_rows(200, noise=0.5))
-    low, high = trained("model", "set", "--folds", "4")["cross_validation"]["ci"]["auroc"]
-    assert low < 0.5 < high
-
-
 def test_workers_train_what_waits_and_what_was_ended_in_the_middle(tmp_path: Path) -> None:
     import_rows(tmp_path, support_rows(120))
     assert trained("model", "set", "--queue") == {"model": "model", "state": "waiting"}
@@ -277,21 +274,6 @@ def test_a_training_that_fails_in_a_worker_says_why(tmp_path: Path) -> None:
     train_next()
     model = TrainedModel.objects.get()
     assert (model.state, model.reason[:24]) == ("failed", "Too little to learn from")
-
-
-def test_machines_train_beside_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import_rows(tmp_path, support_rows(120))
-    with jobs.alone() as free:
-        assert free
-        monkeypatch.setattr(jobs, "machine", lambda: "another computer")
-        assert trained()["model"] == "model"
-
-
-def test_machine_is_free_again_after_a_training_that_failed() -> None:
-    with pytest.raises(ZeroDivisionError), jobs.alone():
-        raise ZeroDivisionError
-    with jobs.alone() as free:
-        assert free
 
 
 def test_a_machine_without_what_it_takes_leaves_a_model_to_others(

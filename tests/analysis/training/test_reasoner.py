@@ -2,9 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,10 +13,17 @@ from analysis.models import TrainedModel
 from analysis.training.folders import folder_of
 from analysis.training.tiers.programs import run_program
 from analysis.training.tiers.reasoning import PROGRAM, find_language_model
-from fieldstudy.embedded.servers import ROOT
-from tests.analysis.training.training_samples import command, import_rows, support_rows, tiny_language_model
+from tests.analysis.training.training_samples import (
+    command,
+    import_rows,
+    kill_at,
+    nothing,
+    support_rows,
+    tiny_language_model,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
+CHECKPOINT = "steps/checkpoint-*/trainer_state.json"
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +44,6 @@ def job_of(base: Path, **changes: Any) -> dict[str, Any]:
     return job | {"reply": 1, "lora": 0, "threads": 1, "steps": 4, "seed": 0, "save_steps": 1} | changes
 
 
-def nothing(share: float, curve: list[dict[str, Any]]) -> None:
-    return None
-
-
 def load_file(path: Path) -> dict[str, Any]:
     return pytest.importorskip("safetensors.torch").load_file(path)
 
@@ -62,7 +62,7 @@ def test_a_program_that_is_killed_goes_on_to_the_same_end(tmp_path: Path, base: 
     assert [point["step"] for point in found["curve"]] == [1, 2, 3, 4]
     assert {"reward", "right", "formed", "kl"} <= found["curve"][0].keys()
     assert any(0 < point["right"] < 1 for point in found["curve"])  # otherwise there would be nothing to learn
-    kill_after_first_checkpoint(killed, job_of(base), rows())
+    kill_at(CHECKPOINT, PROGRAM, killed, job_of(base), rows())
     assert not (killed / "result.json").exists()
     again = run_program(PROGRAM, killed, job_of(base), rows(), nothing)
     assert [point["step"] for point in again["curve"]] == [1, 2, 3, 4]
@@ -72,18 +72,6 @@ def test_a_program_that_is_killed_goes_on_to_the_same_end(tmp_path: Path, base: 
         assert weights_of(killed)[name].numpy() == pytest.approx(value.numpy(), abs=1e-5), name
     before, after = (json.loads((killed / f"{name}.json").read_text()) for name in ("before", "after"))
     assert len(before["scores"]) == len(after["replies"]) == 8
-
-
-def kill_after_first_checkpoint(folder: Path, job: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    (folder / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "job.json").write_text(json.dumps(job))
-    with (folder / "said.txt").open("w") as said:
-        program = subprocess.Popen([sys.executable, "-m", PROGRAM, str(folder)], cwd=ROOT, stdout=said, stderr=said)
-        while program.poll() is None and not list(folder.glob("steps/checkpoint-*/trainer_state.json")):
-            time.sleep(0.01)
-        assert program.poll() is None, (folder / "said.txt").read_text()
-        program.kill()
-        program.wait()
 
 
 @pytest.mark.slow
@@ -128,7 +116,7 @@ def test_two_steps_with_smollm2_from_its_wheel_resumed_after_a_kill(tmp_path: Pa
         pytest.skip("the weights of SmolLM2 are not installed: requirements-local.txt")
     job = job_of(find_language_model(""), steps=2, rollouts=2, reply=8, tokens=64, rate=1e-6)
     asked = [row for row in rows() if row["split"] == "train"] + rows()[2:4]
-    kill_after_first_checkpoint(tmp_path, job, asked)
+    kill_at(CHECKPOINT, PROGRAM, tmp_path, job, asked)
     found = run_program(PROGRAM, tmp_path, job, asked, nothing)
     assert [point["step"] for point in found["curve"]] == [1, 2]
     assert all(0 <= point["reward"] <= 1.1 for point in found["curve"])

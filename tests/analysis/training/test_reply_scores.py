@@ -12,7 +12,7 @@ from analysis.models import ExampleSet, ReplyScore, TrainedModel
 from analysis.report.reports import report
 from analysis.training.examples import Labelled
 from analysis.training.features import embed_texts, find_embedder
-from analysis.training.using import like, open_model, score
+from analysis.training.using import open_model
 from surveys.models import Study
 from tests.analysis.report.report_samples import answer_items, make_model_run
 from tests.analysis.runs.baseline_factories import make_item, shared
@@ -46,13 +46,13 @@ def asked_twice(*replies: str) -> Study:
 def check_differences(model: TrainedModel) -> None:
     """Of two responses the scores of each by itself differ by the logit of preferring the first."""
     said = ["it is , gladly", "it is , sadly", "perhaps", "gladly , gladly", "who knows"]
-    kept, fit = open_model(model)
+    opened = open_model(model)
     alone = [Labelled("", "", "", "", "About 1", text) for text in said]
     pairs = [Labelled("", "", "", "", "About 1", text, said[0]) for text in said]
     texts = embed_texts("reward", alone, find_embedder())
-    scores = like(model, kept, fit, alone, texts)
+    scores = opened.like(alone, texts)
     assert np.ptp(scores) > 0.01
-    assert scores - scores[0] == pytest.approx(logit(score(model, kept, fit, pairs, texts)[0].scores), abs=1e-5)
+    assert scores - scores[0] == pytest.approx(logit(opened.score(pairs, texts)[0].scores), abs=1e-5)
 
 
 def test_a_preference_is_a_difference_of_scores(tmp_path: Path) -> None:

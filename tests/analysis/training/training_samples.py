@@ -1,6 +1,9 @@
 """Examples whose truth is known, and vectors that need no model."""
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -14,6 +17,8 @@ from django.core.management import call_command
 from analysis.corpora import embeddings
 from analysis.corpora.embeddings import Embedder
 from analysis.models.corpora import DIMENSIONS
+from fieldstudy.embedded.servers import ROOT
+from tests.analysis.people.people_samples import write_lines
 from tests.analysis.runs.baseline_factories import real_data
 
 TOPICS = ("tea", "trains", "chess", "gardens", "running", "painting", "sailing", "cooking")
@@ -46,11 +51,6 @@ def command(name: str, *arguments: str) -> dict[str, Any]:
     out = StringIO()
     call_command(name, *arguments, "--json", stdout=out, stderr=StringIO())
     return json.loads(out.getvalue())
-
-
-def write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def relevance_rows(turns: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -98,6 +98,23 @@ def support_rows(number: int, noise: float = 0.0, seed: int = 0) -> list[dict[st
 
 def import_rows(path: Path, rows: Sequence[dict[str, Any]], name: str = "set") -> dict[str, Any]:
     return command("import_examples", name, str(write_lines(path / f"{name}.jsonl", rows)))
+
+
+def nothing(share: float, curve: list[dict[str, Any]]) -> None:
+    """What is done with the progress of a program."""
+
+
+def kill_at(sign: str, program: str, folder: Path, job: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Begin the program, and kill it as soon as there is a file of this pattern in its folder."""
+    write_lines(folder / "examples.jsonl", rows)
+    (folder / "job.json").write_text(json.dumps(job))
+    with (folder / "said.txt").open("w") as said:
+        begun = subprocess.Popen([sys.executable, "-m", program, str(folder)], cwd=ROOT, stdout=said, stderr=said)
+        while begun.poll() is None and not list(folder.glob(sign)):
+            time.sleep(0.01)
+        assert begun.poll() is None, (folder / "said.txt").read_text()
+        begun.kill()
+        begun.wait()
 
 
 def public(name: str) -> Path:
