@@ -301,32 +301,22 @@ def measure_statements(measuring: Measuring, asked: QuestionLabels) -> list[Row]
     return measure_groups("statement", measuring, next(each for each in both if each.question == asked.question))
 
 
-def grouped_rows(asked: QuestionLabels) -> list[Label]:
-    """Of people, or of judges where nobody else labels."""
-    people, judges = ([row for row in asked.rows if row.is_model is is_model] for is_model in (False, True))
-    return people or [row for row in judges if not row.is_baseline] or judges
-
-
 def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -> list[Row]:
     """Agreement and label shares of people, or of judges where nobody else labels, in each group."""
-    found = []
-    for value, chosen in group_rows(grouped_rows(asked), GROUPINGS[grouping]):
+    people, judges = ([row for row in asked.rows if row.is_model is is_model] for is_model in (False, True))
+    groups: dict[str, list[Label]] = defaultdict(list)
+    for row in people or [row for row in judges if not row.is_baseline] or judges:
+        for value in GROUPINGS[grouping](row):
+            groups[value].append(row)
+    largest, found = sorted(groups, key=lambda value: -len(groups[value]))[:MOST_GROUPS], []
+    for value in sorted(largest):
         # Within one user there is no other to draw, so items are drawn.
-        group = line_up(asked.question, chosen, by_user=grouping != "user")
+        group = line_up(asked.question, groups[value], by_user=grouping != "user")
         of_group = measuring.measure(group.labels, group.scale, measuring.rng(asked, grouping, value))
         sizes = {"items": of_group.items, "n": of_group.labels, "unit": group.unit, "units": of_group.units}
         about = {grouping: value, **sizes, "interval": interval_of(group, of_group.units)}
         found.append(about | head_row(of_group, asked.names))
     return found
-
-
-def group_rows(rows: Iterable[Label], find: Callable[[Label], Iterable[str]]) -> list[tuple[str, list[Label]]]:
-    groups: dict[str, list[Label]] = defaultdict(list)
-    for row in rows:
-        for value in find(row):
-            groups[value].append(row)
-    largest = sorted(groups, key=lambda value: -len(groups[value]))[:MOST_GROUPS]
-    return [(value, groups[value]) for value in sorted(largest)]
 
 
 # By its name in the JSON what stands beside the main numbers of a question; nothing where it gives None.

@@ -1,4 +1,4 @@
-"""Imports a corpus file: streamed, once for each content, and as much of it as is whole."""
+"""Imports a corpus file: streamed, once for each content, as much of it as is whole, and nobody who was erased."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""What a trained model is used for: scores of examples, and its test on others than it was trained on."""
+"""What a trained model is used for: scores of examples, of items and of replies, and its test on other examples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

@@ -34,7 +34,7 @@ from analysis.people.attributes import own_conversations
 from analysis.people.filters import FILTERS
 from analysis.people.pages import reads
 from analysis.people.pages.forms import FORMS, StepForm, settings_of, studies_for_items, studies_to_push
-from analysis.people.pages.waiting import CorpusStanding, NextStep, Wait, asking_runs, cost_of, next_step, what_waits
+from analysis.people.pages.waiting import CorpusStanding, Due, asking_runs, cost_of, next_step, what_waits
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import NAMES, PeopleError, note_waiting, require_step
 from analysis.people.tasks import people_step
@@ -119,12 +119,12 @@ def progress_page(request: HttpRequest, found: Corpus) -> dict:
     }
 
 
-def said_above(wait: Wait, upcoming: NextStep | None) -> bool:
+def said_above(wait: Due, upcoming: Due | None) -> bool:
     """Whether the next step says it already."""
     return upcoming is not None and wait.step == upcoming.step and wait.words.startswith(upcoming.words)
 
 
-def title_of(upcoming: NextStep | None) -> str:
+def title_of(upcoming: Due | None) -> str:
     if upcoming is None:
         return ""
     return NAMES(upcoming.step).label if upcoming.step in NAMES.values else "go on with the run"

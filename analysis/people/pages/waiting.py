@@ -89,15 +89,9 @@ def cost_of(runs: Sequence[AskingRun]) -> Decimal:
     return sum((asked.run.spent for asked in runs), Decimal(0))
 
 
-class Wait(NamedTuple):
-    """One thing that waits: of which step, or of which run, in a sentence."""
+class Due(NamedTuple):
+    """One thing to do, in a sentence: of which step, or of which run."""
 
-    words: str
-    step: str = ""
-    run: int | None = None
-
-
-class NextStep(NamedTuple):
     step: str
     words: str
     run: int | None = None
@@ -173,25 +167,25 @@ def _has_words(messages: list[dict[str, str]]) -> bool:
     return any(message["role"] == "user" and message["content"].strip() for message in messages)
 
 
-def what_waits(now: CorpusStanding) -> list[Wait]:
+def what_waits(now: CorpusStanding) -> list[Due]:
     """One line for each thing that somebody should see to, in the order of the steps, then of the runs."""
     waits = []
     for name, step in now.steps.items():
         label = NAMES(name).label
         if step["state"] == CorpusStep.State.FAILED:
-            waits.append(Wait(f"{label} failed: {step['row'].reason}", name))
+            waits.append(Due(name, f"{label} failed: {step['row'].reason}"))
         elif step["state"] == "stopped":
-            waits.append(Wait(f"{label} was interrupted; start it again.", name))
+            waits.append(Due(name, f"{label} was interrupted; start it again."))
         elif name in now.stale:
-            waits.append(Wait(f"{now.stale[name]} Do it again: {label.lower()}.", name))
+            waits.append(Due(name, f"{now.stale[name]} Do it again: {label.lower()}."))
     for task in ASKED_OF_CONVERSATIONS:
         if now.unasked[task] and now.is_asked(task):
             number = plural(now.unasked[task], "conversation")
-            waits.append(Wait(f"{number} not asked about yet: {NAMES(task).label.lower()}.", task))
+            waits.append(Due(task, f"{number} not asked about yet: {NAMES(task).label.lower()}."))
     return waits + [wait for run in now.runs for wait in _waits_of(run)]
 
 
-def _waits_of(asked: AskingRun) -> list[Wait]:
+def _waits_of(asked: AskingRun) -> list[Due]:
     run, about = asked.run, f"Run {asked.run.pk} ({asked.title.lower()})"
     said = []
     if run.state == State.STOPPED:
@@ -204,31 +198,31 @@ def _waits_of(asked: AskingRun) -> list[Wait]:
         said.append(f"{plural(asked.unreadable, 'reply', 'replies')} of run {run.pk} could not be read.")
     if asked.failed and run.state != State.CANCELLED:
         said.append(f"{plural(asked.failed, 'call')} of run {run.pk} failed.")
-    return [Wait(words, run=run.pk) for words in said]
+    return [Due("", words, run.pk) for words in said]
 
 
-def next_step(now: CorpusStanding) -> NextStep | None:
+def next_step(now: CorpusStanding) -> Due | None:
     """The one thing to do next; None while something is under way, and when all is done."""
     if any(step["state"] in GOING for step in now.steps.values()):
         return None
     some = Attribute.objects.filter(user__corpus=now.corpus)
     if now.told and (not now.whole_funnel or NAMES.FILTER in now.stale):
-        return NextStep(NAMES.FILTER, now.stale.get(NAMES.FILTER) or "Decide who of its users is studied.")
+        return Due(NAMES.FILTER, now.stale.get(NAMES.FILTER) or "Decide who of its users is studied.")
     if now.told and now.use_not_asked and not some.exists():
-        return NextStep(NAMES.ASSISTANT_USE, now.use_not_asked)
+        return Due(NAMES.ASSISTANT_USE, now.use_not_asked)
     if now.told and now.unasked[NAMES.EXTRACT] and (now.is_asked(NAMES.EXTRACT) or not some.exists()):
         number = plural(now.unasked[NAMES.EXTRACT], "conversation")
-        return NextStep(NAMES.EXTRACT, f"{number} of kept users not asked about yet.")
+        return Due(NAMES.EXTRACT, f"{number} of kept users not asked about yet.")
     for asked in now.runs:
         if asked.task == NAMES.EXTRACT and asked.left and asked.run.state != State.CANCELLED:
             going = asked.run.state == State.RUNNING
-            return None if going else NextStep("resume", f"Run {asked.run.pk} has not come to its end.", asked.run.pk)
+            return None if going else Due("resume", f"Run {asked.run.pk} has not come to its end.", asked.run.pk)
     if not some.exists():
-        return None if now.told else NextStep(NAMES.IMPORT, "It has neither conversations nor attributes.")
+        return None if now.told else Due(NAMES.IMPORT, "It has neither conversations nor attributes.")
     if not now.is_done(NAMES.MERGE) or NAMES.MERGE in now.stale:
-        return NextStep(NAMES.MERGE, now.stale.get(NAMES.MERGE) or "Make one attribute of those that say the same.")
+        return Due(NAMES.MERGE, now.stale.get(NAMES.MERGE) or "Make one attribute of those that say the same.")
     if not now.is_done(NAMES.SAMPLE):
-        return NextStep(NAMES.SAMPLE, "Choose users spread from specialists to generalists.")
+        return Due(NAMES.SAMPLE, "Choose users spread from specialists to generalists.")
     if not now.is_pushed() or NAMES.PUSH in now.stale:
-        return NextStep(NAMES.PUSH, now.stale.get(NAMES.PUSH) or "Hand the sample’s attributes to annotators.")
+        return Due(NAMES.PUSH, now.stale.get(NAMES.PUSH) or "Hand the sample’s attributes to annotators.")
     return None

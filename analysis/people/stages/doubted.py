@@ -1,4 +1,4 @@
-"""Attributes that annotators of one study reject, handed to annotators of another who say what is wrong with them."""
+"""Attributes that annotators doubt: handed to those who say what is wrong with them, and their revisions back."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

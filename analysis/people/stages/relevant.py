@@ -1,4 +1,4 @@
-"""What people call relevant goes to annotators of preference: a generic and a personalised response side by side."""
+"""What people call relevant goes to annotators of preference: two responses side by side, with the person's profile."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""One difference with its interval, how likely chance makes one as large, and whether it lies within bounds."""
+"""One difference with its interval and p, whether it lies within bounds, and which pass of a family at a look."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

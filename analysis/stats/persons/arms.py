@@ -1,4 +1,4 @@
-"""What another state of the account does to the answers of the same persons, with the dice taken out."""
+"""What another state of the account does to the same persons' answers, and what it carries over, without the dice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

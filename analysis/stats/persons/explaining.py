@@ -1,4 +1,4 @@
-"""What goes with being far from everybody else: a regression over answers, with errors that leave out each person."""
+"""What goes with being far from everybody else: a regression over answers, and shares of all unlikeness (PERMANOVA)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

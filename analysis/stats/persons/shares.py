@@ -1,4 +1,4 @@
-"""What the field adds to the API's dice, split into the product's dice and the person; and the person's share."""
+"""How unlike two answers are; what the field adds to the API's dice: the product's dice, and the person's share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tier C: a language model that learns by GRPO to reason before it says yes or no, in a program of its own."""
+"""Tier C: a language model that learns by GRPO to reason before it answers, in its own program, and its memory."""
 
 import importlib.util
 import json

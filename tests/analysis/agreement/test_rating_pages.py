@@ -120,7 +120,6 @@ def test_shares_of_errors_stand_beside_published_ones_only_where_a_judge_named_a
     person = make_annotator(study)
     while annotate(person):
         pass
-
     assert (first(study).value, first(study).why.startswith("left out: in the paper a model named")) == (None, True)
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "mini", {"error": "overgeneralisation"})
@@ -136,7 +135,6 @@ def test_published_shares_of_judges_stand_beside_ours_where_nobody_else_labels()
     make_items(study, 2, tags={"rejected by": "doubt"})
     for item, error in zip(AnnotationItem.objects.filter(study=study), ("overgeneralisation", "other"), strict=True):
         record_judgement(item, "mini", {"error": error})
-
     assert first(study).value == 0.5
     annotate(make_annotator(study))  # a person who has labelled one of the two
     assert first(study).value == 0.5

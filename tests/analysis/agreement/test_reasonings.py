@@ -98,7 +98,6 @@ def test_yes_and_no_are_learned_from_as_often() -> None:
 def test_what_only_learning_put_right_is_shown_first() -> None:
     divided = parts()
     truth = [float(each.is_positive) for each in divided.all]
-
     after, before = Scored(np.array(truth), 0.5), Scored(1 - np.array(truth), 0.5)
     trial = ReasonerTrial([after], before, [1.0], [("before", "after")] * len(truth), {})
     rows = told_apart(divided, trial)

@@ -13,12 +13,12 @@ from analysis.agreement.figures import draw_scores
 from analysis.agreement.retrieval_raters import RetrievalRaterError, in_tuning_half, rate, score_by
 from analysis.charts.figure import Options
 from analysis.stats.lexical import choose_threshold, score_bm25
-from surveys.annotation.labels import LabelOutcome, record_judgement
-from surveys.annotation.work import next_tasks
+from surveys.annotation.labels import record_judgement
 from surveys.console.wording import sized
-from surveys.models import Annotation, AnnotationItem, Participant, Study
+from surveys.models import Annotation, AnnotationItem, Study
+from tests.analysis.agreement.annotation_samples import annotate_all
 from tests.analysis.runs.baseline_factories import LETTERS
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.factories import make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db
 
@@ -64,16 +64,8 @@ def labelled_study(monkeypatch: pytest.MonkeyPatch, overlap: int = 1) -> Study:
         make_items(study, 1, 2 * number, attribute=f"Likes topic{number}.", prompt=f"What about topic{number}?")
         make_items(study, 1, 2 * number + 1, attribute="Owns a bike.", prompt=f"What about topic{number}?")
     for _ in range(overlap):
-        annotator = make_annotator(study)
-        while annotate_rightly(annotator):
-            pass
+        annotate_all(make_annotator(study), "relevance", {f"item-{n}": ("yes", "no")[n % 2] for n in range(32)})
     return study
-
-
-def annotate_rightly(annotator: Participant) -> LabelOutcome | None:
-    task = next(iter(next_tasks(annotator)), None)
-    said = "yes" if task and "topic" in task.item.payload["attribute"] else "no"
-    return annotate(annotator, task, relevance=said) if task else None
 
 
 def test_the_other_half_is_rated_rightly(monkeypatch: pytest.MonkeyPatch) -> None:

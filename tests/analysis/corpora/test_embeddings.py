@@ -102,7 +102,6 @@ def endpoint_at(server: EmbeddingServer, **changes: Any) -> Any:
 
 def test_conversation_is_what_its_user_wrote() -> None:
     messages = [{"role": "system", "content": "be kind"}, *write_messages(2, "words")]
-
     assert conversation_text(messages) == "user 0 words\nuser 1 words"
     assert len(conversation_text([{"role": "user", "content": "x" * 9000}])) == 2000
 
@@ -129,7 +128,6 @@ def test_endpoint_is_asked_in_batches_and_its_answers_sorted() -> None:
     texts = [f"text {number * 'x'}" for number in range(70)]
     with serve() as server:
         made = endpoint_embedder(endpoint_at(server, extra={"dimensions": 384})).embed(texts)
-
     assert [len(asked["input"]) for _, asked in server.requests] == [64, 6]
     assert {asked["dimensions"] for _, asked in server.requests} == {384}
     assert np.allclose(made, LETTERS.embed(texts), atol=1e-6)
@@ -139,7 +137,6 @@ def test_endpoint_gets_its_key_from_the_environment(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("VECTOR_KEY", KEY)
     with serve() as server:
         endpoint_embedder(endpoint_at(server, key_env="VECTOR_KEY")).embed(["text"])
-
     assert server.requests[0][0] == f"Bearer {KEY}"
 
 
@@ -159,7 +156,6 @@ def test_endpoint_without_embeddings_is_one_line_without_the_key(answer: str, mo
         endpoint_at(server, key_env="VECTOR_KEY")
         with pytest.raises(CommandError, match=words) as caught:
             call_command("embed_corpus", "corpus", "--endpoint", "vectors")
-
     assert "\n" not in str(caught.value)
     assert KEY not in str(caught.value)
     assert not ConversationVector.objects.exists()
@@ -179,7 +175,6 @@ def test_without_a_local_model_the_command_says_what_to_do(monkeypatch: pytest.M
     make_corpus()
     monkeypatch.setattr(embeddings, "onnxruntime", None)
     local_embedder.cache_clear()
-
     with pytest.raises(CommandError, match="requirements-local.txt.*--endpoint NAME") as caught:
         call_command("embed_corpus", "corpus")
     assert "\n" not in str(caught.value)
@@ -187,7 +182,6 @@ def test_without_a_local_model_the_command_says_what_to_do(monkeypatch: pytest.M
 
 def test_unknown_corpus_is_named() -> None:
     make_corpus("old")
-
     with pytest.raises(CommandError, match=r"no corpus 'new' \(old\). Make it with import_corpus"):
         call_command("embed_corpus", "new")
 
@@ -202,7 +196,6 @@ def test_command_reports_recall_of_the_index(
     for _ in range(30):
         make_conversation(make_corpus(), 1)
     call_command("embed_corpus", "corpus", "--index", "--json")
-
     report = json.loads(capsys.readouterr().out)
     assert report.pop("recall") > 0.9
     assert report == {"corpus": "corpus", "model": "letters", "new": 30}
@@ -213,7 +206,6 @@ def test_local_model_finds_what_means_the_same() -> None:
         pytest.importorskip(package, reason=f"the local embedding model ({package}) is not installed")
     texts = ["Which films should I watch?", "Recommend some movies.", "How do I fix a flat tyre?"]
     films, movies, tyre = local_embedder().embed(texts)
-
     assert films.shape == (384,)
     assert float(films @ films) == pytest.approx(1, abs=1e-5)
     # The model's full-precision original gives 0.76 and 0.06 for these.
@@ -224,5 +216,4 @@ def test_local_model_finds_what_means_the_same() -> None:
 def test_real_conversations_get_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     use_letters(monkeypatch)
     import_file(real_data("conversations/wildchat_a.jsonl"))
-
     assert embed_all(make_corpus()) == 177

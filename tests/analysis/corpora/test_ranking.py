@@ -32,7 +32,6 @@ def sort_all(matrix: np.ndarray, questions: np.ndarray, number: int) -> list[lis
 def test_pieces_of_any_size_give_what_a_full_sort_gives(number: int, at_once: int) -> None:
     matrix, questions = unit_vectors(300), unit_vectors(7, seed=2)
     found = rank(matrix, questions, number, at_once)
-
     assert [[name for name, _ in row] for row in found] == sort_all(matrix, questions, number)
     for row, question in zip(found, questions, strict=True):
         assert [likeness for _, likeness in row] == pytest.approx(
@@ -47,14 +46,12 @@ def test_neighbours_that_single_precision_confuses_are_put_right() -> None:
     close[:, 0] += np.arange(40, dtype="float32") * 6e-8  # a unit in the last place each: products round together
     shuffled = close[np.random.default_rng(3).permutation(40)]
     assert len(set((question @ shuffled.T).ravel().tolist())) < 40
-
     assert [[name for name, _ in row] for row in rank(shuffled, question, 15, 9)] == sort_all(shuffled, question, 15)
 
 
 def test_equal_ones_stand_in_the_order_of_their_names() -> None:
     matrix = np.repeat(unit_vectors(3), 20, axis=0)
     [row] = rank(matrix, unit_vectors(1), 30, 7)
-
     assert [int(name) // 20 for name, _ in row] == sorted((int(name) // 20 for name, _ in row))
     assert [name for name, _ in row[:20]] == sorted(name for name, _ in row[:20])
 

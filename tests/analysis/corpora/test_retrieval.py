@@ -39,7 +39,6 @@ def test_vectors_come_back_as_they_went_in(monkeypatch: pytest.MonkeyPatch, at_o
     corpus, matrix, hashes = make_embedded(5)
     make_embedded(3, "another")
     loaded = read_all(corpus)
-
     assert loaded.keys() == set(hashes)
     assert all(np.array_equal(loaded[key], row) for key, row in zip(hashes, matrix, strict=True))
     assert read_all(corpus, "another model") == {}
@@ -49,10 +48,8 @@ def test_nearest_are_those_of_a_sorted_product() -> None:
     corpus, matrix, hashes = make_embedded(40)
     questions = unit_vectors(3, seed=2)
     expected = [[hashes[at] for at in np.argsort(-(matrix @ question))[:5]] for question in questions]
-
     many = nearest_to_many(corpus, "made-up", questions, 5)
     single = [nearest(corpus, "made-up", question, 5) for question in questions]
-
     assert [[near.sha256 for near in row] for row in many] == expected
     assert [[near.sha256 for near in row] for row in single] == expected
     assert many[0][0].similarity == pytest.approx(float(np.max(matrix @ questions[0])), abs=1e-6)
@@ -66,7 +63,6 @@ def test_what_changed_since_the_last_search_is_found() -> None:
     added = make_conversation(corpus, 1)
     add_vectors([added], questions)
     [found] = nearest_to_many(corpus, "made-up", questions, 10)
-
     assert found[0].sha256 == added.sha256
     assert {near.sha256 for near in found} == {*hashes[1:], added.sha256}
 
@@ -76,13 +72,11 @@ def test_equal_similarities_are_ordered_by_hash() -> None:
     rows = [make_conversation(corpus, 1) for _ in range(6)]
     add_vectors(rows, np.repeat(unit_vectors(1), 6, axis=0))
     [found] = nearest_to_many(corpus, "made-up", unit_vectors(1), 3)
-
     assert [near.sha256 for near in found] == sorted(row.sha256 for row in rows)[:3]
 
 
 def test_more_than_there_are_gives_all() -> None:
     corpus, _, hashes = make_embedded(3)
-
     [found] = nearest_to_many(corpus, "made-up", unit_vectors(1, seed=2), 100)
     assert {near.sha256 for near in found} == set(hashes)
     assert nearest_to_many(make_corpus("empty"), "made-up", unit_vectors(2), 5) == [[], []]
@@ -93,7 +87,6 @@ def test_one_users_conversations_are_searched_alone() -> None:
     rows = [make_conversation(corpus, 1, user=user) for user in ("ann", "bob", "ann")]
     add_vectors(rows, unit_vectors(3))
     [found] = nearest_to_many(corpus, "made-up", unit_vectors(1, seed=2), 10, Scope("ann"))
-
     assert {near.sha256 for near in found} == {rows[0].sha256, rows[2].sha256}
 
 
@@ -112,7 +105,6 @@ def test_index_is_used_only_when_asked_for() -> None:
     with connection.execute_wrapper(explain):
         exact = nearest(corpus, "made-up", unit_vectors(1, seed=2)[0], 10)
         approximate = nearest(corpus, "made-up", unit_vectors(1, seed=2)[0], 10, approximate=True)
-
     assert "vectors_by_likeness" not in queries[0]
     assert "vectors_by_likeness" in queries[1]
     assert len(approximate) == len(exact) == 10
@@ -121,7 +113,6 @@ def test_index_is_used_only_when_asked_for() -> None:
 def test_recall_is_the_share_that_the_index_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, _, _ = make_embedded(60)
     build_index()
-
     assert measure_recall(corpus, "made-up", 10) == pytest.approx(1.0, abs=0.02)
     assert measure_recall(make_corpus("empty"), "made-up", 10) is None
     original = nearest
@@ -141,7 +132,6 @@ def test_search_shows_the_nearest_first(monkeypatch: pytest.MonkeyPatch, capsys:
         make_conversation(corpus, messages=[{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}])
     embed_all(corpus)
     call_command("search_corpus", "corpus", "aaa", "--number", "2", "--json")
-
     report = json.loads(capsys.readouterr().out)
     assert [near["begins"] for near in report["nearest"]] == ["aaaa", "aabb"]
     # (1, 0) and (1, 1) / sqrt(2): cosines 1 and 0.7071
@@ -150,6 +140,5 @@ def test_search_shows_the_nearest_first(monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_search_without_embeddings_says_how_to_make_them() -> None:
     make_conversation(make_corpus())
-
     with pytest.raises(CommandError, match="manage.py embed_corpus corpus"):
         call_command("search_corpus", "corpus", "tea")

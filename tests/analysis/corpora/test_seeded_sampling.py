@@ -18,14 +18,12 @@ def test_draw_is_what_it_was_when_this_was_written() -> None:
 def test_draw_takes_each_item_once(size: int, wanted: int, seed: int) -> None:
     number = min(size, wanted)
     drawn = draw(range(size), number, generator(seed))
-
     assert len(set(drawn)) == len(drawn) == number
     assert set(drawn) <= set(range(size))
 
 
 def test_draw_is_fair() -> None:
     counted = Counter(item for seed in range(3000) for item in draw("abcde", 2, generator(seed)))
-
     # 3000 draws of 2 out of 5: each item 1200 times; four standard deviations are 107.
     assert all(abs(number - 1200) < 107 for number in counted.values())
 

@@ -1,7 +1,7 @@
 """Corpora with users of known habits, and the real ones."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from analysis.models import Conversation, Corpus
 from surveys.annotation.work import next_tasks
-from surveys.models import Study
+from surveys.models import AnnotationItem, Study
 from tests.analysis.runs.baseline_factories import import_file, make_conversation, make_corpus, real_data
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
@@ -80,10 +80,15 @@ def judged(kind: str, question: str, said: Mapping[str, str], **changes: Any) ->
 
 def judge_items(study: Study, question: str, said: Mapping[str, str], unsaid: str = "") -> None:
     """Three people say this of all items that still want labels, and `unsaid` of those that are not named."""
+    judge_with(study, lambda item, place: {question: WORDS[said.get(item.key, unsaid)[place]]})
+
+
+def judge_with(study: Study, labels_of: Callable[[AnnotationItem, int], dict[str, str]]) -> None:
+    """Three people label all that still wants labels, by the item and by their place."""
     for place in range(3):
         person = make_annotator(study)
         while task := next(iter(next_tasks(person)), None):
-            annotate(person, task, **{question: WORDS[said.get(task.item.key, unsaid)[place]]})
+            annotate(person, task, **labels_of(task.item, place))
 
 
 def ask(study: Study, task: str, *options: str) -> dict[str, Any]:

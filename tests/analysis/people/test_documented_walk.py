@@ -14,12 +14,11 @@ from django.core.management import call_command
 from analysis.corpora import embeddings
 from analysis.corpora.embeddings import Embedder
 from analysis.models import Instruction, TrainedModel
-from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
-from tests.analysis.people.people_samples import said, write_lines
+from tests.analysis.people.people_samples import judge_with, said, write_lines
 from tests.analysis.runs.servers import make_fake
 from tests.analysis.training.training_samples import embed_words, keep_in
-from tests.factories import annotate, make_annotation_study, make_annotator
+from tests.factories import make_annotation_study
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 DOCS = Path(django_settings.BASE_DIR) / "docs" / "people.md"
@@ -49,15 +48,8 @@ def documented() -> list[list[str]]:
     return [shlex.split(line.removeprefix("manage.py ")) for line in lines if line.startswith("manage.py ")]
 
 
-def label_all(study: Study) -> None:
-    """Three people judge all that waits in the main part: by the item's words, so that there is something to learn."""
-    for place in range(3):
-        person = make_annotator(study)
-        while task := next(iter(next_tasks(person)), None):
-            annotate(person, task, **labels_of(task.item, place))
-
-
 def labels_of(item: AnnotationItem, place: int) -> dict[str, str]:
+    """By the item's words, so that there is something to learn."""
     if item.kind == "preference":
         return {f"preference__{part['id']}": str(3 + place % 2) for part in item.payload["attributes"]}
     if item.kind == "relevance":
@@ -119,7 +111,7 @@ def test_every_command_of_the_walk_does_what_it_says(
             continue
         for slug in KINDS:
             if slug in arguments and arguments[0] not in ("people", "import_instruction"):
-                label_all(Study.objects.select_related("current").get(slug=slug))
+                judge_with(Study.objects.select_related("current").get(slug=slug), labels_of)
         run(arguments, tmp_path)
     items = AnnotationItem.objects.filter(study__slug=PREFERENCE)
     assert 0 < items.count() <= 9 and all(len(item.payload["profile"]) >= 1 for item in items)

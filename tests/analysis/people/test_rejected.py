@@ -1,7 +1,6 @@
 """Rejected attributes go on to annotators who say what is wrong with them, as frozen items, once."""
 
 import json
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -10,31 +9,30 @@ from analysis.people.stages.doubted import find_rejected, push_rejected
 from analysis.people.steps import PeopleError
 from analysis.runs.judging.prompts import SHOWN
 from surveys.annotation.labels import record_judgement
-from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.analysis.people.people_samples import judge_items
+from tests.factories import make_annotation_study, make_items
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 # What each of three people says of four items: most say no, one says no, one says maybe, nobody doubts.
 SAID = {"item-0": "nny", "item-1": "nyy", "item-2": "myy", "item-3": "yyy"}
-WORDS = {"n": "no", "m": "maybe", "y": "yes"}
 
 
-@pytest.fixture
-def judged() -> Study:
+def make_judged() -> Study:
     study = make_annotation_study(kind="attribute", slug="facts")
     make_items(study, 4, corpus="real", tags={"about": "tea"})
-    for place in range(3):
-        person = make_annotator(study)
-        while outcome_of(person, place):
-            pass
+    judge_items(study, "quality", SAID)
     return study
 
 
-def outcome_of(person: Any, place: int) -> Any:
-    task = next(iter(next_tasks(person)), None)
-    return task and annotate(person, task, quality=WORDS[SAID[task.item.key][place]])
+world = lasting_world(make_judged)
+
+
+@pytest.fixture
+def judged(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 def make_errors(slug: str = "errors") -> Study:

@@ -108,7 +108,6 @@ def pairs(first: int) -> list[dict[str, Any]]:
 def test_three_linked_studies_from_items_to_tables_5_and_6(tmp_path: Path) -> None:
     make_fake()
     make_account("ada", is_superuser=True)
-
     study = load(QUALITY, attributes(0), attributes(60), tmp_path)
     pids = pilot_and_launch(study, 5, "quality")
     for place, pid in enumerate(pids[:3]):
@@ -121,13 +120,11 @@ def test_three_linked_studies_from_items_to_tables_5_and_6(tmp_path: Path) -> No
     people = {rater["rater"] for rater in quality["raters"] if rater["kind"] == "person"}
     assert (len(people), quality["majority"]["no"], asked["read"]) == (3, 2, 2)
     assert quality["categories"]["models"][0]["n"] == 2  # table 5
-
     study = load(RELEVANCE, pairs(0), pairs(60), tmp_path)
     pilot_and_launch(study, 7, "relevance")
     for place, pid in enumerate(pids[:3]):
         assert sit(RELEVANCE, pid, say_as(place, "relevance", "yyn")) == "RRDONE1"
     command("ask", RELEVANCE, "respond", "--endpoint", "scripted")
-
     study = load(PREFERENCE, [], [], tmp_path)
     pushed = command("push_relevant", RELEVANCE)
     assert (pushed["to"], pushed["relevant"], pushed["tied"], pushed["without_responses"]) == (PREFERENCE, 4, 0, 0)
@@ -139,7 +136,6 @@ def test_three_linked_studies_from_items_to_tables_5_and_6(tmp_path: Path) -> No
     ratings = command("agreement", PREFERENCE)["questions"][0]["ratings"]
     assert [rater["rater"].split()[0] for rater in ratings["raters"]] == ["people", "scripted"]  # table 6
     assert "Stage 3 of 3" in as_account("ada").get(reverse("people:items", args=[PREFERENCE])).text
-
     panel = Participant.objects.filter(pid__in=pids[:3], pilot=False)
     assert panel.count() == 9 and set(panel.values_list("state", flat=True)) == {"completed"}
     assert Session.objects.filter(rule="sitting").count() == 6

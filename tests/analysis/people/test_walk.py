@@ -6,27 +6,19 @@ from typing import Any
 import pytest
 
 from analysis.models import Attribute, Completion, Task
-from surveys.annotation.work import next_tasks
-from surveys.models import Annotation, AnnotationItem, History, Study
-from tests.analysis.people.people_samples import command, make_person, people
+from surveys.models import Annotation, AnnotationItem, History
+from tests.analysis.people.people_samples import command, judge_with, make_person, people
 from tests.analysis.runs.baseline_factories import make_corpus, use_letters
 from tests.analysis.runs.servers import make_fake
-from tests.factories import annotate, make_annotation_study, make_annotator, make_study
+from tests.factories import make_annotation_study, make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAIL = "ann@example.org"
 USERS = ("ann", "bob", "cleo")
 
 
-def judge_all(study: Study, number: int = 3) -> None:
-    """Of all two of three people approve, of every third attribute only one before it is revised; responses get a 4."""
-    for place in range(number):
-        person = make_annotator(study)
-        while task := next(iter(next_tasks(person)), None):
-            annotate(person, task, **labels_of(task.item, place))
-
-
 def labels_of(item: AnnotationItem, place: int) -> dict[str, str]:
+    """Of all two of three people approve, of every third attribute only one before it is revised; responses get a 4."""
     if item.kind == "preference":
         return {f"preference__{part['id']}": "4" for part in item.payload["attributes"]}
     if item.kind == "relevance":
@@ -63,34 +55,32 @@ def test_way_from_conversations_to_table_6(monkeypatch: pytest.MonkeyPatch) -> N
     people("corpus", "merge", "--similarity", "0.99")
     people("corpus", "sample", "--size", "3")
     assert people("corpus", "push", "--study", "profiles")["items"] > 0
-    judge_all(studies["profiles"])
+    judge_with(studies["profiles"], labels_of)
     model("ask", "profiles", "reason", "--rule", "majority")
     named = model("ask", "profiles", "category", "--rule", "majority")
     errors = command("push_rejected", "profiles", "errors")
     assert errors["items"] == errors["categories"] == named["read"]
     model("ask", "profiles", "refine", "--rule", "majority")
     assert command("push_refined", "profiles")["items"] == named["read"]
-    judge_all(studies["profiles"])
+    judge_with(studies["profiles"], labels_of)
     quality = command("agreement", "profiles")["questions"][0]
     (revised,) = quality["revisions"]
     assert [revised["accepted"][name]["value"] for name in ("before", "after")] == pytest.approx([1 / 3, 2 / 3])
     assert quality["categories"]["models"][0]["n"] == named["read"]
-
     people("corpus", "ask", "candidates", "--prompts", prompts.slug, "--endpoint", "scripted")
     pairs = people("corpus", "push", "--study", "pairs")
     assert 0 < pairs["pairs"] <= 4 * pairs["prompts"]
-    judge_all(studies["pairs"])
+    judge_with(studies["pairs"], labels_of)
     model("ask", "pairs", "respond")
     answers = command("push_relevant", "pairs", "--to", "answers")
     assert answers["items"] == answers["pairs"] > 0 and answers["without_responses"] == 0
-    judge_all(studies["answers"])
+    judge_with(studies["answers"], labels_of)
     model("ask", "answers", "mentions")
     ratings = command("agreement", "answers")["questions"][0]["ratings"]
     assert ratings["raters"][0]["rater"] == "people" and ratings["mentions"]["models"][0]["n"] > 0
     assert first in set(
         AnnotationItem.objects.filter(study=studies["answers"]).values_list("payload__prompt", flat=True)
     )
-
     shown = [*AnnotationItem.objects.values_list("payload", flat=True), *History.objects.values_list("conversations")]
     assert MAIL not in json.dumps(shown, default=str)
     gone = AnnotationItem.objects.filter(cluster="ann")
