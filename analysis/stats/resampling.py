@@ -199,8 +199,9 @@ class ChoiceSample:
 
 
 def pool(a: ItemSample, b: ItemSample) -> ItemSample:
-    """The responses of `a` and then those of `b` as one sample."""
-    check_same_size(a, b)
+    """The responses of `a` and then those of `b` as one sample. ValueError where they share no vocabulary."""
+    if a.size != b.size:
+        raise ValueError(f"The samples have vocabularies of {a.size} and {b.size} items; give both the same one.")
     rows = np.concatenate([a.rows, b.rows + np.int32(a.n)])
     return ItemSample(a.n + b.n, rows, np.concatenate([a.codes, b.codes]), a.size, pool_units(a, b), checked=True)
 
@@ -226,12 +227,6 @@ def number_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> 
 def share_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> bool:
     """Whether some unit has responses in both."""
     return a.units is not None and b.units is not None and bool(np.isin(a.units, b.units).any())
-
-
-def check_same_size(a: ItemSample, b: ItemSample) -> None:
-    """ValueError when two samples can't share a vocabulary."""
-    if a.size != b.size:
-        raise ValueError(f"The samples have vocabularies of {a.size} and {b.size} items; give both the same one.")
 
 
 def _check_units(units: NDArray[np.integer] | None, n: int) -> None:

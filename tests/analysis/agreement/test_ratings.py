@@ -72,7 +72,7 @@ def test_each_writers_responses_have_a_mean_a_share_and_how_ratings_fall(rated: 
 
 def test_no_better_is_of_the_mean_rating_of_each_response_beside_that_of_single_ratings() -> None:
     """Three people rate two responses 2, 5, 5 (mean 4) and 3, 3, 4 (mean 3.3): of six ratings three are no better."""
-    study = make_annotation_study(kind="preference", overlap=3)
+    study = make_annotation_study(slug="herbs", kind="preference", overlap=3)
     push_items(study, [item_of("plain", number, False, "", True) for number in range(2)], "tests")
     for said in ({"plain-0": "2", "plain-1": "3"}, {"plain-0": "5", "plain-1": "3"}, {"plain-0": "5", "plain-1": "4"}):
         annotate_all(make_annotator(study), "preference__milk", said)
@@ -113,7 +113,7 @@ def test_users_are_drawn_and_without_users_pairs_of_responses(rated: dict[str, A
 
 
 def test_judges_alone_are_compared_with_nobody() -> None:
-    study = make_annotation_study(kind="preference")
+    study = make_annotation_study(slug="herbs", kind="preference")
     push_items(study, [item_of("plain", 0, True, "", False)], "tests")
     record_judgement(AnnotationItem.objects.get(study=study), "mini", {"preference/milk": "4"}, left="generic")
     found = ratings_of(study)
@@ -124,7 +124,7 @@ def test_judges_alone_are_compared_with_nobody() -> None:
 
 
 def test_kinds_without_sides_have_no_ratings() -> None:
-    study = make_annotation_study(overlap=1)
+    study = make_annotation_study(slug="herbs", overlap=1)
     push_items(study, [{"key": "a", "attribute": "Has a cup.", "prompt": "Which tea?"}], "tests")
     annotate(make_annotator(study))
     assert "ratings" not in agreement_of(study, draws=5)["questions"][0]
