@@ -156,8 +156,8 @@ def import_corpus(
     if corpus is not None:
         with connection.cursor() as cursor:
             cursor.execute(SAME_IDS, [corpus.pk, SHOWN_IDS])
-            rows = cursor.fetchall()
-        report.same_ids, report.same_ids_examples = (rows[0][1], [name for name, _ in rows]) if rows else (0, [])
+            same = cursor.fetchall()
+        report.same_ids, report.same_ids_examples = (same[0][1], [name for name, _ in same]) if same else (0, [])
     report.faults, report.fault_count = reading.faults, reading.fault_count
     if not report.whole:
         reason = reading.faults[0] if reading.faults else "it is empty"

@@ -157,9 +157,9 @@ def fit_seeds(
     trials: list[FrozenTrial] = []
     for seed in range(seeds):
         places = redraw(parts, seed) if seed else parts.train
-        strengths = {"strengths": (trials[0].fit.strength,)} if seed else {}
+        known: dict[str, Any] = {"strengths": (trials[0].fit.strength,)} if seed else {}
         train = features[places], labels_of(parts, places)
-        fit, value = choose_frozen(task, train, valid, MAIN[TrainingTask(task)], *settings.weighing, **strengths)
+        fit, value = choose_frozen(task, train, valid, MAIN[TrainingTask(task)], *settings.weighing, **known)
         scores = fit.score(features)
         trials.append(FrozenTrial(fit, threshold_on(task, scores[parts.valid], valid[1], settings.aim), value, scores))
     return trials

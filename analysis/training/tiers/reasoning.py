@@ -174,7 +174,7 @@ READ_BY_BOTH = 7  # with the layers of low rank beside it, which read in float32
 
 
 @dataclass(frozen=True)
-class Shape:
+class ModelShape:
     """Of a language model: what its `config.json` says."""
 
     weights: int
@@ -185,7 +185,7 @@ class Shape:
     words: int
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> "Shape":
+    def of(cls, config: Mapping[str, Any]) -> "ModelShape":
         width, layers, words = (int(config[name]) for name in ("hidden_size", "num_hidden_layers", "vocab_size"))
         heads = int(config["num_attention_heads"])
         keys = int(config.get("num_key_value_heads") or heads)
@@ -212,7 +212,7 @@ class Memory:
         return f"{said} at once; reckoned from its config, not measured."
 
 
-def needed(shape: Shape, settings: TrainingSettings, at_once: int, sequences: int) -> int:
+def needed(shape: ModelShape, settings: TrainingSettings, at_once: int, sequences: int) -> int:
     """Bytes: weights, what learns, and the larger of writing replies and learning from them."""
     length, replies = settings.tokens + settings.reply, at_once * settings.rollouts
     if settings.lora:  # the weights stay in bfloat16, those of low rank learn beside them
@@ -228,7 +228,7 @@ def needed(shape: Shape, settings: TrainingSettings, at_once: int, sequences: in
     return int(AROUND * (still + OPTIMIZER * learned + max(writing, learning + kept + scores)))
 
 
-def fit(shape: Shape, settings: TrainingSettings) -> Memory:
+def fit(shape: ModelShape, settings: TrainingSettings) -> Memory:
     """The largest parts of a step that fit. Raises TrainingError where not even one prompt does."""
     room = settings.memory * GB
     parts = [n for n in range(settings.batch, 0, -1) if settings.batch % n == 0]
@@ -249,7 +249,7 @@ def reckon(base: Path, settings: TrainingSettings) -> Memory:
     if not config.is_file():
         return Memory(settings.batch, settings.rollouts, 0)
     try:
-        shape = Shape.of(json.loads(config.read_text(encoding="utf-8")))
+        shape = ModelShape.of(json.loads(config.read_text(encoding="utf-8")))
     except (KeyError, TypeError, ValueError):
         return Memory(settings.batch, settings.rollouts, 0)
     return fit(shape, settings)

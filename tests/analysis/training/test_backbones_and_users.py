@@ -14,7 +14,7 @@ from analysis.training.evaluation import say_unread
 from analysis.training.examples import Labelled, TrainingError, split_by
 from analysis.training.fitting import TrainingSettings
 from analysis.training.own_users import user_gains
-from analysis.training.tiers.reasoning import GB, Shape, fit, needed, reckon
+from analysis.training.tiers.reasoning import GB, ModelShape, fit, needed, reckon
 from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows
 
 pytestmark = pytest.mark.django_db
@@ -25,8 +25,8 @@ QWEN = {
 }  # fmt: skip
 # GB that torch reserved on an H100 in two steps of the program, in the shapes of Qwen2.5 (torch 2.11, trl 1.16).
 SHAPES = {
-    "0.5B": Shape(494_000_000, 24, 896, 4864, 256, 151_936),
-    "1.5B": Shape(1_544_000_000, 28, 1536, 8960, 512, 151_936),
+    "0.5B": ModelShape(494_000_000, 24, 896, 4864, 256, 151_936),
+    "1.5B": ModelShape(1_544_000_000, 28, 1536, 8960, 512, 151_936),
 }
 MEASURED = [
     ("0.5B", {"batch": 16, "reply": 256}, 12.67),
@@ -45,7 +45,7 @@ def example(number: int, **more: Any) -> Labelled:
 
 
 def test_the_paper_s_size_is_learned_in_parts_that_fit() -> None:
-    shape = Shape.of(QWEN)
+    shape = ModelShape.of(QWEN)
     assert shape.weights == pytest.approx(4.02e9, rel=0.01) and shape.cached == 2 * 8 * 128
     # 640 replies of 5,120 tokens at once: 36 layers keep 2 · 8 · 128 numbers of two bytes of each token.
     cache = 128 * 5 * 5120 * 36 * 2048 * 2
@@ -71,7 +71,7 @@ def test_what_is_reckoned_is_a_little_more_than_what_was_measured(
 def test_memory_is_reckoned_from_the_config_that_lies_there(tmp_path: Path) -> None:
     assert reckon(tmp_path, PAPER).at_once == PAPER.batch  # nothing is known
     (tmp_path / "config.json").write_text(json.dumps(QWEN))
-    assert reckon(tmp_path, PAPER) == fit(Shape.of(QWEN), PAPER)
+    assert reckon(tmp_path, PAPER) == fit(ModelShape.of(QWEN), PAPER)
 
 
 def test_prompts_are_divided_as_in_the_paper() -> None:
