@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -110,36 +110,20 @@ class KeptCells:
         MetricValue.objects.filter(study=self.study, name=CELL).delete()
 
 
-def progress_of(study: Study) -> tuple[int, int] | None:
-    """Done and in all, as the worker that simulates it says; None where nobody has asked for it."""
-    return under_way.progress_of(study, NAME)
-
-
-def set_progress(study: Study, done: int, total: int) -> None:
-    under_way.set_progress(study, NAME, done, total)
-
-
-def forget_progress(study: Study) -> None:
-    under_way.forget_progress(study, NAME)
-
-
 def keep_plan(study: Study) -> None:
     """Simulate it and keep it in place of an earlier one that is not frozen, for what there was when it was begun;
     raises PlanError.
     """
     began, setting = time.monotonic(), usual_setting(study)
     cells, fingerprint = KeptCells(study, setting), fingerprint_of_plan(study)
-
-    def progress(done: int, total: int) -> None:
-        set_progress(study, done, total)
-
+    progress = partial(under_way.set_progress, study, NAME)
     try:
         if isinstance(setting, RaterSetting):
             value = tidy(plan_annotators(study, setting, progress, cells))
         else:
             value = tidy(plan_study(study, setting, progress, cells=cells))
     finally:
-        forget_progress(study)
+        under_way.forget_progress(study, NAME)
     given = {"value": value | {"analysis": plan_version()}, "seconds": time.monotonic() - began}
     with transaction.atomic():
         if cells.hold():

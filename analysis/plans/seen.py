@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from analysis.plans.scenarios import MIDDLE, Assumed, Scenario
-from analysis.plans.worlds.sided import draw_lists
+from analysis.plans.worlds import STEEPEST, draw_lists, halve
 from analysis.report.filters import Filters
 from analysis.report.planned.answers import ask, find_sides
 from analysis.report.reports import Reporting
@@ -22,7 +22,6 @@ OF_PERSONS = (ALONE, OF_CROWD)
 FEWEST = 20  # people, and answers to a prompt
 MOST_ITEMS = 400
 SAMPLES, STEPS = 10, 12  # of each slope that is tried; halvings
-STEEPEST = 4.0
 PILOT = Filters(pilot="only", simulated="without")
 
 
@@ -93,11 +92,10 @@ def richness(counts: np.ndarray) -> float:
 
 def slope_of(bits: float, answers: int, named: int, items: int) -> float:
     """Of Zipf's popularity, with which so many answers have this entropy on average."""
-    low, high = 0.0, STEEPEST
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        popular = -middle * np.log(np.arange(1, items + 1))
+
+    def is_flat(slope: float) -> bool:
+        popular = -slope * np.log(np.arange(1, items + 1))
         drawn = draw_lists(np.random.default_rng(0), SAMPLES * answers, popular, named).reshape(SAMPLES, -1)
-        found = np.mean([Counted(np.bincount(each, minlength=items)).bits for each in drawn])
-        low, high = (middle, high) if found > bits else (low, middle)
-    return (low + high) / 2
+        return bool(np.mean([Counted(np.bincount(each, minlength=items)).bits for each in drawn]) > bits)
+
+    return halve(0.0, STEEPEST, is_flat, STEPS)

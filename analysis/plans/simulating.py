@@ -8,16 +8,24 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from analysis.plans.costs import cost_of
 from analysis.plans.looks import alphas_of, chance_of, judge_looks, looks_row, times_of
 from analysis.plans.scenarios import MIDDLE, NOTHING, SCENARIOS, Scenario, truth_of
 from analysis.plans.seen import seen_in
-from analysis.plans.worlds.persons import crowd_world, reached_in_crowd, share_world
-from analysis.plans.worlds.sided import Prompted, World, reached, sided_world
+from analysis.plans.worlds import (
+    Prompted,
+    World,
+    crowd_world,
+    reached,
+    reached_in_crowd,
+    share_world,
+    sided_world,
+)
 from analysis.report.planned.verdicts import GOOD, decide, p_of
+from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.resampling import SharedDraws, generator
 from surveys.models import Study
+from surveys.prolific.decisions import fee_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, OF_CROWD, Hypothesis
 from surveys.studies.lifecycle import definition_of
@@ -55,6 +63,20 @@ class Setting:
     def of_cell(self) -> "Setting":
         """As far as one scenario and size depend on it."""
         return replace(self, sizes=(), wish=0)
+
+
+def cost_of(definition: Definition, people: int, calls: int) -> dict[str, Any]:
+    """Pay with the platform's fee, minutes, and calls of models."""
+    pay = definition.pay.cents * people
+    fee = fee_of(pay)
+    return {
+        "currency": definition.pay.currency,
+        "pay": pay / 100,
+        "fee": fee / 100,
+        "total": (pay + fee) / 100,
+        "minutes": definition.minutes * people,
+        "calls": calls,
+    }
 
 
 def usual_sizes(definition: Definition) -> tuple[int, ...]:
@@ -120,24 +142,17 @@ def simulate(
     seen: Scenario | None = None,
     cells: Cells | None = None,
 ) -> dict[str, Any]:
-    """Widths and chances of each hypothesis in each scenario, for each number of people; those that `cells` has already
-    are not simulated again.
-    """
+    """Widths and chances of each hypothesis in each scenario, for each number of people."""
     hypotheses = check(definition)
     scenarios = (*SCENARIOS, seen) if seen else SCENARIOS
     places = list(product(scenarios, setting.sizes))
     if has_looks := len(times_of(definition)) > 1:
         places.append((NOTHING, definition.planned_people))
-    found: list[tuple[Scenario, Cell]] = []
-    for number, (scenario, people) in enumerate(places):
-        progress(number, len(places))
-        cell, began = cells.find(scenario, people) if cells else None, time.monotonic()
-        if cell is None:
-            cell = simulate_size(definition, hypotheses, scenario, people, setting)
-            if cells:
-                cells.keep(scenario, people, cell, time.monotonic() - began)
-        found.append((scenario, cell))
-    progress(len(places), len(places))
+
+    def draw(scenario: Scenario, people: int) -> Cell:
+        return simulate_size(definition, hypotheses, scenario, people, setting)
+
+    found = list(zip(places, simulate_cells(places, draw, progress, cells), strict=True))
     nothing = found.pop()[1]["claims"] if has_looks else None
     rows = [row for _, cell in found for row in cell["rows"]]
     asked = {
@@ -163,10 +178,27 @@ def simulate(
         "hypotheses": [{"hypothesis": each.slug, "text": each.text, "measure": each.measure} for each in hypotheses],
         **({"benchmark": definition.benchmark_width} if definition.matrix else {}),
         "rows": rows,
-        "looks": [{"scenario": scenario.name, **cell["looks"]} for scenario, cell in found] if has_looks else [],
+        "looks": [{"scenario": scenario.name, **cell["looks"]} for (scenario, _), cell in found] if has_looks else [],
         "nothing": nothing,
         "smallest": [smallest_design(rows, scenario, setting) for scenario in scenarios],
     }
+
+
+def simulate_cells(
+    places: Sequence[tuple[Any, Any]], draw: Callable[[Any, Any], Cell], progress: Progress, cells: Cells | None
+) -> list[Cell]:
+    """Of each scenario and size; those that `cells` has already are not simulated again."""
+    found = []
+    for number, place in enumerate(places):
+        progress(number, len(places))
+        cell, began = cells.find(*place) if cells else None, time.monotonic()
+        if cell is None:
+            cell = draw(*place)
+            if cells:
+                cells.keep(*place, cell, time.monotonic() - began)
+        found.append(cell)
+    progress(len(places), len(places))
+    return found
 
 
 def simulate_size(
@@ -256,13 +288,17 @@ def is_told(hypothesis: Hypothesis, tested: Tested, alpha: float) -> bool:
     return decide(hypothesis.expected, smallest, tested.value, tested.ci, p is not None and p <= alpha) in GOOD
 
 
-def width_of(column: Sequence[Tested]) -> dict[str, Any]:
+def width_of(column: Sequence[Tested | Estimate]) -> dict[str, Any]:
     """Half the interval, on average, with its Monte Carlo error."""
-    halves = np.array([(tested.ci[1] - tested.ci[0]) / 2 for tested in column if tested.ci])
-    if not len(halves):
-        return {"width": None, "width_error": None}
-    error = float(halves.std(ddof=1) / len(halves) ** 0.5) if len(halves) > 1 else None
-    return {"width": float(halves.mean()), "width_error": error}
+    width, error = mean_of([(one.ci[1] - one.ci[0]) / 2 for one in column if one.ci])
+    return {"width": width, "width_error": error}
+
+
+def mean_of(found: Sequence[float]) -> tuple[float | None, float | None]:
+    """With its standard error over simulated studies."""
+    if len(found) < 2:
+        return (float(found[0]) if found else None), None
+    return float(np.mean(found)), float(np.std(found, ddof=1) / len(found) ** 0.5)
 
 
 def smallest_design(rows: Sequence[dict[str, Any]], scenario: Scenario, setting: Setting) -> dict[str, Any]:

@@ -12,16 +12,16 @@ from redis import RedisError
 from analysis.plans.annotators.simulating import find_labelling
 from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, tables_of_annotators
 from analysis.plans.came import came_on_page
-from analysis.plans.kept import find_kept, find_plan, forget_progress, has_annotators, progress_of, set_progress
-from analysis.plans.outputs.frozen import beside_frozen, cells_of, head_of
-from analysis.plans.outputs.registration import write_registration
-from analysis.plans.registries import as_osf, as_predicted, say_hypothesis
+from analysis.plans.frozen import beside_frozen, cells_of, head_of
+from analysis.plans.kept import NAME, find_kept, find_plan, has_annotators
+from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, write_registration
 from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
 from analysis.plans.texts import looks_lines, opening_of, tables_of
 from surveys.console.pages import show, study_page
 from surveys.console.wording import percent
 from surveys.models import Study
+from surveys.studies import under_way
 from surveys.studies.access import Role
 from surveys.studies.files.hypotheses import ALPHA
 from surveys.studies.lifecycle import definition_of
@@ -49,36 +49,29 @@ def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpR
         "benchmark": definition.benchmark_width if definition else "",
         "found": found,
         "beside": beside,
-        "head": head_of(beside) if beside else "",
-        "changes": [cells_of(row) for row in beside["rows"]] if beside else [],
-        "answer": opening_of(found) if found else "",
-        "tables": tables_of(found) if found else [],
-        "looks": looks_lines(found) if found else [],
-        "wish": percent(found["wish"]) if found else "",
         "came": came_on_page(study, found) if hypotheses else None,
         "fault": fault,
         **standing(study),
     }
+    if beside:
+        page |= {"head": head_of(beside), "changes": [cells_of(row) for row in beside["rows"]]}
+    if found:
+        page |= {"answer": opening_of(found), "tables": tables_of(found), "looks": looks_lines(found)}
+        page["wish"] = percent(found["wish"])
     return show(request, "plans/plan.html", "setup", status, **page)
 
 
 def show_annotators(request: HttpRequest, fault: str, status: int) -> HttpResponse:
     found = find_plan(request.study)
-    page: dict[str, Any] = {
-        "found": found,
-        "answer": opening_of_annotators(found) if found else "",
-        "tables": tables_of_annotators(found) if found else [],
-        "has_own": bool(found and as_planned(found, ALPHA)),
-        "chances": chances_of(found) if found else [],
-        "fault": fault,
-        **standing(request.study),
-    }
+    page: dict[str, Any] = {"found": found, "fault": fault, **standing(request.study)}
+    if found:
+        page |= {"answer": opening_of_annotators(found), "tables": tables_of_annotators(found)}
+        page |= {"has_own": bool(as_planned(found, ALPHA)), "chances": chances_of(found)}
     return show(request, "plans/annotators.html", "setup", status, **page)
 
 
 def standing(study: Study) -> dict[str, Any]:
-    done = progress_of(study) if study.current_id else None
-    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
+    return under_way.standing(study, NAME) if study.current_id else {}
 
 
 @require_POST
@@ -86,17 +79,17 @@ def standing(study: Study) -> dict[str, Any]:
 def simulate(request: HttpRequest) -> HttpResponse:
     """Have a worker simulate the plan, unless one does already."""
     study = simulated(request)
-    if progress_of(study) is None and find_plan(study) is None:
+    if under_way.progress_of(study, NAME) is None and find_plan(study) is None:
         try:
             definition = definition_of(study.current_id)
             if definition.annotation:
                 find_labelling(study, definition)
-            set_progress(study, 0, 1)
+            under_way.set_progress(study, NAME, 0, 1)
             simulate_plan.delay(study.pk)
         except PlanError as fault:
             return show_plan(request, str(fault), 409)
         except (OperationalError, RedisError):
-            forget_progress(study)
+            under_way.forget_progress(study, NAME)
             return show_plan(request, NO_WORKER, 503)
     return redirect("plans:plan", study.slug)
 
@@ -105,7 +98,7 @@ def simulate(request: HttpRequest) -> HttpResponse:
 @study_page()
 def progress(request: HttpRequest) -> HttpResponse:
     """How far it is; the page is loaded again when it is there."""
-    if progress_of(simulated(request)) is None:
+    if under_way.progress_of(simulated(request), NAME) is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "plans/_progress.html", {"study": request.study, **standing(request.study)})
 

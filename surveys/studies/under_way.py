@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from typing import Any
 
 import redis
 
@@ -24,6 +25,12 @@ def progress_of(study: Study, work: str) -> tuple[int, int] | None:
             done, total = json.loads(found)
             return done, total
     return None
+
+
+def standing(study: Study, work: str) -> dict[str, Any]:
+    """As a page shows it: the same, and in thousandths."""
+    done = progress_of(study, work)
+    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
 
 
 def set_progress(study: Study, work: str, done: int, total: int) -> None:

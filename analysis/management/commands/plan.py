@@ -10,9 +10,9 @@ from django.utils import timezone
 from analysis.answers.readings import read_new
 from analysis.plans.annotators.simulating import FEWEST, MOST, WITHIN, RaterSetting, plan_annotators
 from analysis.plans.annotators.texts import lines_of_annotators
+from analysis.plans.frozen import beside_frozen, lines_of_frozen
 from analysis.plans.kept import KeptCells, has_annotators
-from analysis.plans.outputs.frozen import beside_frozen, lines_of_frozen
-from analysis.plans.outputs.registration import write_registration
+from analysis.plans.registries import write_registration
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of
 from analysis.report.reports import tidy

@@ -1,12 +1,51 @@
-"""Labels that annotators and a judge give to items of users, with the accuracy that a scenario says."""
+"""Scenarios of raters, from hopeful to cautious and as in the pilot, and the labels that they give to items."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.plans.annotators.scenarios import RaterScenario
-from analysis.stats.agreement.labels import Labels, Scale
+from analysis.agreement.annotations import LabelChoice, gather
+from analysis.plans.worlds import halve
+from analysis.stats.agreement.coefficients import coefficient_statistic
+from analysis.stats.agreement.labels import PERSON, Labels, Scale, count_votes
+from analysis.stats.intervals import Floats
+from surveys.console.wording import decimal, percent, plural
+from surveys.models import Study
+
+
+@dataclass(frozen=True)
+class RaterScenario:
+    """`right`: chance of a rater who reads to give the right label; `guessing`: part of raters who give any label.
+
+    `common`: share of items whose right label is the last of the scale, the others being equally frequent; `alike`:
+    correlation of this between two items of one user.
+    """
+
+    name: str
+    right: float
+    guessing: float
+    common: float
+    alike: float
+    source: str = ""  # of what is seen
+
+    @property
+    def words(self) -> str:
+        words = (
+            f"raters give the right label in {percent(self.right)} of cases, {percent(self.guessing)} of them guess; "
+            f"the last label of the scale is right for {percent(self.common)} of items; items of one user correlate by "
+            f"{self.alike:g}"
+        )
+        return f"{self.source}: {words}" if self.source else words
+
+
+RATER_SCENARIOS = (
+    RaterScenario("hopeful", 0.95, 0.0, 0.5, 0.05),
+    RaterScenario("middle", 0.85, 0.05, 0.6, 0.1),
+    RaterScenario("cautious", 0.7, 0.15, 0.75, 0.2),
+)
+HOPEFUL, MIDDLE, CAUTIOUS = RATER_SCENARIOS
+
 
 Codes = NDArray[np.int64]
 
@@ -80,3 +119,47 @@ def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion) -> Cod
         return (truth + rng.integers(1, rated.k, len(truth))) % rated.k
     beside = truth + rng.choice([-1, 1], len(truth))
     return np.where(beside < 0, 1, np.where(beside == rated.k, rated.k - 2, beside))
+
+
+# --- as in the pilot
+
+FEWEST = 20  # items, or things to rate in them, with two labels
+MANY = Design(4000, 3)  # from which a scenario's α is known
+STEPS = 12  # halvings on the way to it
+PILOT = LabelChoice(pilot=True, simulated=False)
+
+
+def seen_in_pilot(study: Study, rated: RatedQuestion) -> RaterScenario | None:
+    """Raters who are equally often right, so that α of the study's first question is the pilot's; None before 20 of its
+    items, or of the things to rate in them, have two people's labels, or where α is not above 0.
+    """
+    asked = gather(study, PILOT)[0]
+    votes = votes_of_people(asked.labels)
+    pairable = int((votes.sum(axis=1) > 1).sum())
+    alpha = alpha_of(votes, rated.scale) if pairable >= FEWEST else 0.0
+    if not alpha > 0:  # nor is it where only one label was given
+        return None
+    common = min(max(float(votes[:, -1].sum() / votes.sum()), 0.02), 0.98)
+    source = f"as in the pilot, α {decimal(alpha)} of {plural(pairable, 'rating' if asked.question.per else 'item')}"
+    usual = replace(MIDDLE, name="as in the pilot", guessing=0.0, common=common, source=source)
+    return replace(usual, right=right_for(alpha, rated, usual))
+
+
+def right_for(alpha: float, rated: RatedQuestion, scenario: RaterScenario) -> float:
+    def is_short(right: float) -> bool:
+        labels = draw_labels(np.random.default_rng(0), rated, MANY, replace(scenario, right=right))
+        return alpha_of(votes_of_people(labels), rated.scale) < alpha
+
+    return halve(1 / rated.k, 1.0, is_short, STEPS)
+
+
+def votes_of_people(labels: Labels) -> Floats:
+    return count_votes(labels, labels.kinds == PERSON)
+
+
+def alpha_of(votes: Floats, scale: Scale) -> float:
+    """Ordinal where labels have an order, as the report opens with; NaN where only one was given."""
+    statistic = coefficient_statistic(votes, scale, votes.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = statistic.measure(statistic.summary.sum(axis=0)[:, None])
+    return float(found["alpha_ordinal" if scale.ordered else "alpha_nominal"][0, 0])

@@ -1,6 +1,5 @@
 """A study of annotators simulated many times: how wide its intervals are, by scenario, items and labels an item."""
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +9,29 @@ from typing import Any
 import numpy as np
 
 from analysis.agreement.annotations import scale_of
-from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
-from analysis.plans.annotators.expecting import MAJORITY, chances, needs_majority
-from analysis.plans.annotators.measuring import measure_labels
-from analysis.plans.annotators.scenarios import MIDDLE, RATER_SCENARIOS, RaterScenario
-from analysis.plans.annotators.seen import seen_in_pilot
-from analysis.plans.costs import cost_of
-from analysis.plans.simulating import BLOCK, DRAWS, REPLICATES, Cell, Cells, PlanError, Progress
+from analysis.plans.annotators.drawing import (
+    MIDDLE,
+    RATER_SCENARIOS,
+    Design,
+    RatedQuestion,
+    RaterScenario,
+    draw_labels,
+    seen_in_pilot,
+)
+from analysis.plans.annotators.measuring import MAJORITY, chances, measure_labels, needs_majority
+from analysis.plans.simulating import (
+    BLOCK,
+    DRAWS,
+    REPLICATES,
+    Cell,
+    Cells,
+    PlanError,
+    Progress,
+    cost_of,
+    mean_of,
+    simulate_cells,
+    width_of,
+)
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.measures import kappa_with_majority
 from analysis.stats.intervals import Z
@@ -116,19 +131,15 @@ def plan_annotators(
     designs = usual_designs(labelling, setting)
     seen = seen_in_pilot(study, labelling.rated)
     scenarios = (*RATER_SCENARIOS, seen) if seen else RATER_SCENARIOS
-    places, rows, found_chances = list(product(scenarios, designs)), [], []
-    for number, (scenario, design) in enumerate(places):
-        progress(number, len(places))
-        size, began = (design, labelling.rated), time.monotonic()
-        cell = cells.find(scenario, size) if cells else None
-        if cell is None:
-            cell = simulate_design(definition, labelling, scenario, design, setting)
-            if cells:
-                cells.keep(scenario, size, cell, time.monotonic() - began)
-        rows += cell["rows"]
-        found_chances += cell["chances"]
-    progress(len(places), len(places))
+
+    def draw(scenario: RaterScenario, size: tuple[Design, RatedQuestion]) -> Cell:
+        return simulate_design(definition, labelling, scenario, size[0], setting)
+
+    places = list(product(scenarios, ((design, labelling.rated) for design in designs)))
+    found = simulate_cells(places, draw, progress, cells)
+    rows, drawn_chances = ([row for cell in found for row in cell[name]] for name in ("rows", "chances"))
     sizes = [size_row(definition, labelling, design) for design in designs]
+    texts = [{"hypothesis": each.slug, "text": each.text} for each in definition.hypotheses]
     return {
         "study": definition.slug,
         "simulated": True,
@@ -145,16 +156,12 @@ def plan_annotators(
         "measures": list(labelling.measures),
         "sizes": sizes,
         "rows": rows,
-        **({"hypotheses": texts_of(definition), "chances": found_chances} if definition.hypotheses else {}),
+        **({"hypotheses": texts, "chances": drawn_chances} if texts else {}),
         "cheapest": [
             cheapest_design(rows, sizes, scenario, measure, setting)
             for measure, scenario in product(labelling.measures, scenarios)
         ],
     }
-
-
-def texts_of(definition: Definition) -> list[dict[str, Any]]:
-    return [{"hypothesis": each.slug, "text": each.text} for each in definition.hypotheses]
 
 
 def size_row(definition: Definition, labelling: Labelling, design: Design) -> dict[str, Any]:
@@ -200,29 +207,19 @@ def summed(studies: Sequence[Estimate]) -> dict[str, Any]:
     `without`: studies that have no interval; `why`: most of them.
     """
     whys = Counter(one.why for one in studies if not one.ci).most_common(1)
-    values = np.array([one.value for one in studies if one.value is not None])
-    halves = np.array([(one.ci[1] - one.ci[0]) / 2 for one in studies if one.ci])
-    width, width_error = mean_of(halves)
+    values = [one.value for one in studies if one.value is not None]
     value, value_error = mean_of(values)
     n = len(values)
-    spread = Z * float(values.std(ddof=1)) if n > 1 else None
+    spread = Z * float(np.std(values, ddof=1)) if n > 1 else None
     return {
         "value": value,
         "value_error": value_error,
-        "width": width,
-        "width_error": width_error,
+        **width_of(studies),
         "spread": spread,
         "spread_error": None if spread is None else spread / (2 * (n - 1)) ** 0.5,
-        "without": len(studies) - len(halves),
+        "without": sum(not one.ci for one in studies),
         "why": whys[0][0] if whys else "",
     }
-
-
-def mean_of(found: np.ndarray) -> tuple[float | None, float | None]:
-    """With its standard error over simulated studies."""
-    if len(found) < 2:
-        return (float(found[0]) if len(found) else None), None
-    return float(found.mean()), float(found.std(ddof=1) / len(found) ** 0.5)
 
 
 def cheapest_design(
@@ -236,11 +233,8 @@ def cheapest_design(
     MOST_WITHOUT of its studies have; `why`: where none has one, the reason.
     """
     own = [row for row in rows if (row["scenario"], row["measure"]) == (scenario.name, measure)]
-    widths = {
-        (row["items"], row["overlap"]): row["width"]
-        for row in own
-        if row["without"] <= MOST_WITHOUT * setting.replicates
-    }
+    sure = [row for row in own if row["without"] <= MOST_WITHOUT * setting.replicates]
+    widths = {(row["items"], row["overlap"]): row["width"] for row in sure}
     fits = [size for size in sizes if widths.get((size["items"], size["overlap"]), np.inf) <= setting.within]
     best = min(fits, key=lambda size: (size["total"], size["items"]), default=None)
     why = "" if widths else Counter(row["why"] for row in own).most_common(1)[0][0]

@@ -3,8 +3,7 @@
 from typing import Any
 
 from analysis.plans.annotators.simulating import FEWEST, MOST
-from analysis.plans.curves import drawing
-from analysis.plans.texts import say_chance
+from analysis.plans.texts import drawing, say_chance
 from analysis.stats.intervals import Z
 from surveys.console.wording import decimal, join_words, percent, plural
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE

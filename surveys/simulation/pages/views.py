@@ -68,8 +68,7 @@ def begin(study: Study, given: dict, actor: str) -> str:
 
 
 def standing(study: Study) -> dict:
-    done = under_way.progress_of(study, WORK)
-    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
+    return under_way.standing(study, WORK)
 
 
 @study_page(Role.OWNER)

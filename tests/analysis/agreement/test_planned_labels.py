@@ -13,8 +13,7 @@ from scipy.stats import binom
 
 from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.bundles import readme
-from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
-from analysis.plans.annotators.scenarios import HOPEFUL, RaterScenario
+from analysis.plans.annotators.drawing import HOPEFUL, Design, RatedQuestion, RaterScenario, draw_labels
 from analysis.report.planned.looks import END
 from analysis.report.planned.verdicts import decide, say_difference, say_wanted
 from analysis.stats.agreement.estimates import Estimate

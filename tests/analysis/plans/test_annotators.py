@@ -12,19 +12,29 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.plans import views
-from analysis.plans.annotators import seen
-from analysis.plans.annotators.drawing import Design, RatedQuestion, draw_labels
+from analysis.plans.annotators import drawing
+from analysis.plans.annotators.drawing import (
+    CAUTIOUS,
+    HOPEFUL,
+    MIDDLE,
+    Design,
+    RatedQuestion,
+    alpha_of,
+    draw_labels,
+    right_for,
+    seen_in_pilot,
+    votes_of_people,
+)
 from analysis.plans.annotators.measuring import measure_labels
-from analysis.plans.annotators.scenarios import CAUTIOUS, HOPEFUL, MIDDLE
-from analysis.plans.annotators.seen import alpha_of, right_for, seen_in_pilot, votes_of_people
 from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, plan_annotators, summed
 from analysis.plans.annotators.texts import chances_of, cheapest_lines, lines_of_annotators, opening_of_annotators
-from analysis.plans.kept import find_plan, fingerprint_of_plan, forget_progress, keep_plan
+from analysis.plans.kept import NAME, find_plan, fingerprint_of_plan, keep_plan
 from analysis.stats.agreement.agreement import head_row, measure_agreement, write_estimate
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Scale
 from analysis.stats.intervals import wilson_interval
 from surveys.annotation.work import next_tasks
+from surveys.studies import under_way
 from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.files.kinds import GENERIC
 from tests.analysis.agreement.annotation_samples import make_annotated, number_of
@@ -228,7 +238,7 @@ def test_a_pilot_is_a_scenario_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     few = RaterSetting((40,), (3,), 20)
     assert plan_annotators(study, few)["main"] == "middle"  # eight items are too few
     before = fingerprint_of_plan(study)
-    monkeypatch.setattr(seen, "FEWEST", 8)
+    monkeypatch.setattr(drawing, "FEWEST", 8)
     found = plan_annotators(study, few)
     assert found["main"] == "as in the pilot" and len(found["scenarios"]) == 4
     assert found["scenarios"][3]["words"].startswith("as in the pilot, α 0.68 of 8 items: raters give")
@@ -256,7 +266,7 @@ def test_a_pilot_of_items_with_two_things_to_rate_counts_these() -> None:
 @pytest.mark.django_db
 def test_the_page_shows_each_width_with_its_scenario(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_annotation_study("draft", kind="attribute", quota=20, places=9)
-    forget_progress(study)
+    under_way.forget_progress(study, NAME)
     asked: list[int] = []
     monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
     client.force_login(make_account("researcher", study, "researcher"))

@@ -11,11 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.models import MetricValue
-from analysis.plans import kept, seen
+from analysis.plans import frozen, kept, seen
+from analysis.plans.frozen import beside_frozen, compare
 from analysis.plans.kept import NAME, find_frozen, find_plan, keep_plan
-from analysis.plans.outputs import frozen
-from analysis.plans.outputs.frozen import beside_frozen, compare
-from analysis.plans.outputs.registration import page_data
+from analysis.plans.registries import page_data
 from analysis.plans.simulating import Setting
 from surveys.models import Study
 from surveys.participation import recruitment

@@ -7,8 +7,7 @@ import pytest
 
 from analysis.plans.scenarios import MIDDLE
 from analysis.plans.simulating import Setting, simulate_size
-from analysis.plans.worlds.persons import crowd_world, reached_in_crowd, share_world
-from analysis.plans.worlds.sided import Prompted
+from analysis.plans.worlds import Prompted, crowd_world, reached_in_crowd, share_world
 from analysis.report.persons import explanations
 from analysis.report.persons import part as person_or_dice
 from analysis.report.planned.answers import find_sides

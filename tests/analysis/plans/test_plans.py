@@ -15,9 +15,8 @@ from django.urls import reverse
 from scipy.stats import norm
 
 from analysis.plans import seen, views
-from analysis.plans.kept import find_plan, forget_progress, keep_plan, progress_of
-from analysis.plans.outputs.registration import page_data
-from analysis.plans.registries import answers_of, say_asked, say_drawn
+from analysis.plans.kept import NAME, find_plan, keep_plan
+from analysis.plans.registries import answers_of, page_data, say_asked, say_drawn
 from analysis.plans.scenarios import MIDDLE, Assumed, Scenario, truth_of
 from analysis.plans.seen import assumed_of, seen_in
 from analysis.plans.simulating import (
@@ -31,13 +30,13 @@ from analysis.plans.simulating import (
     width_of,
 )
 from analysis.plans.texts import notes_of
-from analysis.plans.worlds.sided import Prompted, reached, world_of
+from analysis.plans.worlds import Prompted, draw_sides, reached, sided_world
 from analysis.report.planned.answers import examine, find_sides
 from analysis.stats.heterogeneity import compare
-from analysis.stats.hypotheses import measures
 from analysis.stats.resampling import SharedDraws
 from benchmarks.claims import World, make_data
 from surveys.models import Participant, Study
+from surveys.studies import under_way
 from surveys.studies.files.askings import Arm, Repeats
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from surveys.studies.lifecycle import definition_of
@@ -100,11 +99,11 @@ def test_more_people_know_more_and_more_hypotheses_less() -> None:
 def test_worlds_are_as_far_apart_as_the_scenario_says() -> None:
     rng = np.random.default_rng(5)
     prompts = [Prompted(MIDDLE.usual, 5)]
-    (varied,) = world_of(VARIED, prompts, truth_of(VARIED, MIDDLE))(rng, 20_000, 20_000)
+    (varied,) = draw_sides(rng, VARIED.measure, prompts, truth_of(VARIED, MIDDLE), (20_000, 20_000))
     counts = [sample.counts() for sample in (varied.a, varied.b)]
     bits = [-(p[p > 0] * np.log2(p[p > 0])).sum() for p in (count / count.sum() for count in counts)]
     assert bits[0] - bits[1] == pytest.approx(truth_of(VARIED, MIDDLE), abs=0.02) == pytest.approx(-0.3, abs=0.03)
-    (apart,) = world_of(APART, prompts, truth_of(APART, MIDDLE))(rng, 20_000, 20_000)
+    (apart,) = draw_sides(rng, APART.measure, prompts, truth_of(APART, MIDDLE), (20_000, 20_000))
     found = compare(apart.a, apart.b, rng, 20)
     assert found.jsd_bits - found.chance_jsd == pytest.approx(0.05, abs=0.005)
 
@@ -129,9 +128,12 @@ def test_answers_that_are_there_predict_the_intervals_of_the_report() -> None:
     for hypothesis in (varied, right):
         asked = prompts[hypothesis.slug]
         assumed = dict(assumed_of(data, hypothesis, asked))
-        draw = world_of(hypothesis, [Prompted(assumed[prompt], 5, 4) for prompt in asked], 0.0)
-        rng, shared = np.random.default_rng(0), SharedDraws(0, 50)
-        drawn = [measures.test_of(hypothesis.measure, list(draw(rng, 200, 200)), shared, ("a", "b")) for _ in range(20)]
+        world = sided_world(
+            hypothesis, [Prompted(assumed[prompt], 5, 4) for prompt in asked], 0.0, (200, 200), (True, True),
+            SharedDraws(0, 50),
+        )  # fmt: skip
+        rng = np.random.default_rng(0)
+        drawn = [world(rng)(1.0) for _ in range(20)]
         found = examine(data, find_sides(data, hypothesis), list(asked))
         assert width_of(drawn)["width"] == pytest.approx(width_of([found])["width"], rel=0.1)
     assert assumed["choice-0"].share == pytest.approx(0.7, abs=0.1)
@@ -201,7 +203,7 @@ def test_a_pilot_or_another_study_is_a_scenario_of_its_own(monkeypatch: pytest.M
 def test_the_page_asks_a_worker_and_shows_what_is_kept(
     study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forget_progress(study)  # of a study with this key in an earlier run
+    under_way.forget_progress(study, NAME)  # of a study with this key in an earlier run
     asked: list[int] = []
     monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
     client.force_login(make_account("viewer", study, "viewer"))
@@ -212,11 +214,11 @@ def test_the_page_asks_a_worker_and_shows_what_is_kept(
     for _ in range(2):  # the second press asks for nothing more
         assert client.post(reverse("plans:simulate", args=["teas"])).status_code == 302
     cache.clear()  # another process knows nothing of what this one remembers
-    assert asked == [study.pk] and progress_of(study) == (0, 1)
+    assert asked == [study.pk] and under_way.progress_of(study, NAME) == (0, 1)
     assert "Being simulated" in client.get(address).content.decode()
     monkeypatch.setattr("analysis.plans.kept.Setting", lambda: Setting((100, 200), 20))
     keep_plan(study)
-    assert progress_of(study) is None and find_plan(study) is not None
+    assert under_way.progress_of(study, NAME) is None and find_plan(study) is not None
     page = client.get(address).content.decode()
     assert "Where nothing differs" in page
     registration = client.get(reverse("plans:registration", args=["teas"]))

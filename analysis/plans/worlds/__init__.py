@@ -1,1 +1,0 @@
-"""Worlds: people and models who answer as a scenario says, drawn for what one hypothesis needs."""
