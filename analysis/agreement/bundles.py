@@ -26,13 +26,13 @@ from analysis.exports.codebook import (
     moment,
     text,
 )
+from analysis.exports.everything import File
 from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
 from analysis.models import Run, Task
 from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import (
-    File,
     StudyBundle,
     as_json,
     figure_files,

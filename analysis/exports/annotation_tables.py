@@ -19,7 +19,7 @@ from analysis.exports.codebook import (
     number,
     text,
 )
-from analysis.exports.people_tables import ORIGIN, Selection
+from analysis.exports.people_tables import ORIGIN, ORIGIN_OF_ALL, Selection
 from surveys.annotation.counted import Label, counted, iter_labels, questions_of, rater_name
 from surveys.annotation.labels import was_driven, was_quick, was_read
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
@@ -117,20 +117,12 @@ def annotation_tables() -> Iterator[ExportTable]:
     yield ExportTable(
         "annotations",
         "one answer of one rater to one question about one item",
-        (*rater_origin(), *RATER, *ANNOTATION),
+        (*ORIGIN_OF_ALL, *RATER, *ANNOTATION),
         AnnotationRows,
     )
     yield ExportTable("labels", "the votes about one question of one item, or part of one", (*study, *LABEL), LabelRows)
     yield ExportTable(
         "gate", "one person in one decision about who is kept as an annotator", (*study, *GATE), gate_rows, 500
-    )
-
-
-def rater_origin() -> tuple[ExportColumn, ...]:
-    """What an annotation says of its rater: as of a person elsewhere, but models are raters too."""
-    return tuple(
-        replace(column, levels={**column.levels, "model": "Model"}) if column.name == "origin" else column
-        for column in ORIGIN
     )
 
 

@@ -1,6 +1,6 @@
 """The tables of what was read: answers of people and models, the items they name, and what people said of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,13 +16,23 @@ from analysis.exports.codebook import (
     Row,
     Version,
     boolean,
+    computed,
     integer,
     labels,
     moment,
     named,
     text,
 )
-from analysis.exports.people_tables import ORIGIN, Selection, asking_columns, chatbot_of, person_columns, prompt_levels
+from analysis.exports.people_tables import (
+    MODEL,
+    ORIGIN,
+    ORIGIN_OF_ALL,
+    Selection,
+    asking_columns,
+    chatbot_of,
+    person_columns,
+    prompt_levels,
+)
 from analysis.models import Alias, AliasDecision, Answer, AnswerDecision, Endpoint
 from surveys.models import Participant, Prompt, ReadBack, Study, base_slug
 from surveys.reading.answers import DOUBTS, normalise_item
@@ -32,7 +42,6 @@ from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
 
 FIELD = "field"
-MODEL = "model"  # the origin of what models say
 FAKE = Endpoint.Provider.FAKE
 READ_BY = {
     "rules": "the rules read it",
@@ -88,13 +97,13 @@ READ_BACK = (
     text("read_letter", "the option that was read; empty for recommendations, and where none was"),
     text("letter", "the option that the answer names, as the person has it"),
     integer("names_read", "names that were read", "names",
-            made=lambda row: len(row["read_names"]), needs=("read_names",)),
+            **computed(len, "read_names")),
     integer("taken_out", "of these the names that the person took out", "names",
-            made=lambda row: len({*row["read_names"]} - {*row["names"]}), needs=("read_names", "names")),
+            **computed(lambda read, names: len({*read} - {*names}), "read_names", "names")),
     integer("added", "names that the person added", "names",
-            made=lambda row: len({*row["names"]} - {*row["read_names"]}), needs=("read_names", "names")),
+            **computed(lambda read, names: len({*names} - {*read}), "read_names", "names")),
     integer("absent", "of the added names those that the text does not hold", "names",
-            made=lambda row: len(row["absent"]), needs=("absent",)),
+            **computed(len, "absent")),
     text("no_answer", "why the box was left empty", labels(ReadBack.NoAnswer.choices)),
 )  # fmt: skip
 READ_BACK_NAME = (
@@ -104,11 +113,7 @@ READ_BACK_NAME = (
     boolean("stands", "whether it is among the names as the person has them"),
     boolean("in_text", "false: the person added it, and the text does not hold it"),
 )
-ALIASES = (
-    text("prompt", "the prompt"),
-    text("spelling", "as the rules read it"),
-    text("item", "what it counts as"),
-)
+ALIASES = (text("prompt", "the prompt"), text("spelling", "as the rules read it"), text("item", "what it counts as"))
 ALIAS_DECISIONS = (
     integer("number", "the version of the table that the decision made"),
     text("prompt", "the prompt"),
@@ -137,8 +142,8 @@ def answer_tables(versions: tuple[Version, ...]) -> Iterator[ExportTable]:
     yield ExportTable(
         "readings",
         "one answer of a person or a model, as it was read",
-        (*with_models(ORIGIN), *who, *READING),
-        Readings,
+        (*ORIGIN_OF_ALL, *who, *READING),
+        AnswerRows,
         500,
     )
     yield ExportTable(
@@ -175,14 +180,6 @@ def answer_tables(versions: tuple[Version, ...]) -> Iterator[ExportTable]:
         "one decision of a researcher about what an answer says",
         (*study, text("answer", "names the answer, as in readings"), *ANSWER_DECISIONS),
         AnswerDecisions,
-    )
-
-
-def with_models(columns: Sequence[ExportColumn]) -> tuple[ExportColumn, ...]:
-    """The columns that say where a row belongs, of rows that may be a model's."""
-    return tuple(
-        replace(column, levels={**column.levels, MODEL: "Model"}) if column.name == "origin" else column
-        for column in columns
     )
 
 
@@ -347,10 +344,6 @@ class AnswerRows:
             found = definitions.chatbot_of(self.definition, model) if self.definition else None
             self._chatbots[model] = found or ""
         return self._chatbots[model]
-
-
-class Readings(AnswerRows):
-    """A row for each answer."""
 
 
 class Mentions(AnswerRows):

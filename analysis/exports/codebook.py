@@ -71,6 +71,12 @@ def labels(choices: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     return {str(value): str(label) for value, label in choices}
 
 
+def computed(make: Callable[..., Any], *needs: str) -> dict[str, Any]:
+    """Of a column that is made of these fields alone."""
+    names = [need.rpartition("__")[2] for need in needs]
+    return {"made": lambda row: make(*(row[name] for name in names)), "needs": needs}
+
+
 def named(columns: Iterable[ExportColumn], *names: str) -> tuple[ExportColumn, ...]:
     """These of the columns, in the order of the names."""
     by_name = {column.name: column for column in columns}
@@ -301,13 +307,7 @@ def table_lines(table: ExportTable) -> Iterator[str]:
     yield "| column | type | unit | meaning | values | versions |\n| --- | --- | --- | --- | --- | --- |"
     for column in table.columns:
         versions = ", ".join(map(str, column.versions)) or "all"
-        cells = (
-            f"`{column.name}`",
-            KINDS[column.kind],
-            column.unit,
-            plain(column.meaning),
-            values_of(column),
-        )
+        cells = (f"`{column.name}`", KINDS[column.kind], column.unit, plain(column.meaning), values_of(column))
         yield f"| {' | '.join((*cells, versions))} |"
     if table.name in LINES:
         for language, lines in first_lines(table.name).items():

@@ -1,10 +1,11 @@
-"""All tables of a study in one zip file, which is made while it is sent, and how far that is."""
+"""Zip files that are made while they are sent; all tables of a study in one, and how far that is."""
 
 import json
 import time
 import zipfile
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import redis
@@ -32,6 +33,7 @@ ALL = "all"
 KEPT = 60  # seconds for which a page is told of a download that nothing more is heard of
 OFTEN = 0.3  # seconds between two notes of how far it is
 
+File = tuple[str, Chunks]  # its name and content
 Progress = Callable[[str, int], None]  # the file under way, and rows written so far
 
 
@@ -51,8 +53,9 @@ class Everything:
         return f"{self.study.slug}-{name_of(self.tables, self.codebook)}"
 
     def chunks(self, progress: Progress = lambda file, rows: None) -> Chunks:
-        """The zip file piece by piece. No more of it is held than one piece of one table."""
-        out = Pieces()
+        return archived(self.study, self.contents(progress), [])
+
+    def contents(self, progress: Progress) -> Iterator[File]:
         written = 0
 
         def counted(rows: Iterator[Row], file: str) -> Iterator[Row]:
@@ -62,26 +65,12 @@ class Everything:
                 progress(file, written)
                 yield row
 
-        lines: list[dict[str, Any]] = []
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, text in self.documents():
-                lines.append(add(archive, name, iter([text.encode()])))
-            for kind in self.kinds:
-                for table in (self.codebook.tables[name] for name in self.tables):
-                    name = f"{table.name}.{kind}" if len(self.kinds) == 1 else f"{kind}/{table.name}.{kind}"
-                    rows = counted(stream_rows(self.study, table, self.selection), name)
-                    measured = MeasuredFile(name, FORMATS[kind].chunks(table.columns, rows))
-                    with archive.open(entry_of(name), "w", force_zip64=True) as file:
-                        for chunk in measured:
-                            file.write(chunk)
-                            yield from out.taken()
-                    lines.append(measured.line)
-            add(archive, MANIFEST, iter([manifest_of(self.study, lines)]))
-        yield from out.taken()
-
-    def documents(self) -> Iterator[tuple[str, str]]:
-        yield "codebook.md", as_markdown(self.codebook)
-        yield "codebook.json", json.dumps(as_document(self.codebook), ensure_ascii=False, indent=2)
+        yield "codebook.md", iter([as_markdown(self.codebook).encode()])
+        yield "codebook.json", iter([json.dumps(as_document(self.codebook), ensure_ascii=False, indent=2).encode()])
+        for kind, table in product(self.kinds, (self.codebook.tables[name] for name in self.tables)):
+            name = f"{table.name}.{kind}" if len(self.kinds) == 1 else f"{kind}/{table.name}.{kind}"
+            rows = counted(stream_rows(self.study, table, self.selection), name)
+            yield name, FORMATS[kind].chunks(table.columns, rows)
 
 
 class Pieces:
@@ -97,28 +86,34 @@ class Pieces:
     def flush(self) -> None:
         pass
 
-    def close(self) -> None:
-        pass
-
     def taken(self) -> Chunks:
         pieces, self.pieces = self.pieces, []
         if content := b"".join(pieces):
             yield content
 
 
+def archived(study: Study, files: Iterable[File], lines: list[dict[str, Any]]) -> Chunks:
+    """The zip file of these and of their manifest, piece by piece; of none more is held than a piece.
+
+    `lines`: what the manifest says of each file, put in as it is written.
+    """
+    out = Pieces()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, chunks in files:
+            measured = MeasuredFile(name, chunks)
+            with archive.open(entry_of(name), "w", force_zip64=True) as file:
+                for chunk in measured:
+                    file.write(chunk)
+                    yield from out.taken()
+            lines.append(measured.line)
+        archive.writestr(entry_of(MANIFEST), manifest_of(study, lines))
+    yield from out.taken()
+
+
 def entry_of(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, timezone.now().timetuple()[:6])
     entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
     return entry
-
-
-def add(archive: zipfile.ZipFile, name: str, chunks: Chunks) -> dict[str, Any]:
-    """Write one file of the archive; returns its line of the manifest."""
-    measured = MeasuredFile(name, chunks)
-    with archive.open(entry_of(name), "w", force_zip64=True) as file:
-        for chunk in measured:
-            file.write(chunk)
-    return measured.line
 
 
 def name_of(tables: Collection[str], codebook: Codebook) -> str:
@@ -141,10 +136,10 @@ def open_everything(
         raise Http404(f"There is no table {unknown[0]}. The tables are {', '.join(codebook.tables)}.")
     chosen = tuple(name for name in codebook.tables if name in tables or not tables)
     rows = len(kinds) * sum(count_rows(study, codebook.tables[name], selection) for name in chosen)
-    whose: dict[str, Any] = {name: getattr(selection, name) for name in Selection.__annotations__ if name != "pids"}
+    held: dict[str, Any] = {"rows": rows, **asdict(selection)}
     if len(chosen) < len(codebook.tables):
-        whose["tables"] = list(chosen)
-    note_export(study, user.get_username(), name_of(chosen, codebook), pids=selection.pids, rows=rows, **whose)
+        held["tables"] = list(chosen)
+    note_export(study, user.get_username(), name_of(chosen, codebook), **held)
     return Everything(study, selection, kinds, codebook, rows, chosen)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,17 @@ from analysis.exports.answer_tables import answer_tables
 from analysis.exports.codebook import Codebook, ExportColumn, ExportTable, Row, imported_questions, read_version
 from analysis.exports.formats import FORMATS, Chunks, Format
 from analysis.exports.model_tables import model_tables
-from analysis.exports.notes_table import NOTES
 from analysis.exports.people_tables import PID, Selection, people_tables
 from surveys.models import AuditEvent, Study
 from surveys.studies import audit
 from surveys.studies.access import Role, study_for
 
-PEOPLE_TABLES = ("responses", "revisions", "flags", "context", "timings", "participants", "flow")
-ANSWER_TABLES = (
-    *("readings", "mentions", "read_backs", "read_back_names"),
-    *("aliases", "alias_decisions", "answer_decisions"),
+# The last of studies of annotators only.
+PEOPLE_TABLES, ANSWER_TABLES, MODEL_TABLES, ANNOTATION_TABLES = (
+    tuple(table.name for table in tables)
+    for tables in (people_tables((), []), answer_tables(()), model_tables(), annotation_tables())
 )
-MODEL_TABLES = ("prompts", "questions", "runs", "completions")
-TABLES = (*PEOPLE_TABLES, NOTES.name, *ANSWER_TABLES, *MODEL_TABLES)
-# Of studies of annotators only, behind the others.
-ANNOTATION_TABLES = ("items", "annotations", "labels", "gate")
+TABLES = (*PEOPLE_TABLES, *ANSWER_TABLES, *MODEL_TABLES)
 KEPT = ("responses", "timings", "readings", "mentions", "read_backs", "read_back_names")
 UNREAD = "unread texts"
 FORMAT, MANIFEST = 1, audit.MANIFEST
@@ -42,7 +38,7 @@ FORMAT, MANIFEST = 1, audit.MANIFEST
 def codebook_of(study: Study, pids: bool = False) -> Codebook:
     """What the tables of this study hold, over all its versions."""
     versions = tuple(read_version(row) for row in study.versions.order_by("number"))
-    tables = [*people_tables(versions, imported_questions(study)), NOTES, *answer_tables(versions), *model_tables()]
+    tables = [*people_tables(versions, imported_questions(study)), *answer_tables(versions), *model_tables()]
     if any(version.definition.annotation for version in versions):
         tables += annotation_tables()
     found = {table.name: with_pids(table) if pids else table for table in tables}
@@ -170,16 +166,7 @@ def open_export(
 def begin_export(study: Study, actor: str, table: str, kind: str, selection: Selection) -> Export:
     described = codebook_of(study, selection.pids).tables[table]
     rows = count_rows(study, described, selection)
-    event = note_export(
-        study,
-        actor,
-        f"{table}.{kind}",
-        rows=rows,
-        pids=selection.pids,
-        pilot=selection.pilot,
-        preview=selection.preview,
-        simulated=selection.simulated,
-    )
+    event = note_export(study, actor, f"{table}.{kind}", rows=rows, **asdict(selection))
     return Export(study, described, kind, selection, rows, event)
 
 

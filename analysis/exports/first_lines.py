@@ -17,8 +17,7 @@ class FirstLines:
 def cross(table: str, one: str, other: str) -> FirstLines:
     """How many rows have which pair of values."""
     return FirstLines(
-        f'print(pd.crosstab({table}["{one}"], {table}["{other}"]))',
-        f"print(table({table}${one}, {table}${other}))",
+        f'print(pd.crosstab({table}["{one}"], {table}["{other}"]))', f"print(table({table}${one}, {table}${other}))"
     )
 
 
@@ -85,8 +84,7 @@ LINES = {
     "alias_decisions": cross("alias_decisions", "prompt", "action"),
     "answer_decisions": cross("answer_decisions", "asked", "is_undo"),
     "prompts": FirstLines(
-        'print(prompts[["prompt", "kind", "correct"]])',
-        'print(prompts[, c("prompt", "kind", "correct")])',
+        'print(prompts[["prompt", "kind", "correct"]])', 'print(prompts[, c("prompt", "kind", "correct")])'
     ),
     "questions": by("questions", "subject", "options"),
     "runs": FirstLines(

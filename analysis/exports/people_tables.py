@@ -1,12 +1,12 @@
 """The tables of what people gave: for each its columns, what stands in them, and which rows it has."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Aggregate, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from analysis.exports.codebook import (
@@ -17,6 +17,7 @@ from analysis.exports.codebook import (
     answer_columns,
     boolean,
     check_columns,
+    computed,
     integer,
     labels,
     moment,
@@ -29,6 +30,7 @@ from surveys.models import (
     AnonymousExit,
     ChatbotContext,
     Flag,
+    Note,
     Participant,
     Prompt,
     ReadBack,
@@ -78,7 +80,7 @@ def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterato
         "revisions",
         "one submitted revision of one answer, accepted or not",
         (*answer, *REVISION, *RATING),
-        all_responses,
+        revisions,
         50,
     )
     yield ExportTable("flags", "one question that a paste check raised about one answer", (*answer, *FLAG), flags)
@@ -94,6 +96,12 @@ def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterato
         "participants", "one person who agreed to take part", (*person, *PARTICIPANT, *asked), participants, 500, ""
     )
     yield ExportTable("flow", "how many people of one version and origin had one outcome", (*ORIGIN, *FLOW), Flow)
+    yield ExportTable(
+        "notes",
+        "one note of a researcher about a person, an answer or a version",
+        (*named(ORIGIN, "study"), *NOTE),
+        notes,
+    )
 
 
 # --- who --------------------------------------------------------------------
@@ -104,12 +112,15 @@ ORIGIN = (
     text("study", "the study", made=lambda row: row["study"]),
     integer("version", "number of the study's version that the person saw", path="participant__version__number"),
     text(
-        "version_sha256",
-        "SHA-256 over all that participants of this version see",
-        path="participant__version__sha256",
+        "version_sha256", "SHA-256 over all that participants of this version see", path="participant__version__sha256"
     ),
     boolean("pilot", "whether it was collected in the pilot", path="participant__pilot"),
     text("origin", "where the person came from", labels(Origin.choices), path="participant__origin"),
+)
+MODEL = "model"  # the origin of what models say
+ORIGIN_OF_ALL = tuple(  # of rows that may be a model's
+    replace(column, levels={**column.levels, MODEL: "Model"}) if column.name == "origin" else column
+    for column in ORIGIN
 )
 
 
@@ -118,12 +129,7 @@ def person_columns(versions: tuple[Version, ...]) -> tuple[ExportColumn, ...]:
     cells = {cell.slug: cell.name for version in versions for cell in version.definition.cells}
     return (
         text("participant", "the person's random label in this study", path="participant__pseudonym"),
-        text(
-            "state",
-            "how far the person has come",
-            labels(Participant.State.choices),
-            path="participant__state",
-        ),
+        text("state", "how far the person has come", labels(Participant.State.choices), path="participant__state"),
         text("chatbot", "the chatbot that the person's place is for", bots, expression=chatbot_of),
         text("cell", "the group that the person's place is for", cells, path="participant__cell__slug"),
     )
@@ -156,8 +162,7 @@ def previous_prompt(versions: tuple[Version, ...]) -> ExportColumn:
     return text(
         "previous_prompt",
         "the prompt that the person was asked just before; empty for the first, and for imported people without places",
-        made=lambda row: prompts.get(before(row["slug"], row["order"]), ""),
-        needs=("prompt__slug", "participant__order"),
+        **computed(lambda slug, order: prompts.get(before(slug, order), ""), "prompt__slug", "participant__order"),
     )
 
 
@@ -168,27 +173,22 @@ def variant_note(prompt: PromptDefinition) -> str:
 # --- answers and how they came about ------------------------------------------
 
 
-def all_responses(study: Study, selection: Selection) -> QuerySet:
-    return Response.objects.filter(selection.people("participant__"), participant__study=study).order_by("id")
+def of_people(model: Any) -> Callable[[Study, Selection], QuerySet]:
+    """The rows of people who are selected."""
+    return lambda study, selection: model.objects.filter(
+        selection.people("participant__"), participant__study=study
+    ).order_by("id")
+
+
+flags, contexts, revisions = map(of_people, (Flag, ChatbotContext, Response))
 
 
 def newest_responses(study: Study, selection: Selection) -> QuerySet:
-    """The newest accepted revision of each answer."""
+    """The newest accepted one of each answer."""
     newer = Response.objects.filter(
-        participant=OuterRef("participant"),
-        prompt=OuterRef("prompt"),
-        accepted=True,
-        revision__gt=OuterRef("revision"),
+        participant=OuterRef("participant"), prompt=OuterRef("prompt"), accepted=True, revision__gt=OuterRef("revision")
     )
-    return all_responses(study, selection).filter(~Exists(newer), accepted=True)
-
-
-def flags(study: Study, selection: Selection) -> QuerySet:
-    return Flag.objects.filter(selection.people("participant__"), participant__study=study).order_by("id")
-
-
-def contexts(study: Study, selection: Selection) -> QuerySet:
-    return ChatbotContext.objects.filter(selection.people("participant__"), participant__study=study).order_by("id")
+    return revisions(study, selection).filter(~Exists(newer), accepted=True)
 
 
 def participants(study: Study, selection: Selection) -> QuerySet:
@@ -208,37 +208,25 @@ def seconds_between(start: datetime | None, end: datetime | None) -> float | Non
     return round((end - start).total_seconds(), 3) if start and end else None
 
 
+def personal(what: str) -> dict[str, Any]:
+    return computed(lambda counts: sum(counts.get(what, {}).values()), "personal")
+
+
 RESPONSE = (
     text("kind", "what the prompt asks for", labels(Prompt.Kind.choices), path="prompt__kind"),
     integer(
         "position",
         "place of the prompt in this person's order, from 1; empty for imported people without places",
-        made=lambda row: position_of(row["slug"], row["order"]),
-        needs=("prompt__slug", "participant__order"),
+        **computed(position_of, "prompt__slug", "participant__order"),
     ),
     text("language", "the language in which the prompt was shown"),
     integer("revision", "which submitted revision this is, from 1"),
     text("text", "what was pasted, exactly as it was pasted; lines end with one line feed"),
     text("text_sha256", "SHA-256 over the text as UTF-8"),
-    integer("characters", "length of the text", "characters", made=lambda row: len(row["text"]), needs=("text",)),
-    integer(
-        "personal_removed",
-        "personal details that were removed before sending",
-        "details",
-        made=lambda row: sum(row["personal"].get("removed", {}).values()),
-        needs=("personal",),
-    ),
-    integer(
-        "personal_kept",
-        "what looked like personal details and was sent",
-        "details",
-        made=lambda row: sum(row["personal"].get("kept", {}).values()),
-        needs=("personal",),
-    ),
-    moment(
-        "submitted_at",
-        "when the server stored it; for imported rows the file's time, else that of the import",
-    ),
+    integer("characters", "length of the text", "characters", **computed(len, "text")),
+    integer("personal_removed", "personal details that were removed before sending", "details", **personal("removed")),
+    integer("personal_kept", "what looked like personal details and was sent", "details", **personal("kept")),
+    moment("submitted_at", "when the server stored it; for imported rows the file's time, else that of the import"),
 )
 RATING = (
     integer("rating", "what the person gave the answer, from 1 to 5; empty where they gave nothing"),
@@ -256,13 +244,7 @@ REVISION = (
     boolean("accepted", "false: the paste checks asked about it and the person went back to it"),
     *named(RESPONSE, "text", "text_sha256", "characters"),
     text("html", "the clipboard's HTML flavour; data, not to be rendered; not in SPSS files", spss=False),
-    integer(
-        "html_characters",
-        "length of the HTML flavour",
-        "characters",
-        made=lambda row: len(row["html"]),
-        needs=("html",),
-    ),
+    integer("html_characters", "length of the HTML flavour", "characters", **computed(len, "html")),
     *named(RESPONSE, "personal_removed", "personal_kept"),
     moment("shown_at", "when the server sent the page"),
     *named(RESPONSE, "submitted_at"),
@@ -295,37 +277,27 @@ CONTEXT = (
 
 def evidence(name: str) -> dict[str, Any]:
     """What the page observed under this name."""
-    return {"made": lambda row: row["evidence"].get(name), "needs": ("evidence",)}
+    return computed(lambda evidence: evidence.get(name), "evidence")
 
 
-def evidence_in(group: str, name: str) -> dict[str, Any]:
-    return {"made": lambda row: (row["evidence"].get(group) or {}).get(name), "needs": ("evidence",)}
+def of_hands(name: str) -> dict[str, Any]:
+    return computed(lambda evidence: (evidence.get("hands") or {}).get(name), "evidence")
 
 
-def count_revisions(person: str) -> Subquery:
-    return Subquery(same_answers().annotate(n=Count("id")).values("n"))
+def of_pastes(name: str) -> dict[str, Any]:
+    """How many there were, where the page counted."""
+    return computed(lambda evidence: len(evidence.get(name, ())) if "pastes" in evidence else None, "evidence")
 
 
-def first_shown(person: str) -> Subquery:
-    return Subquery(same_answers().annotate(first=Min("shown_at")).values("first"))
-
-
-def same_answers() -> QuerySet:
+def over_revisions(summary: Aggregate) -> Callable[[str], Subquery]:
     same = Response.objects.filter(participant=OuterRef("participant"), prompt=OuterRef("prompt"))
-    return same.order_by().values("prompt")
+    summed = same.order_by().values("prompt").annotate(found=summary).values("found")
+    return lambda person: Subquery(summed)
 
 
-def seconds_away(row: Row) -> float | None:
-    away = row["evidence"].get("away_ms")
+def seconds_away(evidence: Row) -> float | None:
+    away = evidence.get("away_ms")
     return None if away is None else away / 1000
-
-
-def count_page_words(row: Row) -> int | None:
-    return len(row["evidence"].get("page_words", ())) if "pastes" in row["evidence"] else None
-
-
-def count_pastes(row: Row) -> int | None:
-    return len(row["evidence"]["pastes"]) if "pastes" in row["evidence"] else None
 
 
 CLIENT = "by the clock of the person's device"
@@ -333,9 +305,16 @@ SINCE = "milliseconds since 1970"
 TIMING = (
     *named(RESPONSE, "position"),
     integer(
-        "revisions", "revisions submitted to this prompt, accepted or not", "revisions", expression=count_revisions
+        "revisions",
+        "revisions submitted to this prompt, accepted or not",
+        "revisions",
+        expression=over_revisions(Count("id")),
     ),
-    moment("first_shown_at", "when the server first sent a page that was then submitted", expression=first_shown),
+    moment(
+        "first_shown_at",
+        "when the server first sent a page that was then submitted",
+        expression=over_revisions(Min("shown_at")),
+    ),
     moment("submitted_at", "when the server stored the answer"),
     number(
         "seconds",
@@ -344,26 +323,23 @@ TIMING = (
         made=lambda row: seconds_between(row["first_shown_at"], row["submitted_at"]),
         needs=("submitted_at",),
     ),
-    number(
-        "away_seconds", "how long the page was in the background", "seconds", made=seconds_away, needs=("evidence",)
-    ),
+    number("away_seconds", "how long the page was in the background", "seconds", **computed(seconds_away, "evidence")),
     integer("client_opened_at", f"when the page was opened {CLIENT}", SINCE, **evidence("opened_at")),
     integer("client_copied_at", f"when the prompt was copied {CLIENT}", SINCE, **evidence("copied_at")),
     integer("client_sent_at", f"when the answer was sent {CLIENT}", SINCE, **evidence("sent_at")),
     boolean(
         "observed",
         "whether the page could observe how the text was entered (it needs JavaScript)",
-        made=lambda row: bool(row["evidence"].get("observed")),
-        needs=("evidence",),
+        **computed(lambda evidence: bool(evidence.get("observed")), "evidence"),
     ),
     integer("pasted", "characters pasted", "characters", **evidence("pasted")),
     integer("typed", "characters typed", "characters", **evidence("typed")),
     integer("removed", "characters deleted", "characters", **evidence("removed")),
     number("share_pasted", "pasted / (pasted + typed)", "share from 0 to 1", **evidence("share_pasted")),
     boolean("edited_after", "whether anything was changed after pasting", **evidence("edited_after")),
-    integer("pastes", "how often something was pasted", "pastes", made=count_pastes, needs=("evidence",)),
+    integer("pastes", "how often something was pasted", "pastes", **of_pastes("pastes")),
     *(
-        integer(name, f"{words}; empty where the page did not count", unit, **evidence_in("hands", name))
+        integer(name, f"{words}; empty where the page did not count", unit, **of_hands(name))
         for name, words, unit in (
             ("keys", "keys pressed", "keys"),
             ("pointer", "moves of the mouse or finger that the browser reported", "moves"),
@@ -378,8 +354,7 @@ TIMING = (
         "page_words",
         "lines of the chatbot's own page that were taken out in one press",
         "lines",
-        made=count_page_words,
-        needs=("evidence",),
+        **of_pastes("page_words"),
     ),
 )
 
@@ -401,18 +376,11 @@ PARTICIPANT = (
     moment("consented_at", "when the person agreed"),
     moment("last_seen_at", "the last sign of activity"),
     moment("finished_at", "when the person's participation ended"),
-    number(
-        "seconds",
-        "from consent to the end",
-        "seconds",
-        made=lambda row: seconds_between(row["consented_at"], row["finished_at"]),
-        needs=("consented_at", "finished_at"),
-    ),
+    number("seconds", "from consent to the end", "seconds", **computed(seconds_between, "consented_at", "finished_at")),
     text(
         "prompt_order",
         "the prompts in the order drawn for this person, separated by spaces",
-        made=lambda row: " ".join(slug or "-" for slug in row["order"]),
-        needs=("order",),
+        **computed(lambda order: " ".join(slug or "-" for slug in order), "order"),
     ),
     integer("order_number", "number that the order was drawn with"),
     integer("responses", "prompts answered", "prompts", expression=count_responses),
@@ -420,15 +388,13 @@ PARTICIPANT = (
         "attention_failed",
         "attention checks answered wrongly",
         "checks",
-        made=lambda row: sum(not given["passed"] for given in row["checks"].get("attention", {}).values()),
-        needs=("checks",),
+        **computed(lambda checks: sum(not one["passed"] for one in checks.get("attention", {}).values()), "checks"),
     ),
     integer(
         "comprehension_tries",
         "how often the comprehension check was sent",
         "tries",
-        made=lambda row: len(row["checks"].get("comprehension", [])),
-        needs=("checks",),
+        **computed(lambda checks: len(checks.get("comprehension", [])), "checks"),
     ),
     text("comments", "what the person wrote on the last page"),
 )
@@ -479,3 +445,32 @@ class Flow:
 
     def count(self) -> int:
         return sum(1 for _ in self.iterator(1))
+
+
+# --- researchers' notes, which are in no bundle --------------------------------
+
+NOTE = (
+    integer("version", "number of the version that the note is about", path="version__number"),
+    text(
+        "participant",
+        "the random label of the person that it is about, or of the answer's",
+        expression=lambda person: Coalesce(F("participant__pseudonym"), F("response__participant__pseudonym")),
+    ),
+    text(
+        "prompt", "the prompt of the answer that it is about", expression=lambda person: base_slug("response__prompt__")
+    ),
+    integer("occasion", "which time the person was asked it, from 1", path="response__prompt__occasion"),
+    text("arm", "the state of the account in which it was asked", path="response__prompt__arm"),
+    integer("revision", "the answer's revision", path="response__revision"),
+    text("text", "the note, to the letter"),
+    text("author", "the account that wrote it", path="author__username"),
+    moment("written_at", "when it was written"),
+    moment("changed_at", "when its author changed it last"),
+)
+
+
+def notes(study: Study, selection: Selection) -> QuerySet:
+    """Those about the people who are selected, and about versions."""
+    people = Q(participant__isnull=False) & selection.people("participant__")
+    answers = Q(response__isnull=False) & selection.people("response__participant__")
+    return Note.objects.filter(people | answers | Q(version__isnull=False), study=study).order_by("id")

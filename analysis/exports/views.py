@@ -1,7 +1,9 @@
 """The console's export page: tables in one format, codebook, notebook, and the token for the API."""
 
 import json
+from dataclasses import asdict
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
@@ -23,13 +25,12 @@ from analysis.exports.exports import (
 )
 from analysis.exports.first_lines import first_lines
 from analysis.exports.formats import FORMATS
-from analysis.exports.notes_table import NOTES
 from analysis.exports.people_tables import Selection
 from surveys.console.pages import may, member_page, show, study_page
 from surveys.studies.access import Role
 
 SECTIONS = {
-    "People and what they pasted": (*PEOPLE_TABLES, NOTES.name),
+    "People and what they pasted": PEOPLE_TABLES,
     "What was read": ANSWER_TABLES,
     "Prompts and models": MODEL_TABLES,
     "Annotators and judges": ANNOTATION_TABLES,
@@ -57,15 +58,8 @@ def read_selection(parameters: QueryDict) -> Selection:
 
 def write_selection(selection: Selection) -> str:
     """The same as an address' query; what is left to its default is left out."""
-    query = QueryDict(mutable=True)
-    query.update(selection_pairs(selection))
-    return query.urlencode()
-
-
-def selection_pairs(selection: Selection) -> dict[str, str]:
-    default, names = Selection(), Selection.__annotations__
-    changed = [name for name in names if getattr(selection, name) != getattr(default, name)]
-    return {name: "1" if getattr(selection, name) else "0" for name in changed}
+    default, given = asdict(Selection()), asdict(selection)
+    return urlencode({name: int(given[name]) for name in given if given[name] != default[name]})
 
 
 def export_response(export: Export) -> StreamingHttpResponse:

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,10 +12,9 @@ from analysis.agreement.follow_ups.tables import make_categories, make_reasoning
 from analysis.agreement.kind_tables import compare_published, make_ratings
 from analysis.agreement.tables import estimate, make_table
 from analysis.charts.figure import Figure, Options
-from analysis.charts.tables import COUNT, FINE, Column, Table
+from analysis.charts.tables import COUNT, FINE, SHARE, Column, Table
 from analysis.models import Attribute, Corpus, CorpusStep
-from analysis.papers.held_out import MEASURES, score_models
-from analysis.papers.told import gaps_by_models, habits_by_models
+from analysis.papers.held_out import MEASURES, HeldOutItems, score_models
 from analysis.people.stages.relevant import SUREST, without_details
 from surveys.console.wording import plural
 from surveys.models import Study
@@ -75,14 +74,18 @@ class Exhibit:
         return self.number.lower().replace(" ", "-")
 
 
+Made = dict[str, Any]  # of an exhibit its tables, note and figure
+
+
 class Recipe(NamedTuple):
     """How an exhibit is made: from the study of which kind, or from the corpora where there is none."""
 
     number: str
     title: str
     kind: str
-    make: Callable[[Sources, Shape, Study], Exhibit | None]
+    make: Callable[[Sources, Shape, Study], Made | None]
     needs: str  # what is missing where nothing can be made
+    in_full: str = ""  # the title where it is made
 
 
 def exhibits(sources: Sources) -> Iterator[Exhibit]:
@@ -91,22 +94,22 @@ def exhibits(sources: Sources) -> Iterator[Exhibit]:
 
 
 def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
-    if not recipe.kind:
-        made = recipe.make(sources, {}, Study())
-        return made or Exhibit(recipe.number, recipe.title, why=recipe.needs)
-    study, question = sources.studies.get(recipe.kind), sources.question(recipe.kind)
-    if study is None:
-        stage = f"No study of {STAGES[recipe.kind]} (annotators of the kind {recipe.kind})."
-        return Exhibit(recipe.number, recipe.title, why=stage)
-    made = recipe.make(sources, question, study) if question else None
-    why = recipe.needs if question else "Nobody has given a label yet."
-    return made or Exhibit(recipe.number, recipe.title, study=study.slug, why=why)
+    empty, study, question = Exhibit(recipe.number, recipe.title), Study(), Shape()
+    if recipe.kind:
+        if recipe.kind not in sources.studies:
+            return replace(empty, why=f"No study of {STAGES[recipe.kind]} (annotators of the kind {recipe.kind}).")
+        study, question = sources.studies[recipe.kind], sources.question(recipe.kind)
+        empty = replace(empty, study=study.slug)
+        if not question:
+            return replace(empty, why="Nobody has given a label yet.")
+    made = recipe.make(sources, question, study)
+    return replace(empty, title=recipe.in_full or recipe.title, **made) if made else replace(empty, why=recipe.needs)
 
 
 # --- from corpora -----------------------------------------------------------
 
 
-def table_1(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
+def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
     """How diverse the users of each corpus are, all and in each sample of them."""
     rows = []
     for corpus in sources.corpora:
@@ -114,7 +117,7 @@ def table_1(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
         if step is None:
             continue
         for name, diversity in samples_of(step).items():
-            rows.append({"corpus": f"{corpus.name}, {name}", **{key: over_users(diversity[key]) for key in diversity}})
+            rows.append({"corpus": f"{corpus.name}, {name}"} | {key: over_users(diversity[key]) for key in diversity})
     if not rows:
         return None
     columns = [
@@ -124,7 +127,7 @@ def table_1(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
         estimate("within_users", "Within users", FINE),
     ]
     note = "Mean cosine distance of attributes; higher is more diverse. Intervals over users."
-    return Exhibit("Table 1", "Diversity of users, by corpus", [make_table(columns, rows)], note)
+    return {"tables": [make_table(columns, rows)], "note": note}
 
 
 def samples_of(step: CorpusStep) -> dict[str, Shape]:
@@ -142,7 +145,7 @@ def over_users(found: Shape) -> Shape:
     return {"value": found["value"], "ci": found["ci"], "n": found["units"], "why": found.get("ci_why", "")}
 
 
-def table_4(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
+def table_4(sources: Sources, question: Shape, study: Study) -> Made | None:
     """Of each corpus a user of each fifth, from specialists to generalists, with their surest attributes."""
     rows = [row for corpus in sources.corpora for row in representatives(corpus)]
     if not rows:
@@ -154,7 +157,7 @@ def table_4(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
         Column("attributes", f"{TOP} surest attributes"),
     ]
     note = "The sampled user nearest to the middle of each fifth; personal details taken out. Names for them are yours."
-    return Exhibit("Table 4", "Sampled users, from specialists to generalists", [make_table(columns, rows)], note)
+    return {"tables": [make_table(columns, rows)], "note": note}
 
 
 def representatives(corpus: Corpus) -> Iterator[Shape]:
@@ -186,52 +189,41 @@ OF_MODELS = [
 ]
 
 
-def scores_beside(study: Study, kind: str, number: str, title: str, negative: str = "") -> Exhibit | None:
-    question = QUALITY if kind == "attribute" else RELEVANCE
-    found = score_models(study, question, negative)
+def table_2(sources: Sources, question: Shape, study: Study) -> Made | None:
+    to_find = "To be found: what most people do not call supported (Maybe counts as not supported)."
+    return scores_beside("verifier", score_models(study, QUALITY, "yes"), to_find)
+
+
+def table_3(sources: Sources, question: Shape, study: Study) -> Made | None:
+    return scores_beside("relevance", score_models(study, RELEVANCE), "To be found: what most people call relevant.")
+
+
+def scores_beside(published: str, found: HeldOutItems, to_find: str) -> Made | None:
     if not found.rows:
         return None
-    published = PUBLISHED["verifier" if kind == "attribute" else "relevance"]
     beside = [
         {"rater": row["rater"], "n": None} | {name: {"value": row[name], "ci": None, "n": None} for name in MEASURES}
-        for row in published
+        for row in PUBLISHED[published]
     ]
     on = "that no trained model learned from, the same for all" if found.is_common else "with a majority of people"
-    note = f"On {plural(found.items, 'item')} {on}; intervals over users. {TO_FIND[kind]}"
+    note = f"On {plural(found.items, 'item')} {on}; intervals over users. {to_find}"
     ours, theirs = make_table(OF_MODELS, found.rows, "Here"), make_table(OF_MODELS, beside, "Published")
-    return Exhibit(number, title, [ours, theirs], note, study=study.slug)
+    return {"tables": [ours, theirs], "note": note}
 
 
-TO_FIND = {
-    "attribute": "To be found: what most people do not call supported (Maybe counts as not supported).",
-    "relevance": "To be found: what most people call relevant.",
-}
-
-
-def table_2(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
-    return scores_beside(study, "attribute", "Table 2", "Who finds what is not supported", "yes")
-
-
-def table_3(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
-    return scores_beside(study, "relevance", "Table 3", "Who finds what is relevant")
-
-
-def table_5(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
+def table_5(sources: Sources, question: Shape, study: Study) -> Made | None:
     table = make_categories(question)
-    if table is None:
-        return None
-    return Exhibit("Table 5", "What is wrong with doubted attributes", [table], table.title, study=study.slug)
+    return {"tables": [table], "note": table.title} if table else None
 
 
-def table_6(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
+def table_6(sources: Sources, question: Shape, study: Study) -> Made | None:
     ratings = make_ratings(question)
     if ratings is None:
         return None
-    tables = [ratings.raters, *beside_published(study, question, "table 6")]
-    return Exhibit("Table 6", "Ratings by people and by judges", tables, ratings.answer, study=study.slug)
+    return {"tables": [ratings.raters, *beside_published(study, question, "table 6")], "note": ratings.answer}
 
 
-def table_7(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
+def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
     """The first pair on which a reasoning model came to people's label by learning."""
     rows: list[Shape] = []
     for _, shown in make_reasonings(question):
@@ -240,7 +232,7 @@ def table_7(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
     if not rows:
         return None
     columns = [Column(name, label) for name, label in REASONED.items()]
-    return Exhibit("Table 7", "Reasoning before and after learning", [make_table(columns, rows)], study=study.slug)
+    return {"tables": [make_table(columns, rows)]}
 
 
 def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
@@ -252,18 +244,43 @@ def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
     return [Table([Column(head, head) for head in heads], rows, "Beside the paper")] if rows else []
 
 
-def drawn(number: str, title: str, name: str, where: str, more: Callable[[Shape], list[Table]] | None = None) -> Any:
-    """An exhibit that is a figure of the agreement page."""
+def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda question: []) -> Any:
+    """A figure of the agreement page."""
 
-    def make(sources: Sources, question: Shape, study: Study) -> Exhibit | None:
-        figure = draw_figure(name, question, Options(), sources.simulated())
-        told = more(question) if more else []
+    def make(sources: Sources, question: Shape, study: Study) -> Made | None:
+        figure, told = draw_figure(name, question, Options(), sources.simulated()), more(question)
         if not figure.table and not told:
             return None
         tables = [*beside_published(study, question, where), *told]
-        return Exhibit(number, title, tables, figure=figure if figure.table else None, study=study.slug)
+        return {"tables": tables, "figure": figure if figure.table else None}
 
     return make
+
+
+def gaps_by_models(question: Shape) -> list[Table]:
+    """Figure 6 by the word of each model that was asked which attributes a response names."""
+    rows = question["ratings"]["mentions"].get("models", ())
+    columns = [Column("rater", "Rated by"), estimate("gap", "Gap", FINE)]
+    return [make_table(columns, row["gaps"], f"By the word of {row['model']}") for row in rows]
+
+
+def habits_by_models(question: Shape) -> list[Table]:
+    """Figure 7 by the same word: how often each writer names attributes, and its gap as a judge."""
+    tables = []
+    for row in question["ratings"]["mentions"].get("models", ()):
+        both = [
+            {"generator": written["generator"], "mention_rate": written["mention_rate"], "gap": judged["gap"]}
+            for written in row["generators"]
+            for judged in row["gaps"]
+            if written["generator"] and judged["rater"].startswith(f"{written['generator']} ")
+        ]
+        columns = [
+            Column("generator", "Model"),
+            estimate("mention_rate", "Names the attribute, as a writer", SHARE),
+            estimate("gap", "Gap, as a judge", FINE),
+        ]
+        tables += [make_table(columns, both, f"By the word of {row['model']}")] if both else []
+    return tables
 
 
 JUDGED = "No model has judged its items: judge, or predict with a trained model."
@@ -273,47 +290,60 @@ RECIPES = (
         "Figure 2",
         "Labels by corpus",
         "attribute",
-        drawn("Figure 2", "How often attributes make sense, by corpus", "corpora", "figure 2"),
+        drawn("corpora", "figure 2"),
         "Its items name no corpus.",
+        "How often attributes make sense, by corpus",
     ),
     Recipe("Table 2", "Who finds what is not supported", "attribute", table_2, JUDGED),
     Recipe(
         "Figure 3",
         "Agreement of people and models",
         "relevance",
-        drawn("Figure 3", "Agreement of people and models about relevance", "matrix", "figure 3"),
+        drawn("matrix", "figure 3"),
         "Two raters must share items.",
+        "Agreement of people and models about relevance",
     ),
     Recipe(
         "Figure 4",
         "F1 of each model",
         "relevance",
-        drawn("Figure 4", "F1 against most people, of judges and of retrieval", "scores", "figure 4"),
+        drawn("scores", "figure 4"),
         JUDGED,
+        "F1 against most people, of judges and of retrieval",
     ),
     Recipe("Table 3", "Who finds what is relevant", "relevance", table_3, JUDGED),
     Recipe(
         "Figure 5",
         "Ratings by writer",
         "preference",
-        drawn("Figure 5", "Ratings by the model that wrote the response", "ratings", "figure 5"),
+        drawn("ratings", "figure 5"),
         "No response is rated.",
+        "Ratings by the model that wrote the response",
     ),
     Recipe(
         "Figure 6",
         "What naming the attribute does",
         "preference",
-        drawn("Figure 6", "What naming the attribute does to ratings", "mentions", "figure 6", gaps_by_models),
+        drawn("mentions", "figure 6", gaps_by_models),
         "Needs ratings of responses that name the attribute and of some that do not.",
+        "What naming the attribute does to ratings",
     ),
     Recipe(
         "Figure 7",
         "Do models that name attributes reward it?",
         "preference",
-        drawn("Figure 7", "Models that name attributes, and that reward it", "habits", "figure 7", habits_by_models),
+        drawn("habits", "figure 7", habits_by_models),
         "No model both wrote and judged responses.",
+        "Models that name attributes, and that reward it",
     ),
-    Recipe("Table 4", "Sampled users", "", table_4, "No corpus was sampled: people CORPUS sample."),
+    Recipe(
+        "Table 4",
+        "Sampled users",
+        "",
+        table_4,
+        "No corpus was sampled: people CORPUS sample.",
+        "Sampled users, from specialists to generalists",
+    ),
     Recipe(
         "Table 5",
         "What is wrong with doubted attributes",

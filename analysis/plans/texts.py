@@ -1,4 +1,4 @@
-"""A simulated plan in words: for a terminal line by line, and for its page."""
+"""A simulated plan in words and drawings: for a terminal line by line, and for its page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,25 +7,31 @@ from analysis.report.planned.cards import px
 from analysis.report.planned.verdicts import say_alphas, unit_word, written
 from surveys.console.wording import join_words, percent, plural
 
+Row = dict[str, Any]
+LEFT, RIGHT, TOP, BOTTOM = 44.0, 262.0, 26.0, 170.0  # px of a drawing's plot within 372 × 214
+APART = 16.0  # px between the names at the lines' ends
 
-def lines_of(report: dict[str, Any]) -> list[str]:
+
+def lines_of(report: Row) -> list[str]:
     found = [
         f"SIMULATED: {report['replicates']} studies for each number, seed {report['seed']}; models answer each prompt "
         f"{report['calls_a_side']} times; {say_alphas(report['alphas'])}, Holm within it."
     ]
     found += [f"{entry['name']}: {entry['words']}" for entry in report["scenarios"]]
+    wide = max(len(entry["name"]) for entry in report["scenarios"])
     for hypothesis in report["hypotheses"]:
         found += ["", f"{hypothesis['hypothesis']}: {hypothesis['text']}"]
-        wide = max(len(entry["name"]) for entry in report["scenarios"])
         found.append(f"{'scenario':{wide}} {'people':>7} {'±':>7} {'told apart':>11} {'supported (Holm)':>17}")
-        found += [
-            line_of(row, hypothesis, wide) for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]
-        ]
+        found += [line_of(row, hypothesis["measure"]) for row in rows_for(report, hypothesis)]
     benchmark = [report["benchmark"]] if "benchmark" in report else []
     return [*found, "", *benchmark, *costs_lines(report), *smallest_lines(report), *looks_lines(report)]
 
 
-def costs_lines(report: dict[str, Any]) -> list[str]:
+def rows_for(report: Row, hypothesis: Row) -> list[Row]:
+    return [row for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]]
+
+
+def costs_lines(report: Row) -> list[str]:
     return [
         f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "
         f"{size['fee']:,.0f} fee, {size['minutes'] / 60:,.0f} hours of people, {plural(size['calls'], 'call')}"
@@ -33,17 +39,15 @@ def costs_lines(report: dict[str, Any]) -> list[str]:
     ]
 
 
-def smallest_lines(report: dict[str, Any]) -> list[str]:
-    found = []
-    for entry in report["smallest"]:
-        people = plural(entry["people"], "person", "people") if entry["people"] else "none of these sizes"
-        found.append(
-            f"Every hypothesis supported {percent(report['wish'])} of the time, {entry['scenario']}: {people}."
-        )
-    return found
+def smallest_lines(report: Row) -> list[str]:
+    return [
+        f"Every hypothesis supported {percent(report['wish'])} of the time, {entry['scenario']}: "
+        f"{plural(entry['people'], 'person', 'people') if entry['people'] else 'none of these sizes'}."
+        for entry in report["smallest"]
+    ]
 
 
-def looks_lines(report: dict[str, Any]) -> list[str]:
+def looks_lines(report: Row) -> list[str]:
     """How often a study with the places of the file stops at each look; nothing where there is none."""
     found = [
         f"{row['scenario']}: of {plural(report['replicates'], 'study', 'studies')} "
@@ -62,12 +66,12 @@ def looks_lines(report: dict[str, Any]) -> list[str]:
     return found
 
 
-def say_chance(row: dict[str, Any], name: str) -> str:
+def say_chance(row: Row, name: str) -> str:
     low, high = (percent(end) for end in row[f"{name}_ci"])
     return f"{percent(row[name])} ({low}–{high})"
 
 
-def notes_of(rows: list[dict[str, Any]], measure: str) -> list[str]:
+def notes_of(rows: list[Row], measure: str) -> list[str]:
     """Of scenarios in which lists cannot differ as much as is planned."""
     short = {row["scenario"]: row for row in rows if abs(row["true"]) < 0.9 * abs(row["wanted"])}
     return [
@@ -77,17 +81,16 @@ def notes_of(rows: list[dict[str, Any]], measure: str) -> list[str]:
     ]
 
 
-def line_of(row: dict[str, Any], hypothesis: dict[str, Any], wide: int) -> str:
-    width = "–" if row["width"] is None else written(hypothesis["measure"], row["width"])
-    chance = say_chance(row, "supported")
-    unit = unit_word(hypothesis["measure"])
+def line_of(row: Row, measure: str) -> str:
+    width = "–" if row["width"] is None else written(measure, row["width"])
+    chance, unit = say_chance(row, "supported"), unit_word(measure)
     return f"{row['scenario']:10} {row['people']:7,} {width:>7} {percent(row['told_apart']):>11} {chance:>17} {unit}"
 
 
 # --- for a page
 
 
-def opening_of(report: dict[str, Any]) -> str:
+def opening_of(report: Row) -> str:
     """Of the hypothesis that is supported least with the places of the file, in the main scenario."""
     planned, middle = report["planned"], report["main"]
     rows = [row for row in report["rows"] if (row["people"], row["scenario"]) == (planned, middle)]
@@ -106,24 +109,21 @@ def opening_of(report: dict[str, Any]) -> str:
     )
 
 
-def tables_of(report: dict[str, Any]) -> list[dict[str, Any]]:
+def tables_of(report: Row) -> list[Row]:
     """For each hypothesis its rows in words, one for each number of people and scenario."""
-    return [table_of(report, hypothesis) for hypothesis in report["hypotheses"]]
+    return [
+        {
+            "text": hypothesis["text"],
+            "slug": hypothesis["hypothesis"],
+            "curves": curves_of(report, hypothesis),
+            "notes": notes_of(rows_for(report, hypothesis), hypothesis["measure"]),
+            "rows": [cells_of(row, hypothesis["measure"]) for row in rows_for(report, hypothesis)],
+        }
+        for hypothesis in report["hypotheses"]
+    ]
 
 
-def table_of(report: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:
-    rows = [row for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]]
-    return {
-        "text": hypothesis["text"],
-        "slug": hypothesis["hypothesis"],
-        "curves": curves_of(report, hypothesis),
-        "notes": notes_of(rows, hypothesis["measure"]),
-        "rows": [cells_of(row, hypothesis) for row in rows],
-    }
-
-
-def cells_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:
-    measure = hypothesis["measure"]
+def cells_of(row: Row, measure: str) -> Row:
     width = "–" if row["width"] is None else f"{written(measure, row['width'])} {unit_word(measure)}"
     low, high = (percent(end) for end in row["supported_ci"])
     return {
@@ -137,14 +137,12 @@ def cells_of(row: dict[str, Any], hypothesis: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-Row = dict[str, Any]
-LEFT, RIGHT, TOP, BOTTOM = 44.0, 262.0, 26.0, 170.0  # px of the plot within 372 × 214
-APART = 16.0  # px between the names at the lines' ends
+# --- drawings
 
 
-def curves_of(report: dict[str, Any], hypothesis: Row) -> list[dict[str, Any]]:
-    """Both drawings of one hypothesis."""
-    rows = [row for row in report["rows"] if row["hypothesis"] == hypothesis["hypothesis"]]
+def curves_of(report: Row, hypothesis: Row) -> list[Row]:
+    """Of one hypothesis width of the interval, and chance, against the number of people, a line a scenario."""
+    rows = rows_for(report, hypothesis)
     widest = max((row["width"] for row in rows if row["width"] is not None), default=1.0) or 1.0
     measure = hypothesis["measure"]
     return [
@@ -157,13 +155,13 @@ def curves_of(report: dict[str, Any], hypothesis: Row) -> list[dict[str, Any]]:
 
 
 def drawing(
-    report: dict[str, Any],
+    report: Row,
     rows: Sequence[Row],
     name: str,
     most: float,
     say: Callable[[float], str],
     along: str = "people",
-) -> dict[str, Any]:
+) -> Row:
     """`along`: what the sizes are numbers of."""
     counts = [size[along] for size in report["sizes"]]
     first, last = min(counts), max(counts)
@@ -177,20 +175,16 @@ def drawing(
     lines = []
     for scenario in report["scenarios"]:
         found = [row for row in rows if row["scenario"] == scenario["name"] and row[name] is not None]
-        dots = [(x(row[along]), y(row[name])) for row in found]
-        errors = [
-            {"x": px(x(row[along])), "low": px(y(row[f"{name}_ci"][0])), "high": px(y(row[f"{name}_ci"][1]))}
-            for row in found
-            if f"{name}_ci" in row
-        ]
+        dots = [{"x": px(x(row[along])), "y": px(y(row[name]))} for row in found]
+        errors = [(row[along], *row[f"{name}_ci"]) for row in found if f"{name}_ci" in row]
         lines.append(
             {
                 "name": scenario["name"],
                 "look": "thick" if scenario["name"] == report["main"] else scenario["name"],
-                "points": " ".join(f"{px(across)},{px(down)}" for across, down in dots),
-                "dots": [{"x": px(across), "y": px(down)} for across, down in dots],
-                "errors": errors,
-                "end": dots[-1][1] if dots else BOTTOM,
+                "points": " ".join(f"{dot['x']},{dot['y']}" for dot in dots),
+                "dots": dots,
+                "errors": [{"x": px(x(at)), "low": px(y(low)), "high": px(y(high))} for at, low, high in errors],
+                "end": y(found[-1][name]) if found else BOTTOM,
             }
         )
     spread(lines)
@@ -206,7 +200,7 @@ def drawing(
     }
 
 
-def spread(lines: list[dict[str, Any]]) -> None:
+def spread(lines: list[Row]) -> None:
     """Names at the ends of lines stand below one another."""
     before = 0.0
     for line in sorted(lines, key=lambda line: float(line["end"])):

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
 from analysis.plans.annotators.simulating import find_labelling
-from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, tables_of_annotators
+from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, table_of
 from analysis.plans.came import came_on_page
 from analysis.plans.frozen import beside_frozen, cells_of, head_of
 from analysis.plans.kept import NAME, find_kept, find_plan, has_annotators
@@ -65,8 +65,12 @@ def show_annotators(request: HttpRequest, fault: str, status: int) -> HttpRespon
     found = find_plan(request.study)
     page: dict[str, Any] = {"found": found, "fault": fault, **standing(request.study)}
     if found:
-        page |= {"answer": opening_of_annotators(found), "tables": tables_of_annotators(found)}
-        page |= {"has_own": bool(as_planned(found, ALPHA)), "chances": chances_of(found)}
+        page |= {
+            "answer": opening_of_annotators(found),
+            "tables": [table_of(found, measure) for measure in found["measures"]],
+        }
+        page |= {"answer": opening_of_annotators(found), "has_own": bool(as_planned(found, ALPHA))}
+        page["chances"] = chances_of(found)
     return show(request, "plans/annotators.html", "setup", status, **page)
 
 

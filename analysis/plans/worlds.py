@@ -95,7 +95,8 @@ def draw_sides(
 ) -> list[PromptSides]:
     """One study: both sides' answers to each prompt, `truth` being a minus b."""
     draw, who = draw_varied if measure in VARIED else draw_share, (np.arange(sizes[0]), np.arange(sizes[1]))
-    return [PromptSides(*draw(rng, measure, prompt, truth, sizes), who, 0) for prompt in prompts]
+    drawn = (draw(rng, measure, prompt, truth, sizes) for prompt in prompts)
+    return [PromptSides(a, b, who, 0) for a, b in drawn]
 
 
 def sided_world(
@@ -190,7 +191,6 @@ def popularity(measure: str, truth: float, slope: float, named: int, vocabulary:
     return moved(halve(*ends, lambda by: difference(measure, counts_of(moved(by), named), of_b) < truth))
 
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Lists = NDArray[np.int32]
 

@@ -1,7 +1,7 @@
 """Shares over all chatbots together: as counted, each side in its own mix of chatbots, and at the mix of the field."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -271,7 +271,6 @@ COLUMNS = (
     Column("difference", "Field minus that, points", POINTS, "ci_difference", why="why", short="at its mix, points"),
     Column("between", "Field, by chatbot", ENDS),
 )
-TABLE = TableSpec("mixes", TITLE, COLUMNS, rows_in("mixes"), ("standardised", "mix", "between"))
 PAGE = TableSpec(
     "mixes",
     TITLE,
@@ -282,6 +281,7 @@ PAGE = TableSpec(
     "chatbot’s answers. Only the shares at the field’s mix compare them.",
     NOTHING,
 )
+TABLE = replace(PAGE, note="")
 
 PART = Part(
     "mixes",

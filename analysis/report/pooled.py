@@ -16,7 +16,7 @@ from analysis.report.samples import (
     interval_cells,
     name_of,
 )
-from analysis.stats.heterogeneity import MeanDifference, mean_difference
+from analysis.stats.heterogeneity import mean_difference
 from analysis.stats.item_measures import MEASURES, measure
 
 
@@ -36,13 +36,12 @@ def pooled_row(data: Data, cell: tuple[Group, Source]) -> Row:
         return {}
     drawn = [redrawn_differences(data, group, source, prompt) for prompt in by_prompt]
     units = min(data.items(side, prompt).unit_count for side in (group.field, source) for prompt in by_prompt)
-    effects = {
-        name: effect_row(
-            mean_difference([found[name] for found in by_prompt.values()], [draws[name] for draws in drawn], units),
-            units,
-        )
-        for name in MEASURES
-    }
+    effects = {}
+    for name in MEASURES:
+        values, draws = [found[name] for found in by_prompt.values()], [each[name] for each in drawn]
+        mean = mean_difference(values, draws, units)
+        ends = interval_cells("ci", mean.ci, mean.ci_why)
+        effects[name] = {"n": units, "effect": mean.effect, **ends, "p": mean.p, "p_holm": None}
     return {"prompts": len(by_prompt), "n": units, **data.unit_row(source, units), "effects": effects}
 
 
@@ -52,22 +51,11 @@ def redrawn_differences(data: Data, group: Group, source: Source, prompt: str) -
     def measured_draws(side: Source) -> dict[str, Any]:
         sample = data.items(side, prompt)
         return data.once(
-            ("measured draws", side, prompt),
-            lambda: measure(data.shared_draws.redraw(sample, name_of(side)).counted),
+            ("measured draws", side, prompt), lambda: measure(data.shared_draws.redraw(sample, name_of(side)).counted)
         )
 
     field, other = measured_draws(group.field), measured_draws(source)
     return {name: field[name] - other[name] for name in MEASURES}
-
-
-def effect_row(found: MeanDifference, units: int) -> Row:
-    return {
-        "n": units,
-        "effect": found.effect,
-        **interval_cells("ci", found.ci, found.ci_why),
-        "p": found.p,
-        "p_holm": None,
-    }
 
 
 # --- in tables
@@ -75,7 +63,7 @@ def effect_row(found: MeanDifference, units: int) -> Row:
 IN_ROWS = intervals("jackknife", "respondent", "pooled.effects.*.ci")
 DEFINED = {
     "pooled": "Mean over prompts of the field minus the source, with an interval over people and the source’s units, "
-    "whose answers to all prompts go together.",
+    "whose answers to all prompts go together."
 }
 
 

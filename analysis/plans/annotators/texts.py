@@ -60,29 +60,27 @@ def lines_of_annotators(report: Row) -> list[str]:
 
 def chances_of(report: Row) -> list[Row]:
     """Of each hypothesis its chance by scenario and design, with how sure so many simulated studies are of it."""
+    chances = [row | {"chance": say_chance(row, "supported")} for row in report.get("chances", ())]
     return [
         {
             "title": f"{each['hypothesis']}: {each['text']}",
-            "rows": (rows := [chance_row(row) for row in report["chances"] if row["hypothesis"] == each["hypothesis"]]),
+            "rows": rows,
             "said": say_chances(report, rows) if rows else NOT_DRAWN,
         }
         for each in report.get("hypotheses", ())
+        for rows in [[row for row in chances if row["hypothesis"] == each["hypothesis"]]]
     ]
-
-
-def chance_row(row: Row) -> Row:
-    return row | {"chance": say_chance(row, "supported")}
 
 
 def say_chances(report: Row, rows: list[Row]) -> str:
     """With the study's own items and labels, in each scenario; nothing where these are not simulated."""
-    said = [f"{row['chance']} ({row['scenario']})" for row in rows if is_planned(report, row)]
+    said = [f"{row['chance']} ({row['scenario']})" for row in own_design(report, rows)]
     return f"{say_design(report['planned'])}: supported in {', '.join(said)}." if said else ""
 
 
-def is_planned(report: Row, row: Row) -> bool:
-    planned = report["planned"]
-    return all(row[name] == planned[name] for name in planned)
+def own_design(report: Row, rows: list[Row]) -> list[Row]:
+    """Those with the study's own items and labels."""
+    return [row for row in rows if all(row[name] == value for name, value in report["planned"].items())]
 
 
 def of_measure(report: Row, measure: str) -> list[Row]:
@@ -97,8 +95,10 @@ def say_cost(size: Row) -> str:
     )
 
 
-def cheapest_lines(report: Row) -> list[str]:
-    return [say_cheapest(entry, report["within"]) for entry in report["cheapest"]]
+def cheapest_lines(report: Row, *measures: str) -> list[str]:
+    """Of these measures, or of all."""
+    entries = [entry for entry in report["cheapest"] if not measures or entry["measure"] in measures]
+    return [say_cheapest(entry, report["within"]) for entry in entries]
 
 
 def say_cheapest(entry: Row, within: float) -> str:
@@ -119,15 +119,13 @@ def opening_of_annotators(report: Row) -> str:
     if not rows:
         among = f"the {plural(len(report['sizes']), 'design')} simulated"
         return f"This study’s own {design} are not among {among}{why_not(report['planned'])}."
-    widths = [
-        f"± {say(ALPHA, row['width'])} ({row['scenario']}, α {say_value(ALPHA, row['value'])})"
-        for row in rows
-        if row["width"] is not None
-    ]
-    whys: dict[str, list[str]] = {}
+    widths, whys = list[str](), dict[str, list[str]]()
     for row in rows:
         if row["width"] is None:
             whys.setdefault(row["why"], []).append(row["scenario"])
+        else:
+            value = say_value(ALPHA, row["value"])
+            widths.append(f"± {say(ALPHA, row['width'])} ({row['scenario']}, α {value})")
     missing = "; ".join(f"{join_words(scenarios)}: {why}" for why, scenarios in whys.items())
     if not widths:
         return f"{design} do not tell how sure α of {question} will be ({missing})."
@@ -143,23 +141,14 @@ def why_not(design: Row) -> str:
 
 def say_others(report: Row, measure: str) -> str:
     """How far studies with other raters differ, with the study's own items and labels; nothing where not simulated."""
-    spreads = [
-        f"± {say(measure, row['spread'])} ({row['scenario']})"
-        for row in as_planned(report, measure)
-        if row["spread"] is not None
-    ]
-    if not spreads:
-        return ""
+    rows = [row for row in as_planned(report, measure) if row["spread"] is not None]
+    spreads = ", ".join(f"± {say(measure, row['spread'])} ({row['scenario']})" for row in rows)
     design = say_design(report["planned"])
-    return f"With other raters 95 % of studies lie within {', '.join(spreads)} of their mean: {design}."
+    return f"With other raters 95 % of studies lie within {spreads} of their mean: {design}." if rows else ""
 
 
 def as_planned(report: Row, measure: str) -> list[Row]:
-    return [row for row in of_measure(report, measure) if is_planned(report, row)]
-
-
-def tables_of_annotators(report: Row) -> list[Row]:
-    return [table_of(report, measure) for measure in report["measures"]]
+    return own_design(report, of_measure(report, measure))
 
 
 def table_of(report: Row, measure: str) -> Row:
@@ -172,14 +161,8 @@ def table_of(report: Row, measure: str) -> Row:
             "sizes": [size for size in report["sizes"] if size["overlap"] == overlap],
             "planned": report["planned"]["items"] if report["planned"]["overlap"] == overlap else 0,
         }
-        drawn = drawing(
-            part,
-            [row for row in rows if row["overlap"] == overlap],
-            "width",
-            1.1 * widest,
-            lambda value: say(measure, value).removesuffix(" points"),
-            "items",
-        )
+        here = [row for row in rows if row["overlap"] == overlap]
+        drawn = drawing(part, here, "width", 1.1 * widest, lambda value: say(measure, value).split()[0], "items")
         unit = ", ± points" if measure == PREFERENCE else ", ±"
         curves.append({"title": f"{plural(overlap, 'label')} an item{unit}", **drawn})
     return {
@@ -187,9 +170,7 @@ def table_of(report: Row, measure: str) -> Row:
         "curves": curves,
         "others": say_others(report, measure),
         "rows": [cells_of(row) for row in rows],
-        "cheapest": [
-            say_cheapest(entry, report["within"]) for entry in report["cheapest"] if entry["measure"] == measure
-        ],
+        "cheapest": cheapest_lines(report, measure),
     }
 
 

@@ -1,36 +1,34 @@
 """The replication bundle: everything that a study's figures rest on, in one zip file that needs no platform."""
 
 import json
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
-from analysis.charts.rows import names_in
 from analysis.exports.codebook import Codebook, ExportColumn, ExportTable, Row, as_document, as_markdown
-from analysis.exports.everything import add
-from analysis.exports.exports import (
-    MANIFEST,
-    codebook_of,
-    manifest_of,
-    note_export,
-    open_study,
-    stream_rows,
-    write_whole,
-)
-from analysis.exports.formats import FORMATS, Chunks, read_back
+from analysis.exports.everything import File, archived
+from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows, write_whole
+from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
-from analysis.report.bundle.tables import FEWEST, Made, own_tables
-from analysis.report.bundle.universes import UNIVERSES, multiverse_lines, said_together, universe_rows, whole_multiverse
+from analysis.report.bundle.tables import (
+    FEWEST,
+    UNIVERSES,
+    Made,
+    multiverse_lines,
+    own_tables,
+    said_together,
+    universe_rows,
+    whole_multiverse,
+)
 from analysis.report.filters import Filters
+from analysis.report.outputs.documents import options_of
 from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
 from analysis.report.planned.part import rows_of, say_verdict
@@ -39,11 +37,7 @@ from analysis.report.reports import Progress, ReportError, check_definition, rep
 from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = (
-    *("recompute.py", "bundle_checks.py", "bundle_data.py"),
-    *("bundle_beyond.py", "bundle_pair.py", "bundle_persons.py", "bundle_set.py", "bundle_blend.py"),
-    "bundle_planned.py",
-)
+SCRIPTS = sorted(path.name for path in (HERE / "script").glob("*.py"))
 # Tables that the exports have too.
 EXPORTED = (
     *("participants", "context", "flags", "timings", "flow"),
@@ -63,8 +57,6 @@ OF_ONE_STUDY = (
     "what report {study} prints with --compare, --with and --json."
 )
 
-File = tuple[str, Iterator[bytes]]
-
 
 def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator[File]:
     tables = [*own_tables(study, texts)]
@@ -79,8 +71,7 @@ def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator
     yield from data_files(study, codebook, tables)
     yield "definitions.json", as_json(report["definitions"])
     yield "report.json", as_json(report)
-    drawn = ((name, FIGURES[name.partition("-")[0]](report, options)) for name, options in figures_of(report))
-    yield from figure_files(drawn)
+    yield from figure_files(figures_of(report))
     yield from script_files(HERE / "script", *SCRIPTS)
 
 
@@ -202,13 +193,10 @@ def figure_files(figures: Iterable[tuple[str, Figure]]) -> Iterator[File]:
         yield f"figures/{name}.csv", table_of(figure)
 
 
-def figures_of(report: Mapping[str, Any]) -> Iterator[tuple[str, Options]]:
-    """Items are drawn for each prompt, all other figures once."""
-    for name in FIGURES:
-        if name != "items":
-            yield name, Options(rarefied=True, names=names_in(report))
-    for prompt in dict.fromkeys(row["prompt"] for row in report["items"]):
-        yield f"items-{prompt}", Options(prompt=prompt, names=names_in(report))
+def figures_of(report: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
+    for name, draw in FIGURES.items():
+        for options in options_of(report, name):
+            yield f"{name}-{options.prompt}".rstrip("-"), draw(report, options)
 
 
 def spec_of(figure: Figure) -> dict[str, Any]:
@@ -247,17 +235,8 @@ class StudyBundle:
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
-        """The zip file, piece by piece."""
-        with TemporaryFile() as file:
-            self.write(file, self.contents(progress))
-            yield from read_back(file)
-
-    def write(self, file: IO[bytes], contents: Iterator[File]) -> None:
         self.files = []
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, chunks in contents:
-                self.files.append(add(archive, name, chunks))
-            add(archive, MANIFEST, iter([manifest_of(self.study, self.files)]))
+        return archived(self.study, self.contents(progress), self.files)
 
 
 def open_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> StudyBundle:

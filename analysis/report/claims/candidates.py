@@ -1,20 +1,19 @@
 """What could be said of the rows of a report, by kind: each difference with its strength, and the family it is of."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analysis.charts.figure import Report, Row
 from analysis.models.conditions import PUPPETS
 from analysis.report import columns as col
 from analysis.report.claims.enough import held_back, is_enough, may_turn, units_of
-from analysis.report.claims.kinds import PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
 from analysis.report.columns import is_choice
 from analysis.report.dataset import FIELD, OFFLINE
 from analysis.report.sentences import field_of
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Z, t_quantile
-from analysis.stats.simultaneous import PART_WAY, share_gaps, share_width, strength_of, student_p
+from analysis.stats.simultaneous import share_gaps, share_width, strength_of, student_p
 from surveys.console.wording import number, span
 
 INFINITE = 1e9  # degrees of freedom of a normal statistic
@@ -24,7 +23,8 @@ INFINITE = 1e9  # degrees of freedom of a normal statistic
 class Candidate:
     """A difference that could be said: its interval is `estimate` ± reach times `error`, none where that is 0.
 
-    `strength` is its statistic as a normal deviate, or in units of a share's width, of which `error` is then one.
+    `strength` is its statistic as a normal deviate, or in units of a share's width, of which `error` is then one;
+    `turns`: answers in which nothing was found could turn it round, so that it is held back where it would be said.
     """
 
     strength: float
@@ -35,26 +35,29 @@ class Candidate:
     freedom: float = INFINITE
     item: Row = field(default_factory=dict)
     is_share: bool = False
+    turns: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """The candidates of one kind, and the family they come from: so many `normal` tests, and tails of shares.
 
-    `held`: how many comparisons are held back; `turning`: what answers in which nothing was found could turn round,
-    which is held back where it would be said; `width`: that of a share of a half where it is widest.
+    `held`: how many comparisons are held back; `width`: that of a share of a half where it is widest.
     """
 
-    candidates: tuple[Candidate, ...] = ()
-    normal: int = 0
+    found: Sequence[Candidate]
+    normal: int
+    tests: int
     tails: tuple[Any, ...] = ()
-    tests: int = 0
     held: int = 0
     width: float = 0.0
-    turning: tuple[Candidate, ...] = ()
 
 
 Gather = Callable[[Report], Candidates]
+
+
+def of_normal(found: Iterable[Candidate | None], count: int) -> Candidates:
+    return Candidates([one for one in found if one], count, count)
 
 
 def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Iterator[tuple[Row, Row]]:
@@ -71,9 +74,7 @@ def items(of_offline: bool) -> Gather:
     """Shares of people who get an item, the strongest of each source and prompt."""
 
     def gather(report: Report) -> Candidates:
-        found: list[Candidate] = []
-        turning: list[Candidate] = []
-        tails, held, width = [], 0, 0.0
+        found, tails, held, width = [], [], 0, 0.0
         for row, other in pairs_in(report, "heterogeneity", of_offline):
             gaps = row.get("item_gaps")
             if not gaps:
@@ -81,14 +82,13 @@ def items(of_offline: bool) -> Gather:
             tails.append(gaps["tail"])
             width = max(width, float(share_width(0.5, *gaps["units"])))
             for gap in gaps["strongest"][:1]:
-                one = Candidate(gap["strength"], gap["effect"], row, other, gap["width"], item=gap, is_share=True)
                 if held_back(row, other):
                     held += 1
-                elif may_turn(row, gap["other"], other, gap["value"]):
-                    turning.append(one)
-                else:
-                    found.append(one)
-        return Candidates(tuple(found), 0, tuple(tails), len(tails), held, width, tuple(turning))
+                    continue
+                turns = may_turn(row, gap["other"], other, gap["value"])
+                given = gap["strength"], gap["effect"], row, other, gap["width"]
+                found.append(Candidate(*given, item=gap, is_share=True, turns=turns))
+        return Candidates(found, 0, len(tails), tuple(tails), held, width)
 
     return gather
 
@@ -103,7 +103,7 @@ def variety(report: Report) -> Candidates:
             held += 1
         elif one := of_interval(test, min(units_of(row), units_of(other)) - 1, row, other):
             found.append(one)
-    return Candidates(tuple(found), count, (), count, held)
+    return Candidates(found, count, count, held=held)
 
 
 def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -> Candidate | None:
@@ -121,9 +121,7 @@ def letters(is_right: bool) -> Gather:
     """Shares of the right letter; or of letters that a source never gives, as all its letters are tested."""
 
     def gather(report: Report) -> Candidates:
-        found: list[Candidate] = []
-        turning: list[Candidate] = []
-        tails, held, tests, width = [], 0, 0, 0.0
+        found, tails, held, tests, width = [], [], 0, 0, 0.0
         for row, other in pairs_in(report, "choices"):
             names = [name for name in row["counts"] if name == row.get("correct") or not is_right]
             names = [name for name in names if name != "unknown"]
@@ -142,75 +140,68 @@ def letters(is_right: bool) -> Gather:
                     held += 1
                     continue
                 item = {"letter": name, "value": mine[place], "other": theirs[place]}
-                one = Candidate(
-                    float(gaps.strength[place]), float(gaps.gaps[place]), row, other, float(gaps.widths[place]),
-                    item=item, is_share=True,
-                )  # fmt: skip
-                (turning if may_turn(row, theirs[place], other, mine[place]) else found).append(one)
-        return Candidates(tuple(found), 0, tuple(tails), tests, held, width, tuple(turning))
+                strength, gap, wide = (float(one[place]) for one in (gaps.strength, gaps.gaps, gaps.widths))
+                turns = may_turn(row, theirs[place], other, mine[place])
+                found.append(Candidate(strength, gap, row, other, wide, item=item, is_share=True, turns=turns))
+        return Candidates(found, 0, tests, tuple(tails), held, width)
 
     return gather
 
 
-def pair_shares(kind: str, place: str, most: int) -> Gather:
-    """Of the pair's items, or options; of each prompt the `most` surest."""
+def pair_shares(kind: str, place: str, most: int, level: float) -> Gather:
+    """Of the pair's items, or options; of each prompt the `most` surest. `level`: how far their width is that of a
+    half.
+    """
 
     def gather(report: Report) -> Candidates:
-        found: list[Candidate] = []
-        turning: list[Candidate] = []
-        held, width, told, tested = 0, 0.0, dict[str, int](), set[str]()
+        found, held, width, told, tested = list[Candidate](), 0, 0.0, dict[str, int](), set[str]()
         for item in sorted(report["pair"].get(place) or [], key=lambda row: -row["strength"]):
             a, b, prompt = item["a"], item["b"], item["prompt"]
             told[prompt] = told.get(prompt, 0) + 1
             if not is_enough(a, b):
                 continue
             tested.add(prompt)
-            width = max(width, float(share_width(0.5, a["units"], b["units"], LEVELS[kind])))
+            width = max(width, float(share_width(0.5, a["units"], b["units"], level)))
             if told[prompt] > most:
                 continue
             row, other = b | {"prompt": prompt}, a | {"prompt": prompt}
-            one = Candidate(
-                item["strength"], item["difference"], row, other, item["width"], item=item, is_share=True
-            )  # fmt: skip
             if held_back(row, other):
                 held += told[prompt] == 1
-            else:
-                (turning if may_turn(row, b["share"], other, a["share"]) else found).append(one)
+                continue
+            turns, given = may_turn(row, b["share"], other, a["share"]), (item["strength"], item["difference"])
+            found.append(Candidate(*given, row, other, item["width"], item=item, is_share=True, turns=turns))
         tails = (report["pair"].get("tails") or {}).get(kind, ())
-        return Candidates(tuple(found), 0, tuple(tails), len(tested), held, width, tuple(turning))
+        return Candidates(found, 0, len(tested), tuple(tails), held, width)
 
     return gather
 
 
 def pair_variety(report: Report) -> Candidates:
     """The first side's entropy minus the second's, of as many units, by prompt."""
-    found, rows = [], [row for row in report["pair"].get("varied") or [] if is_enough(row)]
-    for row in rows:
-        test = row["differences"].get(col.ENTROPY.key) or {}
-        if one := of_interval(test, row["n"] - 1, row, row):
-            found.append(one)
-    return Candidates(tuple(found), len(rows), (), len(rows))
+    rows = [row for row in report["pair"].get("varied") or [] if is_enough(row)]
+    tests = [row["differences"].get(col.ENTROPY.key) or {} for row in rows]
+    made = (of_interval(test, row["n"] - 1, row, row) for row, test in zip(rows, tests, strict=True))
+    return of_normal(made, len(rows))
 
 
 def nearest(report: Report) -> Candidates:
     """For each model how much farther than the nearest sock puppet each other one is."""
     rows = [row for row in report.get("calibration") or [] if row.get("p_nearest") is not None]
     found = [Candidate(strength_of(row["p_nearest"]), row["jsd_excess"], row) for row in rows]
-    count = sum(row["compared_puppets"] for row in rows)
-    return Candidates(tuple(found), count, (), count)
+    return of_normal(found, sum(row["compared_puppets"] for row in rows))
 
 
 def person(report: Report) -> Candidates:
     """Of each chatbot's field what asking another person adds to asking the same one again, over all prompts."""
     rows = [row for row in report.get("person_or_dice") or [] if row["source"] == FIELD and is_whole(report, row)]
     tested = [row for row in rows if row["p"] is not None and is_enough({"units": row["repeated"]})]
-    made = [
+    made = (
         of_interval(
             {"effect": row["person"], "ci": row["ci_person"], "p_tail": row["p_tail"]}, row["repeated"] - 1, row
         )
         for row in tested
-    ]
-    return Candidates(tuple(one for one in made if one), len(tested), (), len(tested))
+    )
+    return of_normal(made, len(tested))
 
 
 def is_whole(report: Report, row: Row) -> bool:
@@ -231,25 +222,23 @@ def states(report: Report) -> Candidates:
         if row["p"] is not None and is_enough({"units": row["thrice"]})
         if not row["prompt"] or (row["arm"], row["model"]) not in whole
     ]
-    made = [
+    made = (
         of_interval({"effect": row["effect"], "ci": row["ci_effect"], "p_tail": row["p_tail"]}, row["thrice"] - 1, row)
         for row in tested
-    ]
-    return Candidates(tuple(one for one in made if one), len(tested), (), len(tested))
+    )
+    return of_normal(made, len(tested))
 
 
 def explained(report: Report) -> Candidates:
     """How much further from everybody else's answers lie with each level of an explanation."""
     rows = [row for row in report.get("explanations") or [] if is_enough(row) and span(row["ci"])]
-    made = [of_interval({"effect": row["effect"], "ci": row["ci"]}, row["units"] - 1, row) for row in rows]
-    return Candidates(tuple(one for one in made if one), len(rows), (), len(rows))
+    made = (of_interval({"effect": row["effect"], "ci": row["ci"]}, row["units"] - 1, row) for row in rows)
+    return of_normal(made, len(rows))
 
 
 def groups(report: Report) -> Candidates:
     """Each group of people against everybody else with the same chatbot, by prompt."""
-    found: list[Candidate] = []
-    turning: list[Candidate] = []
-    count = 0
+    found, count = [], 0
     for row in report.get("cells") or []:
         measure = col.CORRECT if is_choice(row) else col.ENTROPY
         test = (row.get("against_rest") or {}).get(measure.key) or {}
@@ -258,8 +247,8 @@ def groups(report: Report) -> Candidates:
         count += 1
         freedom = INFINITE if is_choice(row) else int(test.get("n") or 0) - 1
         if one := of_interval(test, freedom, row):
-            (turning if is_choice(row) and may_turn_group(report, one) else found).append(one)
-    return Candidates(tuple(found), count, (), count, turning=tuple(turning))
+            found.append(replace(one, turns=is_choice(row) and may_turn_group(report, one)))
+    return of_normal(found, count)
 
 
 def may_turn_group(report: Report, one: Candidate) -> bool:
@@ -282,7 +271,7 @@ def drift(report: Report) -> Candidates:
         ends = span(row.get("ci_tv") if is_choice(row) else row.get("ci"))
         error = (ends[1] - ends[0]) / 2 / Z if ends else 0.0
         found.append(Candidate(strength_of(row["p"]), distance, row, error=error))
-    return Candidates(tuple(found), count, (), count)
+    return of_normal(found, count)
 
 
 def of_runs(report: Report) -> list[Row]:
@@ -293,31 +282,20 @@ def of_runs(report: Report) -> list[Row]:
 
 def ranges(report: Report) -> Candidates:
     """Ranges of scores that no offline run reaches."""
-    rows = [row for row in of_runs(report) if row.get("overlaps_offline") is not None]
-    found: list[Candidate] = []
-    turning: list[Candidate] = []
+    found, rows = [], [row for row in of_runs(report) if row.get("overlaps_offline") is not None]
     for row in rows:
         if row["overlaps_offline"] is False:
             strength = strength_of(benchmark_runs.chance_apart(row["offline_runs"], row["units"]))
-            one = Candidate(strength, row["mean"] - row["offline_mean"], row)
-            (turning if may_meet(report, row) else found).append(one)
-    return Candidates(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
+            found.append(Candidate(strength, row["mean"] - row["offline_mean"], row, turns=may_meet(report, row)))
+    return of_normal(found, len(rows))
 
 
 def may_meet(report: Report, row: Row) -> bool:
     """Whether the ranges of a source and of its offline runs would meet if unread answers were right."""
-    same = [
-        other
-        for other in of_offline_runs(report, row)
-        if all(other.get(name) == value for name, value in (row.get("offline") or {}).items())
-    ]
-    return any(highest(row) >= other["min"] and highest(other) >= row["min"] for other in same)
-
-
-def of_offline_runs(report: Report, row: Row) -> list[Row]:
+    wanted = {"source": OFFLINE, "benchmark": row["benchmark"], "model": row["model"], **(row.get("offline") or {})}
     rows = report.get("benchmarks") or []
-    names = ("benchmark", "model")
-    return [one for one in rows if one["source"] == OFFLINE and all(one[name] == row[name] for name in names)]
+    same = [other for other in rows if all(other.get(name) == value for name, value in wanted.items())]
+    return any(highest(row) >= other["min"] and highest(other) >= row["min"] for other in same)
 
 
 def highest(row: Row) -> float:
@@ -328,49 +306,26 @@ def highest(row: Row) -> float:
 def new_letters(report: Report) -> Candidates:
     """Questions to which a run gives a letter that no offline run gives, above what held-out offline runs do."""
     rows = [row for row in of_runs(report) if row.get("novel_excess") is not None]
-    made = [
+    made = (
         of_interval({"effect": row["novel_excess"], "ci": row.get("novel_excess_ci")}, row["shared_questions"] - 1, row)
         for row in rows
-    ]
-    return Candidates(tuple(one for one in made if one and one.estimate > 0), len(rows), (), len(rows))
+    )
+    return of_normal((one for one in made if one and one.estimate > 0), len(rows))
 
 
 def spread(report: Report) -> Candidates:
     """How far simulated users move a score, beside as many repeats."""
     rows = [row for row in of_runs(report) if row["source"] in PUPPETS and (row.get("noise_floor") or {}).get("p")]
-    found: list[Candidate] = []
-    turning: list[Candidate] = []
+    found = []
     for row in rows:
         floor, range_ = row["noise_floor"], row["max"] - row["min"]
         if range_ > floor["range"]:
-            one = Candidate(strength_of(floor["p"]), range_ - floor["range"], row)
-            (turning if least_range(row) <= floor["range"] else found).append(one)
-    return Candidates(tuple(found), len(rows), (), len(rows), turning=tuple(turning))
+            turns = least_range(row) <= floor["range"]
+            found.append(Candidate(strength_of(floor["p"]), range_ - floor["range"], row, turns=turns))
+    return of_normal(found, len(rows))
 
 
 def least_range(row: Row) -> float:
     """How far apart the runs' scores are at least, whatever unread answers say."""
     highs = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]
     return float(row["max"] - min([row["max"], *highs])) if highs else float(row["max"] - row["min"])
-
-
-LEVELS = {PAIR_ITEMS: PART_WAY, PAIR_OPTIONS: 0.0}
-GATHER: dict[str, Gather] = {
-    PAIR_ITEMS: pair_shares(PAIR_ITEMS, "items", 3),
-    PAIR_OPTIONS: pair_shares(PAIR_OPTIONS, "options", 8),
-    PAIR_VARIETY: pair_variety,
-    "items": items(True),
-    "items of puppets": items(False),
-    "variety": variety,
-    "right": letters(True),
-    "letters": letters(False),
-    "nearest": nearest,
-    "person": person,
-    "states": states,
-    "explained": explained,
-    "groups": groups,
-    "drift": drift,
-    "ranges": ranges,
-    "novel": new_letters,
-    "spread": spread,
-}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from analysis.charts.figure import Report, Row
-from analysis.report.claims.candidates import GATHER, Candidate, Candidates
+from analysis.report.claims.candidates import Candidate, Candidates
 from analysis.report.claims.enough import too_few
 from analysis.report.claims.kinds import BESIDE_MODELS, HIDDEN, KINDS, OVERVIEW, PAGES
-from analysis.report.claims.sentences import TELL, Sure
+from analysis.report.claims.sentences import Sure
 from analysis.stats.simultaneous import LEVEL, Family, reach
 from surveys.console.wording import Span, plural
 
@@ -21,6 +21,10 @@ class TestedKind:
     pool: Candidates
     family: Family
 
+    @property
+    def candidates(self) -> list[Candidate]:
+        return [one for one in self.pool.found if not one.turns]
+
     @cached_property
     def critical(self) -> float:
         return self.family.critical
@@ -28,17 +32,17 @@ class TestedKind:
     @property
     def half_width(self) -> float:
         """That of the widest simultaneous interval; of shares that of a half."""
-        normal = [one.error * reach(self.critical, one.freedom) for one in self.pool.candidates if not one.is_share]
+        normal = [one.error * reach(self.critical, one.freedom) for one in self.candidates if not one.is_share]
         return max([self.critical * self.pool.width, *normal])
 
     @property
     def held(self) -> int:
         """How many comparisons are not made, or would be said but could be turned round by answers not read."""
-        return self.pool.held + sum(self.family.p(one.strength) < LEVEL for one in self.pool.turning)
+        return self.pool.held + sum(self.family.p(one.strength) < LEVEL for one in self.pool.found if one.turns)
 
     def sure(self) -> list[Sure]:
         """What chance seldom makes so strong anywhere in the family, the strongest first."""
-        judged = [(one, self.family.p(one.strength)) for one in self.pool.candidates]
+        judged = [(one, self.family.p(one.strength)) for one in self.candidates]
         found = [Sure(one, p, self.interval(one)) for one, p in judged if p < LEVEL]
         return sorted(found, key=lambda one: -one.candidate.strength)
 
@@ -60,7 +64,7 @@ def claims_of(
 
     Tested is all of the report; said is what filters leave of it: the rows that are `shown`, in the words of `told`.
     """
-    pools = {kind: gather(report) for kind, gather in GATHER.items() if KINDS[kind].part in report}
+    pools = {name: kind.gather(report) for name, kind in KINDS.items() if kind.part in report}
     claims: list[Row] = []
     families: list[Row] = []
     for page, weights in PAGES.items():
@@ -87,7 +91,7 @@ def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, 
     """The strongest of each kind first, in the order of the page's kinds, then the second of each."""
     found = []
     for place, each in enumerate(tested):
-        rows = TELL[each.kind](report, shown_of(each, shown))
+        rows = KINDS[each.kind].tell(report, shown_of(each, shown))
         for number, row in enumerate(sorted(rows, key=lambda row: -row["size"])):
             found.append((number, place, {"page": page, "kind": each.kind, "family": family, **row}))
     return iter([row for _, _, row in sorted(found, key=lambda entry: entry[:2])])
@@ -107,7 +111,7 @@ def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown
     opening = unsaid_on_overview(report, tested) if page == "overview" else unsaid[tested[0].kind]
     if hidden:
         opening = HIDDEN
-    elif held and not any(each.pool.candidates or each.pool.turning for each in tested):
+    elif held and not any(each.pool.found for each in tested):
         opening = "Nothing is compared: in too many answers nothing was found."
     return {
         "page": page,

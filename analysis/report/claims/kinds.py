@@ -5,16 +5,17 @@ from dataclasses import dataclass
 
 from analysis.charts.figure import Report
 from analysis.charts.tables import at
+from analysis.report.claims import candidates as gathered
+from analysis.report.claims import sentences as told
+from analysis.report.claims.candidates import Gather, pair_shares
+from analysis.report.claims.sentences import Tell, points
 from analysis.report.dataset import OFFLINE
 from analysis.report.sentences import who
+from analysis.stats.simultaneous import PART_WAY
 from surveys.console.wording import INTERVAL, decimal, plural, span
 
 PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY = "items of the pair", "options of the pair", "variety of the pair"
 NO_ITEM = "For no item is a difference between the field and a model sure{within}."
-
-
-def points(share: float) -> str:
-    return f"{100 * abs(share):.0f}"
 
 
 def both_sides(report: Report) -> str:
@@ -69,6 +70,8 @@ class ClaimKind:
 
     part: str
     page: str
+    gather: Gather
+    tell: Tell
     tested: str
     many: str
     unsaid: str | Callable[[Report], str]
@@ -82,64 +85,81 @@ class ClaimKind:
 
 KINDS = {
     "items": ClaimKind(
-        "heterogeneity", "items", "prompt and offline source, each item", "prompts and offline sources, each item",
-        NO_ITEM, "points",
+        "heterogeneity", "items", gathered.items(True), told.tell_items,
+        "prompt and offline source, each item", "prompts and offline sources, each item", NO_ITEM, "points",
     ),
     "items of puppets": ClaimKind(
-        "heterogeneity", "items", "prompt and other source, each item", "prompts and other sources, each item",
-        NO_ITEM, "points",
+        "heterogeneity", "items", gathered.items(False), told.tell_items,
+        "prompt and other source, each item", "prompts and other sources, each item", NO_ITEM, "points",
     ),
     "variety": ClaimKind(
-        "heterogeneity", "heterogeneity", "entropy", "entropies",
+        "heterogeneity", "heterogeneity", gathered.variety, told.tell_variety, "entropy", "entropies",
         "No difference in how varied field and models are is sure{within}.", "bits",
     ),
     "right": ClaimKind(
-        "choices", "choices", "share of right answers", "shares of right answers",
+        "choices", "choices", gathered.letters(True), told.tell_right,
+        "share of right answers", "shares of right answers",
         "For no question is a difference between the field and a model sure{within}.", "points",
     ),
-    "letters": ClaimKind("choices", "choices", "share of a letter", "shares of letters", no_letter),
+    "letters": ClaimKind(
+        "choices", "choices", gathered.letters(False), told.tell_letters,
+        "share of a letter", "shares of letters", no_letter,
+    ),
     "nearest": ClaimKind(
-        "calibration", "calibration", "pair of sock puppets", "pairs of sock puppets",
+        "calibration", "calibration", gathered.nearest, told.tell_nearest,
+        "pair of sock puppets", "pairs of sock puppets",
         "No sock puppet is surely nearer to the field than all others.",
     ),
     "groups": ClaimKind(
-        "cells", "demographics", "group and prompt", "groups and prompts",
+        "cells", "demographics", gathered.groups, told.tell_groups, "group and prompt", "groups and prompts",
         "For no group of people is a difference from everybody else’s answers sure{within}.",
     ),
     "person": ClaimKind(
-        "person_or_dice", "person-or-dice", "chatbot, person against dice", "chatbots, person against dice",
+        "person_or_dice", "person-or-dice", gathered.person, told.tell_person,
+        "chatbot, person against dice", "chatbots, person against dice",
         "Whether another person gets other answers than the same person asked again is not sure{within}.",
         "unlikeness",
     ),
     "states": ClaimKind(
-        "arms", "person-or-dice", "state of the account", "states of the account",
+        "arms", "person-or-dice", gathered.states, told.tell_states,
+        "state of the account", "states of the account",
         "No state of the account moves answers surely beyond the dice{within}.", "unlikeness",
     ),
     "explained": ClaimKind(
-        "explanations", "explanations", "level", "levels",
+        "explanations", "explanations", gathered.explained, told.tell_explained, "level", "levels",
         "Nothing that is known of people is told apart as an explanation{within}.", "unlikeness",
     ),
-    "drift": ClaimKind("drift", "drift", "repetition and prompt", "repetitions and prompts", no_drift),
+    "drift": ClaimKind(
+        "drift", "drift", gathered.drift, told.tell_drift,
+        "repetition and prompt", "repetitions and prompts", no_drift,
+    ),
     "ranges": ClaimKind(
-        "benchmarks", "benchmarks", "place of a range", "places of ranges",
+        "benchmarks", "benchmarks", gathered.ranges, told.tell_ranges, "place of a range", "places of ranges",
         "No range of scores lies surely apart from the offline runs’.",
     ),
     "novel": ClaimKind(
-        "benchmarks", "benchmarks", "share of new letters", "shares of new letters",
+        "benchmarks", "benchmarks", gathered.new_letters, told.tell_new_letters,
+        "share of new letters", "shares of new letters",
         "To no benchmark do runs surely give new letters more often than offline runs would.",
     ),
     PAIR_ITEMS: ClaimKind(
-        "pair", "pair", "prompt, each item", "prompts, each item",
+        "pair", "pair", pair_shares(PAIR_ITEMS, "items", 3, PART_WAY), told.tell_pair_shares,
+        "prompt, each item", "prompts, each item",
         "For no item is a difference between {sides} sure{within}.", "points",
     ),
     PAIR_OPTIONS: ClaimKind(
-        "pair", "pair", "share of an option", "shares of options",
+        "pair", "pair", pair_shares(PAIR_OPTIONS, "options", 8, 0.0), told.tell_pair_shares,
+        "share of an option", "shares of options",
         "For no option is a difference between {sides} sure{within}.", "points",
     ),
     PAIR_VARIETY: ClaimKind(
-        "pair", "pair", "entropy", "entropies", "No difference in how varied {sides} are is sure{within}.", "bits",
+        "pair", "pair", gathered.pair_variety, told.tell_pair_variety, "entropy", "entropies",
+        "No difference in how varied {sides} are is sure{within}.", "bits",
     ),
-    "spread": ClaimKind("benchmarks", "benchmarks", "range beside repeats", "ranges beside repeats", no_spread),
+    "spread": ClaimKind(
+        "benchmarks", "benchmarks", gathered.spread, told.tell_spread,
+        "range beside repeats", "ranges beside repeats", no_spread,
+    ),
 }  # fmt: skip
 # Of the 5 in 100 that a page may have, the part of each kind; shared among the kinds that a study has.
 PAGES: dict[str, dict[str, float]] = {

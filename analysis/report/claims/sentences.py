@@ -8,7 +8,6 @@ from analysis.charts.figure import Report, Row, prompt_name
 from analysis.charts.rows import amount_of, amount_words, shown_source, without_amount
 from analysis.report import columns as col
 from analysis.report.claims.candidates import Candidate
-from analysis.report.claims.kinds import PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
 from analysis.report.columns import is_choice
 from analysis.report.dataset import ALL, FIELD, OFFLINE
 from analysis.report.sentences import chatbot_name, settings_among, who, within
@@ -167,30 +166,26 @@ def is_beside(other: Row, row: Row) -> bool:
     return "against_field" in other and all(other[name] == row[name] for name in ("source", "model"))
 
 
-def tell_letters(measure: str, definitions: list[str], say: Callable[[str, str, Row, str], str]) -> Tell:
-    """For each source and question; `say` has the names of source and field, the letter's shares and the question."""
-
-    def tell(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-        for one in found:
-            names, item = (who(report, one.row), who(report, one.other)), one.candidate.item
-            words = f"{say(*names, item, prompt_name(one.row['prompt']))} {aside(one)}."
-            yield claim(one, measure, words, abs(one.candidate.estimate), [*definitions, "simultaneous"])
-
-    return tell
-
-
-def say_right(source: str, field: str, item: Row, question: str) -> str:
-    return (
-        f"{source} answers “{question}” correctly in {percent(item['other'])} of cases, {field} in "
-        f"{percent(item['value'])}: {points(item['value'] - item['other'])} points apart"
-    )
+def tell_right(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        item, question = one.candidate.item, prompt_name(one.row["prompt"])
+        words = (
+            f"{who(report, one.row)} answers “{question}” correctly in {percent(item['other'])} of cases, "
+            f"{who(report, one.other)} in {percent(item['value'])}: {points(item['value'] - item['other'])} points "
+            f"apart {aside(one)}."
+        )
+        definitions = [col.CORRECT.name, "against_field", "simultaneous"]
+        yield claim(one, col.CORRECT.name, words, abs(one.candidate.estimate), definitions)
 
 
-def say_new(source: str, field: str, item: Row, question: str) -> str:
-    return (
-        f"{field} answers “{question}” with {item['letter']} in {percent(item['value'])} of cases, a letter that "
-        f"{source} never gives"
-    )
+def tell_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    for one in found:
+        item, question = one.candidate.item, prompt_name(one.row["prompt"])
+        words = (
+            f"{who(report, one.other)} answers “{question}” with {item['letter']} in {percent(item['value'])} of "
+            f"cases, a letter that {who(report, one.row)} never gives {aside(one)}."
+        )
+        yield claim(one, "new_letters", words, abs(one.candidate.estimate), ["new_letters", "simultaneous"])
 
 
 def tell_nearest(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
@@ -343,24 +338,3 @@ def of_benchmark(one: Sure, measure: str, words: str, size: float, definitions: 
     params = {"source": one.row["source"], "model": one.row["model"]}
     defined = definitions or ["benchmark_run", measure]
     return claim(one, measure, words, size, defined, params=params) | {"n": [len(one.row["runs"])]}
-
-
-TELL: dict[str, Tell] = {
-    PAIR_ITEMS: tell_pair_shares,
-    PAIR_OPTIONS: tell_pair_shares,
-    PAIR_VARIETY: tell_pair_variety,
-    "items": tell_items,
-    "items of puppets": tell_items,
-    "variety": tell_variety,
-    "right": tell_letters(col.CORRECT.name, [col.CORRECT.name, "against_field"], say_right),
-    "letters": tell_letters("new_letters", ["new_letters"], say_new),
-    "nearest": tell_nearest,
-    "person": tell_person,
-    "states": tell_states,
-    "explained": tell_explained,
-    "groups": tell_groups,
-    "drift": tell_drift,
-    "ranges": tell_ranges,
-    "novel": tell_new_letters,
-    "spread": tell_spread,
-}

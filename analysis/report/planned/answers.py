@@ -54,8 +54,10 @@ def examine(data: Data, sides: Sides, prompts: list[str]) -> Tested:
     """Of one prompt, or the mean of several."""
     if sides.why or sides.a is None:
         return Tested(None, None, None, why=sides.why)
-    if sides.hypothesis.measure == ALONE:
-        return person_share_of(sides.a, prompts)
+    if sides.hypothesis.measure == ALONE:  # as *Person or dice* has it
+        data, source = sides.a.data, sides.a.source
+        assignments = Assignments(generator_for(data, "person or dice", source, ""), data.draws)
+        return person_share(measured(data, source, prompts), assignments)
     assert sides.b is not None
     if sides.hypothesis.measure == OF_CROWD:
         return unlikeness_of(data, sides.a, sides.b, prompts)
@@ -69,22 +71,12 @@ def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> PromptSide
         letter = hypothesis.letter or a.data.frames.prompts[prompt].answer
         who = [side.data.frame(side.source.is_field).who[side.rows(prompt)] for side in (a, b)]
         return PromptSides(a.options(prompt), b.options(prompt), (who[0], who[1]), LETTERS.find(letter))
-    named = name_items(a, b, prompt)
-    wanted = hypothesis.item.casefold()
-    spelled = [
-        item.casefold() == wanted or name.casefold() == wanted
-        for item, name in zip(named.items, named.names, strict=True)
-    ]
-    who = [
-        side.data.frame(side.source.is_field).who[side.data.by_unit(side.source, side.rows(prompt))] for side in (a, b)
-    ]
+    named, wanted = name_items(a, b, prompt), hypothesis.item.casefold()
+    pairs = zip(named.items, named.names, strict=True)
+    spelled = [wanted in (item.casefold(), name.casefold()) for item, name in pairs]
+    rows = [side.data.by_unit(side.source, side.rows(prompt)) for side in (a, b)]
+    who = [side.data.frame(side.source.is_field).who[some] for side, some in zip((a, b), rows, strict=True)]
     return PromptSides(*named.samples, (who[0], who[1]), spelled.index(True) if any(spelled) else -1)
-
-
-def person_share_of(side: Chosen, prompts: list[str]) -> Tested:
-    """As *Person or dice* has it."""
-    assignments = Assignments(generator_for(side.data, "person or dice", side.source, ""), side.data.draws)
-    return person_share(measured(side.data, side.source, prompts), assignments)
 
 
 def unlikeness_of(data: Data, a: Chosen, b: Chosen, prompts: list[str]) -> Tested:
@@ -105,13 +97,8 @@ def people_of(side: Chosen, prompts: list[str]) -> NDArray[np.int64]:
 def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
     """A side by name, with how many independent units of it answered any of the prompts."""
     if chosen is None:
-        return {
-            "side": text,
-            "name": text,
-            "unit": "person" if read_side(text).is_field else "repeat",
-            "n": 0,
-            "answers": 0,
-        }
+        unit = "person" if read_side(text).is_field else "repeat"
+        return {"side": text, "name": text, "unit": unit, "n": 0, "answers": 0}
     frame = chosen.data.frame(chosen.source.is_field)
     rows = np.concatenate([np.empty(0, np.int64), *(chosen.rows(prompt) for prompt in prompts)])
     return {

@@ -4,7 +4,7 @@ from typing import Any
 
 from analysis.charts.figure import Options, Report, Row, prompt_name
 from analysis.report.planned.looks import say_look
-from analysis.report.planned.part import rows_of, say_verdict
+from analysis.report.planned.part import rows_of, say_verdict, sides_in
 from analysis.report.planned.verdicts import (
     BAD,
     GOOD,
@@ -67,7 +67,7 @@ def look_to_take(plan: Row) -> Row | None:
 
 def card_of(row: Row, number: int) -> dict[str, Any]:
     look, sign = SIGNS.get(row["verdict"], OTHER)
-    sides = [side for side in (row["a"], row["b"]) if side]
+    sides = sides_in(row)
     counted = sides[:1] if row["measure"] in OF_LABELS else sides  # two judges have the same items
     return {
         "number": number,

@@ -48,7 +48,11 @@ def deviations(
     """`alphas`: by family."""
     return [
         *amendments(seen.study, frozen),
-        *later_rules(seen.study),
+        *(
+            {"kind": "exclusion", "text": f"{rule.text} ({rule.words})", "when": f"declared {rule.declared}"}
+            for rule in rules_of(seen.study)
+            if rule.is_later
+        ),
         *other_looks(standing),
         *other_analysis(versions_of(seen.study)),
         *short(replace(standing, people=len(seen.people)), "people", "completed"),
@@ -70,17 +74,8 @@ def amendments(study: Study, frozen: Row) -> Iterator[Row]:
     now = {slug["slug"] for slug in before["hypotheses"] or ()}
     for entry in frozen["document"]["hypotheses"] or ():
         if entry["slug"] not in now:
-            yield {
-                "kind": "hypothesis",
-                "text": f"{entry['text']} It was planned and is tested no more.",
-                "when": "left out",
-            }
-
-
-def later_rules(study: Study) -> Iterator[Row]:
-    for rule in rules_of(study):
-        if rule.is_later:
-            yield {"kind": "exclusion", "text": f"{rule.text} ({rule.words})", "when": f"declared {rule.declared}"}
+            text = f"{entry['text']} It was planned and is tested no more."
+            yield {"kind": "hypothesis", "text": text, "when": "left out"}
 
 
 def other_looks(standing: Standing) -> Iterator[Row]:
@@ -148,12 +143,8 @@ def later_people(count: int) -> Iterator[Row]:
 
 
 def missing_runs(sides: list[Sides]) -> Iterator[Row]:
-    for text in dict.fromkeys(
-        text
-        for each in sides
-        for text, chosen in ((each.hypothesis.a, each.a), (each.hypothesis.b, each.b))
-        if text and chosen is None
-    ):
+    both = [pair for each in sides for pair in ((each.hypothesis.a, each.a), (each.hypothesis.b, each.b))]
+    for text in dict.fromkeys(text for text, chosen in both if text and chosen is None):
         waiting = [each.hypothesis.slug for each in sides if text in (each.hypothesis.a, each.hypothesis.b)]
         needed = plural(len(waiting), "hypothesis", "hypotheses")
         yield {"kind": "run", "text": f"There is no run of {text}; {needed} cannot be tested.", "when": "missing"}

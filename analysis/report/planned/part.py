@@ -142,7 +142,7 @@ def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None, is_o
             row["p_holm"] = None if row["p"] is None else p_holm
             row["level"] = level(row["alpha"])
             row["verdict"] = decide(row["expected"], row["smallest"], *from_reference(row), is_passed)
-            fewest = min((side for side in (row["a"], row["b"]) if side), key=lambda side: side["n"])
+            fewest = min(sides_in(row), key=lambda side: side["n"])
             if waits or fewest["n"] < FEWEST:
                 row["verdict"] = TOO_FEW if is_over and not waits else NOT_YET
                 row["n"], row["of_n"] = waits or (fewest["n"], FEWEST)
@@ -166,12 +166,8 @@ def say_verdict(row: Row) -> str:
     return str(row["verdict"])
 
 
-def say_sides(row: Row) -> str:
-    return " against ".join(side["name"] for side in (row["a"], row["b"]) if side)
-
-
-def say_sizes(row: Row) -> str:
-    return sized(*(side["n"] for side in (row["a"], row["b"]) if side))
+def sides_in(row: Row) -> list[Row]:
+    return [side for side in (row["a"], row["b"]) if side]
 
 
 TABLE = TableSpec(
@@ -179,8 +175,8 @@ TABLE = TableSpec(
     "As planned",
     (
         Column("hypothesis", "Hypothesis"),
-        Column("sides", "Sides", value=say_sides),
-        Column("n", "n", value=say_sizes),
+        Column("sides", "Sides", value=lambda row: " against ".join(side["name"] for side in sides_in(row))),
+        Column("n", "n", value=lambda row: sized(*(side["n"] for side in sides_in(row)))),
         Column("expected", "Expected", value=say_wanted),
         Column("found", "Difference (95 % interval)", value=say_difference),
         Column("p_holm", "p", P, short="p (Holm)", why="why"),
@@ -224,7 +220,7 @@ PART = Part(
     {
         "as_planned": "Each hypothesis of the study file, a minus b: supported where its p, corrected over its family "
         "(Holm), is at most alpha, it lies on the planned side and its 95 % interval reaches the smallest difference "
-        "that matters; equal where the interval lies within the bounds.",
+        "that matters; equal where the interval lies within the bounds."
     },
     intervals=intervals("planned", "unit", "hypotheses.*.ci"),
     tables=(TABLE, LOOKS, DEVIATIONS),

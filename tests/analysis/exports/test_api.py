@@ -42,11 +42,7 @@ def other() -> Study:
 def test_address_of_a_study_for_every_kind_of_account(study: Study, other: Study, name: str, args: tuple) -> None:
     make_participant(study, at="completed")
     address = reverse(f"api:{name}", args=[study.slug, *args])
-    clients = {
-        401: Client(),
-        404: client_of("stranger", other, "owner"),
-        200: client_of("member", study, "viewer"),
-    }
+    clients = {401: Client(), 404: client_of("stranger", other, "owner"), 200: client_of("member", study, "viewer")}
     assert {status: client.get(address).status_code for status, client in clients.items()} == {
         status: status for status in clients
     }
@@ -126,10 +122,7 @@ def test_responses_are_those_of_the_export(study: Study) -> None:
 
 
 def test_export_comes_whatever_the_client_accepts(study: Study) -> None:
-    client, address = (
-        client_of("member", study, "viewer"),
-        reverse("api:export", args=["teas", "flags", "csv"]),
-    )
+    client, address = (client_of("member", study, "viewer"), reverse("api:export", args=["teas", "flags", "csv"]))
     for accept in ("text/csv", "application/json", "*/*", "image/png"):
         response = client.get(address, headers={"Accept": accept})
         assert (response.status_code, response["Content-Type"]) == (200, "text/csv; charset=utf-8")

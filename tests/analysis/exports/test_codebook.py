@@ -37,10 +37,7 @@ def test_columns_of_shipped_studies_are_named_and_described(path: Path) -> None:
 
 def test_levels_name_the_prompts_cells_and_options() -> None:
     tables = codebook_of(make_study()).tables
-    assert columns_of(tables["responses"])["prompt"].levels == {
-        "teas": "Ask for teas",
-        "water": "Ask about water",
-    }
+    assert columns_of(tables["responses"])["prompt"].levels == {"teas": "Ask for teas", "water": "Ask about water"}
     person = columns_of(tables["participants"])
     assert person["cell"].levels == {"milky": "With milk", "plain": "Without milk"}
     assert list(person["answer_milk"].levels) == ["Milk", "No milk", "Oat milk"]
@@ -65,10 +62,7 @@ def test_both_versions_of_a_changed_study_are_described() -> None:
     prompt = replace(make_definition().prompts[0], slug="infusions", title="Ask for infusions")
     load_definition(make_definition(prompts=(prompt,)), "tests", amendment="Other prompts.")
     codebook = codebook_of(study)
-    assert [(version.number, version.amendment) for version in codebook.versions] == [
-        (1, ""),
-        (2, "Other prompts."),
-    ]
+    assert [(version.number, version.amendment) for version in codebook.versions] == [(1, ""), (2, "Other prompts.")]
     assert list(columns_of(codebook.tables["flags"])["prompt"].levels) == ["teas", "water", "infusions"]
     text = as_markdown(codebook)
     assert "## Prompts of version 1" in text and "### Ask for infusions (`infusions`, recommendation)" in text

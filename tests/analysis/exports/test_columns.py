@@ -5,10 +5,8 @@ from analysis.exports.answer_tables import answer_tables
 from analysis.exports.codebook import ExportTable, Version
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES
 from analysis.exports.model_tables import model_tables
-from analysis.exports.notes_table import NOTES
 from analysis.exports.people_tables import people_tables
-from analysis.report.bundle.tables import own_tables
-from analysis.report.bundle.universes import UNIVERSES
+from analysis.report.bundle.tables import UNIVERSES, own_tables
 from surveys.models import Study
 from tests.factories import make_definition
 
@@ -126,7 +124,7 @@ def written_out(tables: dict[str, str]) -> dict[str, list[str]]:
 def test_exports_have_the_columns_that_were_published() -> None:
     version = Version(1, "", "", "", make_definition())
     people = people_tables((version,), imported=[])
-    tables = [*people, NOTES, *answer_tables((version,)), *model_tables(), *annotation_tables()]
+    tables = [*people, *answer_tables((version,)), *model_tables(), *annotation_tables()]
     assert names_of(tables) == written_out(PUBLISHED)
     assert [table.name for table in tables] == [*TABLES, *ANNOTATION_TABLES]
 

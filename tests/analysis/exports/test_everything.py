@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from django.contrib.auth.models import User
 from django.http import Http404
 from django.test import Client
 from django.urls import reverse
@@ -23,10 +24,24 @@ from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AuditEvent, Study
 from tests.analysis.exports.test_answer_tables import FIVE, correct, make_world
 from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 DOCUMENTS = ("codebook.md", "codebook.json", "MANIFEST.json")
 NAMES = sorted([*TABLES, *ANNOTATION_TABLES])
+world = lasting_world(make_world)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    client = Client()
+    client.force_login(make_account("ada", study, "viewer"))
+    return client
 
 
 def make_judged() -> Study:
@@ -48,23 +63,18 @@ def unpack(study: Study, folder: Path, kind: str = "csv") -> list[str]:
         return archive.namelist()
 
 
-def test_everything_has_each_table_in_each_format_and_the_codebook(tmp_path: Path) -> None:
-    study = make_world()
+def test_everything_has_each_table_in_each_format_and_the_codebook(study: Study, tmp_path: Path) -> None:
     names = unpack(study, tmp_path, "all")
     kinds = ("csv", "jsonl", "parquet", "sav")
     assert sorted(names) == sorted([*DOCUMENTS, *(f"{k}/{t}.{k}" for k in kinds for t in TABLES)])
     counts, _ = count_tables(study, codebook_of(study).tables, Selection())
     assert {name: len(pd.read_parquet(tmp_path / f"parquet/{name}.parquet")) for name in TABLES} == counts
     event = AuditEvent.objects.latest("pk")
-    assert (event.action, event.subject, event.detail["rows"]) == (
-        "exported",
-        "everything.zip",
-        4 * sum(counts.values()),
-    )
+    told = (event.action, event.subject, event.detail["rows"])
+    assert told == ("exported", "everything.zip", 4 * sum(counts.values()))
 
 
-def test_everything_passes_the_same_gate_by_page_and_api() -> None:
-    study = make_world()
+def test_everything_passes_the_same_gate_by_page_and_api(study: Study) -> None:
     viewer, stranger = make_account("ada", study, "viewer"), make_account("eve")
     for name in ("export:everything", "api:everything"):
         address = reverse(name, args=[study.slug])
@@ -82,11 +92,8 @@ def test_everything_passes_the_same_gate_by_page_and_api() -> None:
         open_everything(stranger, study.slug, "csv", Selection())
 
 
-def test_page_is_told_how_far_it_is_and_when_it_is_done() -> None:
-    study = make_world()
-    user = make_account("ada", study, "viewer")
-    client = Client()
-    client.force_login(user)
+def test_page_is_told_how_far_it_is_and_when_it_is_done(study: Study, client: Client) -> None:
+    user = User.objects.get(username="ada")
     page = reverse("export:progress", args=[study.slug])
     assert "formdata from:#everything" in client.get(reverse("export:page", args=[study.slug])).text
     assert 'hx-trigger="load delay:1s"' in client.get(page).text and "tries=8" in client.get(page, {"tries": "7"}).text
@@ -104,19 +111,7 @@ def test_page_is_told_how_far_it_is_and_when_it_is_done() -> None:
     assert progress_of(study, user) is None
 
 
-def test_page_says_in_a_line_what_each_table_is() -> None:
-    study = make_world()
-    client = Client()
-    client.force_login(make_account("ada", study, "viewer"))
-    page = client.get(reverse("export:page", args=[study.slug]), {"pilot": "1"}).text
-    for table in codebook_of(study).tables.values():
-        assert f"<code>{table.name}</code>" in page and f"one row: {table.row}" in page
-
-
-def test_page_ticks_what_is_of_use_and_has_every_file_in_the_chosen_format() -> None:
-    study = make_world()
-    client = Client()
-    client.force_login(make_account("ada", study, "viewer"))
+def test_page_ticks_what_is_of_use_and_has_every_file_in_the_chosen_format(study: Study, client: Client) -> None:
     for query, kind in (({}, "parquet"), ({"format": "sav"}, "sav"), ({"format": "exe"}, "parquet")):
         sent = client.get(reverse("export:page", args=[study.slug]), query)
         page, counts = sent.text, sent.context["counts"]
@@ -128,10 +123,7 @@ def test_page_ticks_what_is_of_use_and_has_every_file_in_the_chosen_format() -> 
     assert re.search(r'name="pilot" value="1"\s+checked', page.text)
 
 
-def test_zip_has_the_ticked_tables_and_the_trail_names_them() -> None:
-    study = make_world()
-    client = Client()
-    client.force_login(make_account("ada", study, "viewer"))
+def test_zip_has_the_ticked_tables_and_the_trail_names_them(study: Study, client: Client) -> None:
     address = reverse("export:everything", args=[study.slug])
     sent = client.get(address, {"show": "1", "format": "jsonl", "table": ["prompts", "responses"]})
     with zipfile.ZipFile(io.BytesIO(sent.getvalue())) as archive:
@@ -142,10 +134,7 @@ def test_zip_has_the_ticked_tables_and_the_trail_names_them() -> None:
     assert client.get(address, {"table": "secrets"}).status_code == 404
 
 
-def test_notebook_and_client_are_those_of_the_examples() -> None:
-    study = make_world()
-    client = Client()
-    client.force_login(make_account("ada", study, "viewer"))
+def test_notebook_and_client_are_those_of_the_examples(study: Study, client: Client) -> None:
     for name in EXAMPLE_FILES:
         sent = client.get(f"/console/{study.slug}/export/{name}")
         assert sent.content == (EXAMPLES / name).read_bytes() and name in sent["Content-Disposition"]
@@ -161,9 +150,8 @@ def test_every_table_has_first_lines_of_at_most_ten() -> None:
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def files(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every table of a study of teas and of one of annotators, as CSV and Parquet."""
-    study = make_world()
     correct(study, FIVE, out=("Oolong",))
     for of, tables in ((study, TABLES), (make_judged(), ANNOTATION_TABLES)):
         made = open_everything(make_account(f"ada-{of.slug}", of, "viewer"), of.slug, "all", Selection())
@@ -183,8 +171,8 @@ def test_first_lines_in_pandas_run_on_real_files(files: Path, capsys: pytest.Cap
     assert re.search(r"field +assam +4$", capsys.readouterr().out, re.M)
 
 
-def test_first_lines_in_r_name_columns_that_are_there() -> None:
-    tables = codebook_of(make_world()).tables | codebook_of(make_judged()).tables
+def test_first_lines_in_r_name_columns_that_are_there(study: Study) -> None:
+    tables = codebook_of(study).tables | codebook_of(make_judged()).tables
     for name in NAMES:
         lines = first_lines(name)["r"]
         assert f'{name} <- read.csv("{name}.csv"' in lines

@@ -205,11 +205,7 @@ def test_widths_that_cannot_be_have_their_reason(client: Client, monkeypatch: py
 @pytest.mark.parametrize(
     ("overlap", "items", "opening"),
     [
-        (
-            1,
-            40,
-            "40 items with 1 label each are not among the 3 designs simulated: agreement needs two labels",
-        ),
+        (1, 40, "40 items with 1 label each are not among the 3 designs simulated: agreement needs two labels"),
         (3, 8, "8 items with 3 labels each are not among the 2 designs simulated: a plan is of 10 to 20,000 items."),
     ],
 )

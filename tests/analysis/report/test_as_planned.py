@@ -142,9 +142,7 @@ def test_a_look_outside_the_plan_spends_alpha_and_is_a_deviation() -> None:
         take_look(study, 5, "me")
     assert take_look(study, 4, "me") and not take_look(study, 4, "you")
     found = report(study, draws=20)["as_planned"]
-    assert [entry["text"] for entry in found["deviations"]] == [
-        "A look that was not planned, at 4 people, by me.",
-    ]
+    assert [entry["text"] for entry in found["deviations"]] == ["A look that was not planned, at 4 people, by me."]
     standing = replace(stand(study), people=80)
     assert standing.times == (4 / 80, 1.0) and standing.level(0.05) == pytest.approx(level_at(1, (4 / 80, 1.0), 0.05))
 

@@ -20,6 +20,7 @@ from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.analysis.report.test_bundle import recompute, unpack
 from tests.factories import make_study
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 
@@ -29,10 +30,9 @@ def rows_of(study: Study, part: str, **wanted: Any) -> list[dict[str, Any]]:
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
-@pytest.fixture
-def skipped() -> Study:
+def make_skipped() -> Study:
     """Twelve people, three of whom have no answer to the list and two none to the question, and twelve calls."""
-    study: Study = make_study(places=40)
+    study: Study = make_study(places=40, slug="skipped")
     run = make_model_run(study)
     people = [tell(study, ["Assam", f"Tea {number % 4}"], "CCA"[number % 3]) for number in range(12)]
     for number in range(12):
@@ -42,6 +42,19 @@ def skipped() -> Study:
         Response.objects.filter(participant__in=some, prompt__slug=slug).delete()
     read_new(study)
     return study
+
+
+lasting_skipped, lasting_mixture = lasting_world(make_skipped), lasting_world(lambda: make_mixture())
+
+
+@pytest.fixture
+def skipped(lasting_skipped: int) -> Study:
+    return Study.objects.select_related("current").get(pk=lasting_skipped)
+
+
+@pytest.fixture
+def mixture(lasting_mixture: int) -> Study:
+    return Study.objects.select_related("current").get(pk=lasting_mixture)
 
 
 def test_missing_answers_are_counted_and_bounded(skipped: Study) -> None:
@@ -82,10 +95,9 @@ def test_the_population_s_entropy_stands_beside_that_of_the_sample(skipped: Stud
 # --- chatbots together
 
 
-@pytest.fixture
-def mixture() -> Study:
+def make_mixture() -> Study:
     """Nine of ten people have ChatGPT and half of the calls are of each; each chatbot always says its own."""
-    study: Study = make_study(places=60)
+    study: Study = make_study(places=60, slug="mixture")
     for number in range(20):
         chatbot = "gemini" if number < 2 else "chatgpt"
         tell(study, ["Sencha" if number < 2 else "Assam"], "A" if number < 2 else "C", chatbot=chatbot)
@@ -123,10 +135,6 @@ def test_without_answers_for_a_chatbot_of_the_field_nothing_is_standardised(mixt
     assert row["difference"] is None and row["between"] == [0, 1]
 
 
-def test_one_chatbot_has_no_mix(skipped: Study) -> None:
-    assert rows_of(skipped, "mixes") == []
-
-
 def test_a_figure_s_table_has_both_shares() -> None:
     made = FIGURES["mixes"](make_report(), Options())
     assert {"raw", "standardised", "difference_raw", "difference"} <= made.table[0].keys()
@@ -140,4 +148,5 @@ def test_the_bundle_recomputes_all_of_it(world: str, request: pytest.FixtureRequ
     done = recompute(tmp_path)
     assert done.returncode == 0 and done.stdout.endswith("All numbers agree.\n"), done.stdout
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["mixes"] if world == "mixture" else report["calibration"][0]["bounds"]
+    assert bool(report["mixes"]) == (world == "mixture")  # one chatbot has no mix
+    assert world == "mixture" or report["calibration"][0]["bounds"]

@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.http import Http404
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from analysis.answers import aliases
 from analysis.models import Completion, SimulatedUser
-from analysis.report.bundle.bundles import begin_bundle, open_bundle
+from analysis.report.bundle.bundles import begin_bundle
 from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.studies import lifecycle
@@ -113,9 +112,8 @@ def test_a_changed_answer_shows_in_every_figure_that_it_is_part_of(folder: Path)
     assert "MANIFEST.json: data/answers.csv is not the file that the bundle was made with" in done.stdout
     assert "teas, field, chatgpt: unique is 3 in the report, 4 by the data" in done.stdout
     assert "teas, field, chatgpt, assam: count is 3 in the report, 2 by the data" in done.stdout
-    differing = {
-        name for name, count in re.findall(r"^(\w+): .* numbers, (\d+) differ$", done.stdout, re.M) if count != "0"
-    }
+    counts = re.findall(r"^(\w+): .* numbers, (\d+) differ$", done.stdout, re.M)
+    differing = {name for name, count in counts if count != "0"}
     assert {"heterogeneity", "items", "distances", "calibration", "sensitivity"} <= differing
     assert not differing & {"choices", "drift", "costs", "flow"}
 
@@ -152,8 +150,7 @@ def test_what_a_rule_leaves_out_is_not_counted_and_still_recomputed(no_figures: 
     assert (sizes["as analysed"], sizes["with excluded"]) == (4, 5)
 
 
-@pytest.fixture
-def pair_folder(no_figures: None, tmp_path: Path) -> Path:
+def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_figures: None, tmp_path: Path) -> None:
     """Twenty-five people with each chatbot, half of them with each plan; two hypotheses, and the study is closed."""
     sides = {"a": "field/chatgpt", "b": "field/gemini", "expected": "different"}
     hypotheses = (
@@ -168,47 +165,29 @@ def pair_folder(no_figures: None, tmp_path: Path) -> Path:
             tell(study, teas, dice.choice("AC"), chatbot=chatbot, plan="free" if number % 2 else "paid")
     lifecycle.close(study, "tests")
     unpack(study, tmp_path, compare=("field/chatgpt", "field/gemini"))
-    return tmp_path
-
-
-def test_differences_of_the_pair_and_their_intervals_are_recomputed(pair_folder: Path) -> None:
-    done = recompute(pair_folder)
+    done = recompute(tmp_path)
     assert done.returncode == 0, done.stdout
     counts = dict(re.findall(r"^(\w+): ([\d,]+) numbers, 0 differ$", done.stdout, re.M))
-    pair = json.loads((pair_folder / "report.json").read_text())["pair"]
+    report = json.loads((tmp_path / "report.json").read_text())
+    pair, hypothesis = report["pair"], report["as_planned"]["hypotheses"][1]
     rows = [*pair["items"], *pair["options"]]
     assert pair["items"][0]["item"] == "assam" and len(pair["options"]) == 3 and all(row["ci"] for row in rows)
     alike = [row for row in pair["items"] if row["difference"] == 0]
     assert alike and all(row["p"] == 1 and row["ci"][0] < 0 < row["ci"][1] for row in alike)
-    assert (
-        int(counts["pair"]) == 11 * len(rows) + 2
-    )  # n, units, count, share of both; difference, two ends; two prompts
-
-
-@pytest.mark.parametrize("name", ["value", "p", "p_holm"])
-def test_hypotheses_are_recomputed_and_a_changed_number_is_found(pair_folder: Path, name: str) -> None:
-    done = recompute(pair_folder)
+    # Of a row n, units, count, share of both; difference, two ends. Of two prompts how many are tested.
+    assert int(counts["pair"]) == 11 * len(rows) + 2
     # By Holm two; of each a difference, two ends and p.
-    assert "as_planned: 10 numbers, 0 differ" in done.stdout
-    report = json.loads((pair_folder / "report.json").read_text())
-    report["as_planned"]["hypotheses"][1][name] += 0.001
-    (pair_folder / "report.json").write_text(json.dumps(report))
-    assert re.search(r"as_planned: 10 numbers, [12] differ", recompute(pair_folder).stdout)
-
-
-@pytest.mark.parametrize("name", ["difference", "ci", "share"])
-def test_a_changed_number_of_the_pair_is_found(pair_folder: Path, name: str) -> None:
-    report = json.loads((pair_folder / "report.json").read_text())
-    row = report["pair"]["items"][1]
-    if name == "ci":
-        row["ci"][0] += 0.001
-    elif name == "share":
-        row["b"]["share"] += 0.001
-    else:
-        row["difference"] += 0.001
-    (pair_folder / "report.json").write_text(json.dumps(report))
-    done = recompute(pair_folder)
-    assert done.returncode == 1 and "1 differ" in next(line for line in done.stdout.split("\n") if "pair:" in line)
+    assert counts["as_planned"] == "10"
+    row = pair["items"][1]
+    for part, holder, key in (
+        *(("as_planned", hypothesis, name) for name in ("value", "p", "p_holm")),
+        *(("pair", row, "difference"), ("pair", row["ci"], 0), ("pair", row["b"], "share")),
+    ):
+        holder[key] += 0.001
+        (tmp_path / "report.json").write_text(json.dumps(report))
+        holder[key] -= 0.001
+        done = recompute(tmp_path)
+        assert done.returncode == 1 and re.search(rf"^{part}: [\d,]+ numbers, [12] differ$", done.stdout, re.M), key
 
 
 def test_a_bundle_compares_the_sides_that_are_asked_for(no_figures: None, tmp_path: Path) -> None:
@@ -264,61 +243,43 @@ def test_texts_are_there_when_they_are_asked_for(no_figures: None, tmp_path: Pat
     assert recompute(tmp_path).returncode == 0
 
 
-def test_what_enough_people_typed_alike_stays(no_figures: None, tmp_path: Path) -> None:
-    study = make_teas()
-    for _ in range(5):
-        tell(study, ["Assam"], model_shown="GPT-4o")
-    unpack(study, tmp_path)
-    assert [row["model_shown"] for row in read_csv(tmp_path, "answers")].count("GPT-4o") == 10
-    assert [row["model_shown"] for row in read_csv(tmp_path, "context")].count("GPT-4o") == 5
-
-
-def test_readme_says_what_is_made_up(no_figures: None, tmp_path: Path) -> None:
+def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: None, tmp_path: Path) -> None:
     study = make_teas()
     Participant.objects.filter(study=study).update(origin="simulated")
+    ChatbotContext.objects.all().delete()
     unpack(study, tmp_path)
+    assert {row["memory"] for row in read_csv(tmp_path, "answers")} == {""}
+    assert recompute(tmp_path).returncode == 0
     words = " ".join((tmp_path / "README.md").read_text().split())
     assert "**Made up in part:** 4 of 4 people and 0 completions are simulated" in words
     assert "8 answers of 4 people, and 12 completions" in words
 
 
-def test_pilots_and_previews_stay_out(no_figures: None, tmp_path: Path) -> None:
+def test_pilots_and_previews_stay_out_and_what_enough_people_typed_alike_stays(
+    no_figures: None, tmp_path: Path
+) -> None:
     study = make_teas()
+    for _ in range(5):
+        tell(study, ["Assam"], model_shown="GPT-4o")
     first, second, *_ = Participant.objects.filter(study=study).order_by("pk")
     Participant.objects.filter(pk=first.pk).update(pilot=True)
     Participant.objects.filter(pk=second.pk).update(origin="preview")
     unpack(study, tmp_path)
     for name in ("answers", "participants", "context", "timings"):
         people = {row["participant"] for row in read_csv(tmp_path, name)}
-        assert len(people) == 2 and not people & {first.pseudonym, second.pseudonym}
+        assert len(people) == 2 + 5 and not people & {first.pseudonym, second.pseudonym}
+    assert [row["model_shown"] for row in read_csv(tmp_path, "answers")].count("GPT-4o") == 10
+    assert [row["model_shown"] for row in read_csv(tmp_path, "context")].count("GPT-4o") == 5
     assert recompute(tmp_path).returncode == 0
 
 
 # --- who and where -----------------------------------------------------------
 
 
-def test_bundle_is_noted_and_refused_to_strangers() -> None:
-    study = make_teas()
-    viewer = make_account("viewer", study, "viewer")
-    assert open_bundle(viewer, "teas", texts=True).filename == "teas-bundle.zip"
-    event = AuditEvent.objects.latest("pk")
-    assert (event.action, event.subject, event.actor) == ("exported", "bundle.zip", "viewer")
-    assert event.detail == {"texts": True, "pids": False, "simulated": True}
-    with pytest.raises(Http404):
-        open_bundle(make_account("stranger"), "teas")
-
-
 def log_in(study: Study, role: str) -> Client:
     client = Client()
     client.force_login(make_account(role or "stranger", study, role))
     return client
-
-
-def test_export_page_leads_to_the_bundle_with_and_without_texts() -> None:
-    study = make_teas()
-    page = log_in(study, "viewer").get(reverse("export:page", args=["teas"])).content.decode()
-    address = reverse("compare:prepare-bundle", args=["teas"])
-    assert f'href="{address}"' in page and f'href="{address}?texts=1"' in page
 
 
 @pytest.mark.parametrize(("query", "column"), [({}, False), ({"texts": "1"}, True)])
@@ -381,14 +342,6 @@ def test_half_a_bundle_is_never_left_behind(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(CommandError, match="No space left on device"):
         call_command("bundle", "teas", str(tmp_path / "x.zip"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_context_of_nobody_is_empty(no_figures: None, tmp_path: Path) -> None:
-    study = make_teas()
-    ChatbotContext.objects.all().delete()
-    unpack(study, tmp_path)
-    assert {row["memory"] for row in read_csv(tmp_path, "answers")} == {""}
-    assert recompute(tmp_path).returncode == 0
 
 
 def test_intervals_over_simulated_users_are_recomputed(no_figures: None, tmp_path: Path) -> None:

@@ -50,14 +50,7 @@ def test_new_answers_are_read_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[1/2] about\n[2/2] heterogeneity\n" in capsys.readouterr().err
 
 
-def test_json_is_one_object_and_nothing_else() -> None:
-    make_teas()
-    whole = json.loads(run(json=True))
-    assert whole["study"] == "teas"
-    assert {row["source"] for row in whole["heterogeneity"]} == {"field", "offline"}
-
-
-def test_filters_are_those_of_the_pages() -> None:
+def test_filters_are_those_of_the_pages_and_json_is_one_object() -> None:
     make_teas()
     whole = json.loads(run("--filter", "chatbot=gemini", "--filter", "excluded=with", json=True, parts=["choices"]))
     assert whole["filters"]["query"] == "chatbot=gemini&excluded=with"
@@ -99,9 +92,9 @@ def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_html_is_one_file_with_figures_and_nothing_from_elsewhere(tmp_path: Path) -> None:
-    make_teas()
-    assert run(html=tmp_path / "report.html") == ""
+def test_html_is_one_file_with_figures_and_pdf_the_same_for_the_same_report(tmp_path: Path) -> None:
+    study = make_teas()
+    assert run(html=tmp_path / "report.html", pdf=tmp_path / "report.pdf") == ""
     page = (tmp_path / "report.html").read_text()
     assert page.lower().startswith("<!doctype html>")
     assert "<script" not in page
@@ -111,31 +104,21 @@ def test_html_is_one_file_with_figures_and_nothing_from_elsewhere(tmp_path: Path
     assert page.count("<style>") == 1
     assert "How varied the recommendations are" in page
     assert "sencha" not in page.split("<main>")[0]
-
-
-def test_html_escapes_what_people_and_models_wrote() -> None:
-    study = make_teas()
-    tell(study, ["<b>Lapsang & Souchong", "<script>alert(1)</script> tea"])
-    read_new(study)
-    page = write_html(report(study, draws=20))
-    assert "<script>" not in page
-    assert "Lapsang &amp; Souchong" in page
-
-
-def test_pdf_has_pages_and_is_the_same_for_the_same_report(tmp_path: Path) -> None:
-    study = make_teas()
-    assert run(pdf=tmp_path / "report.pdf") == ""
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF-")
     assert len(content) > 20_000
     assert write_pdf(report(study, draws=20)) == content
 
 
-def test_pdf_takes_words_as_words_and_not_as_markup() -> None:
+def test_what_people_and_models_wrote_is_no_markup() -> None:
     study = make_teas(title="#panic() [*Teas*] $x$ 茶 чай")
+    tell(study, ["<b>Lapsang & Souchong", "<script>alert(1)</script> tea"])
     tell(study, ["#let x = 1", "= Heading"])
     read_new(study)
-    assert write_pdf(report(study, draws=20)).startswith(b"%PDF-")
+    found = report(study, draws=20)
+    page = write_html(found)
+    assert "<script>" not in page and "Lapsang &amp; Souchong" in page
+    assert write_pdf(found).startswith(b"%PDF-")
 
 
 def test_an_empty_study_has_a_report_that_says_so(tmp_path: Path) -> None:
@@ -144,12 +127,6 @@ def test_an_empty_study_has_a_report_that_says_so(tmp_path: Path) -> None:
     run(html=tmp_path / "empty.html", pdf=tmp_path / "empty.pdf")
     assert "There is too little to compare yet" in (tmp_path / "empty.html").read_text()
     assert (tmp_path / "empty.pdf").read_bytes().startswith(b"%PDF-")
-
-
-def test_simulated_answers_are_named_at_the_top() -> None:
-    study = make_teas()
-    study.runs.get().endpoint.__class__.objects.update(provider="fake")
-    assert "SIMULATED: 0 of 4 people and 12 answers of gpt-4o-mini are made up." in run()
 
 
 def test_every_part_has_a_table_where_it_has_rows() -> None:

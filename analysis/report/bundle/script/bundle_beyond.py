@@ -5,8 +5,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bundle_checks import Check, Checks, Ends, interval_checks, t_quantile
-from bundle_data import FEWEST_UNITS, LETTERS, Bundle, Row, distance, incidence, item_intervals, place, vocabulary_of
+from bundle_checks import Check, Checks, Ends, interval_checks
+from bundle_data import (
+    FEWEST_UNITS,
+    LETTERS,
+    Bundle,
+    Row,
+    distance,
+    ends_of,
+    incidence,
+    item_intervals,
+    place,
+    vocabulary_of,
+)
 
 EULER = 0.57721566490153286
 NAMED = 5
@@ -24,9 +35,8 @@ def population_checks(where: str, row: Row, table: pd.DataFrame, matrix: np.ndar
     ends: Ends = None
     if bits is not None and len(matrix) >= FEWEST_UNITS:
         left = np.array([population(counts - unit)[0] for unit in matrix])
-        error = math.sqrt((len(left) - 1) * left.var())
-        half = t_quantile(len(left) - 1) * error
-        ends = None if not error > 1e-12 else (max(bits - half, 0.0), bits + half)
+        m = len(left)
+        ends = ends_of(bits, math.sqrt((m - 1) * left.var()), m - 1, m, 0.0, math.inf)
     yield from interval_checks(where, "interval of the population's entropy", reported["ci"], ends)
 
 

@@ -19,6 +19,7 @@ SETTINGS = (
 )
 MEASURES = ("unique", "top5_coverage", "entropy_bits")
 FEWEST_UNITS = 5  # for an interval that is no share's
+ALIKE = 1e-12  # error of units that are all alike
 Z = NormalDist().inv_cdf(0.975)
 
 
@@ -221,6 +222,14 @@ def drawn_interval(drawn: np.ndarray, value: float, units: int) -> Ends:
     return max(value + factor * ends[0], 0.0), min(value + factor * ends[1], 1.0)
 
 
+def ends_of(value: float, error: float, freedom: float, units: int, least: float, most: float) -> Ends:
+    """By Student's t, within what the value can be; none of few units, or where these are all alike."""
+    if units < FEWEST_UNITS or math.isnan(error) or error <= ALIKE:
+        return None
+    half = t_quantile(freedom) * error
+    return max(value - half, min(least, value)), min(value + half, max(most, value))
+
+
 def error_interval(name: str, units: np.ndarray) -> Ends:
     """Of a measure of item counts, leaving out each unit in turn."""
     m, total = len(units), units.sum(axis=0)
@@ -232,9 +241,7 @@ def error_interval(name: str, units: np.ndarray) -> Ends:
         named = (units > 0).sum(axis=0)
         added, once, twice = ((units > 0) & (named == 1)).sum(axis=1), (named == 1).sum(), (named == 2).sum()
         error = math.sqrt(m * added.var(ddof=1) * once / (once + twice)) if once else 0.0
-    half = t_quantile(m - 1) * error
-    most = 1.0 if name == "top5_coverage" else math.inf
-    return None if error < 1e-12 else (max(value - half, 0.0), min(value + half, most))
+    return ends_of(value, error, m - 1, m, 0.0, 1.0 if name == "top5_coverage" else math.inf)
 
 
 def share_interval(hits: np.ndarray, sizes: np.ndarray) -> list[Ends]:

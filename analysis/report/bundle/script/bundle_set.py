@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bundle_checks import Check, Checks, Ends, interval_checks, known, t_quantile
-from bundle_data import FEWEST_UNITS, Bundle, Row, place, run_letters, setting_key
+from bundle_data import FEWEST_UNITS, Bundle, Row, Z, ends_of, place, run_letters, setting_key, wilson_interval
 
 Side = Any  # a table with a row an answer: item, unit, right (1 or 0), letter
 Numbers = tuple[float, float, int] | None  # value, standard error, units
@@ -108,10 +108,7 @@ def signed_checks(
 ) -> Checks:
     found, error, units = numbers(pair, shared, size) or (None, math.nan, 0)
     yield Check(where, name, value, found)
-    ends: Ends = None
-    if found is not None and units >= FEWEST_UNITS and error > 1e-12:
-        half = t_quantile(units - 1) * error
-        ends = max(-1.0, found - half), min(1.0, found + half)
+    ends = None if found is None else ends_of(found, error, units - 1, units, -1.0, 1.0)
     yield from interval_checks(where, f"interval of {name}", ci, ends)
 
 
@@ -152,6 +149,5 @@ def wilson(share: float, error: float, units: int) -> Ends:
     """At as many independent answers as would know the share as well; all or none right: at one a unit."""
     spread, t2 = share * (1 - share), t_quantile(units - 1) ** 2
     n = units if spread < 1e-12 else max(spread / error**2, 1.0) if error > 0 else math.inf
-    centre = (share + t2 / (2 * n)) / (1 + t2 / n)
-    half = math.sqrt(t2) * math.sqrt(spread / n + t2 / (4 * n * n)) / (1 + t2 / n)
-    return float(np.clip(centre - half, 0, share)), float(np.clip(centre + half, share, 1))
+    low, high = wilson_interval(share, n * Z * Z / t2)
+    return float(np.clip(low, 0, share)), float(np.clip(high, share, 1))
