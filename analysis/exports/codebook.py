@@ -235,10 +235,7 @@ def as_document(codebook: Codebook) -> dict[str, Any]:
 
 def describe_version(version: Version) -> dict[str, Any]:
     return {
-        "number": version.number,
-        "sha256": version.sha256,
-        "created_at": version.created_at,
-        "amendment": version.amendment,
+        **{name: getattr(version, name) for name in ("number", "sha256", "created_at", "amendment")},
         "prompts": [
             {
                 "slug": prompt.slug,

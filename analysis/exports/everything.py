@@ -5,6 +5,7 @@ import time
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from io import RawIOBase
 from itertools import product
 from typing import Any
 
@@ -73,18 +74,15 @@ class Everything:
             yield name, FORMATS[kind].chunks(table.columns, rows)
 
 
-class Pieces:
+class Pieces(RawIOBase):
     """A file that can only be written, and whose content is taken away as it comes."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
 
-    def write(self, piece: bytes) -> int:
+    def write(self, piece: Any) -> int:
         self.pieces.append(bytes(piece))
         return len(piece)
-
-    def flush(self) -> None:
-        pass
 
     def taken(self) -> Chunks:
         pieces, self.pieces = self.pieces, []

@@ -24,9 +24,9 @@ from analysis.exports.exports import (
     open_export,
 )
 from analysis.exports.first_lines import first_lines
-from analysis.exports.formats import FORMATS
+from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
-from surveys.console.pages import may, member_page, show, study_page
+from surveys.console.pages import as_file, may, member_page, show, study_page
 from surveys.studies.access import Role
 
 SECTIONS = {
@@ -63,11 +63,14 @@ def write_selection(selection: Selection) -> str:
 
 
 def export_response(export: Export) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(export.chunks(), content_type=export.format.content_type)
-    response["Content-Disposition"] = f'attachment; filename="{export.filename}"'
-    response["X-Rows"] = str(export.rows)
+    response = as_stream(export, export.chunks(), export.format.content_type)
     response["X-Audit-Events"], response["X-Audit-Head"] = str(export.event.number), export.event.sha256
     return response
+
+
+def as_stream(made: Export | Everything, chunks: Chunks, content_type: str) -> StreamingHttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{made.filename}"', "X-Rows": str(made.rows)}
+    return StreamingHttpResponse(chunks, content_type=content_type, headers=headers)
 
 
 @require_safe
@@ -121,10 +124,7 @@ def download(request: HttpRequest, table: str, kind: str) -> HttpResponse:
 
 
 def everything_response(made: Everything, user: Any) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(followed(made, user), content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="{made.filename}"'
-    response["X-Rows"] = str(made.rows)
-    return response
+    return as_stream(made, followed(made, user), "application/zip")
 
 
 @require_safe
@@ -150,25 +150,19 @@ def everything_progress(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def codebook(request: HttpRequest, kind: str) -> HttpResponse:
-    described = codebook_of(request.study)
+    described, name = codebook_of(request.study), f"{request.study.slug}-codebook.{kind}"
     if kind == "md":
-        response = HttpResponse(as_markdown(described), content_type="text/markdown; charset=utf-8")
-    elif kind == "json":
-        text = json.dumps(as_document(described), ensure_ascii=False, indent=2)
-        response = HttpResponse(text, content_type="application/json")
-    else:
-        raise Http404("The codebook comes as codebook.md and codebook.json.")
-    response["Content-Disposition"] = f'attachment; filename="{described.study}-codebook.{kind}"'
-    return response
+        return as_file(as_markdown(described), "text/markdown; charset=utf-8", name)
+    if kind == "json":
+        return as_file(json.dumps(as_document(described), ensure_ascii=False, indent=2), "application/json", name)
+    raise Http404("The codebook comes as codebook.md and codebook.json.")
 
 
 @require_safe
 @study_page()
 def example(request: HttpRequest, name: str) -> HttpResponse:
     """The notebook, or the client that it and other programs use: files to put beside each other."""
-    response = HttpResponse((EXAMPLES / name).read_bytes(), content_type=EXAMPLE_FILES[name])
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return as_file((EXAMPLES / name).read_bytes(), EXAMPLE_FILES[name], name)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -98,7 +98,7 @@ def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
     if recipe.kind:
         if recipe.kind not in sources.studies:
             return replace(empty, why=f"No study of {STAGES[recipe.kind]} (annotators of the kind {recipe.kind}).")
-        study, question = sources.studies[recipe.kind], sources.question(recipe.kind)
+        study, question = sources.studies[recipe.kind], sources.question(recipe.kind) or {}
         empty = replace(empty, study=study.slug)
         if not question:
             return replace(empty, why="Nobody has given a label yet.")

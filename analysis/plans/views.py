@@ -18,7 +18,7 @@ from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, writ
 from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
 from analysis.plans.texts import looks_lines, opening_of, tables_of
-from surveys.console.pages import show, study_page
+from surveys.console.pages import as_file, show, study_page
 from surveys.console.wording import percent
 from surveys.models import Study
 from surveys.studies import under_way
@@ -125,13 +125,14 @@ def planned(request: HttpRequest) -> Study:
 @study_page()
 def osf(request: HttpRequest) -> HttpResponse:
     content = json.dumps(as_osf(planned(request)), indent=2, ensure_ascii=False)
-    return file(content, "application/json", f"{request.study.slug}-osf.json")
+    return as_file(content, "application/json", f"{request.study.slug}-osf.json")
 
 
 @require_safe
 @study_page()
 def aspredicted(request: HttpRequest) -> HttpResponse:
-    return file(as_predicted(planned(request)), "text/plain; charset=utf-8", f"{request.study.slug}-aspredicted.txt")
+    name = f"{request.study.slug}-aspredicted.txt"
+    return as_file(as_predicted(planned(request)), "text/plain; charset=utf-8", name)
 
 
 @require_safe
@@ -140,10 +141,4 @@ def registration(request: HttpRequest) -> HttpResponse:
     """With what is simulated, where it is."""
     study = planned(request)
     content = write_registration(study, find_plan(study))
-    return file(content, "application/pdf", f"{study.slug}-registration.pdf")
-
-
-def file(content: str | bytes, kind: str, name: str) -> HttpResponse:
-    response = HttpResponse(content, content_type=kind)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return as_file(content, "application/pdf", f"{study.slug}-registration.pdf")

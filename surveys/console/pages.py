@@ -105,3 +105,9 @@ def address_without_page(request: HttpRequest) -> str:
     query = request.GET.copy()
     query.pop("page", None)
     return f"{query.urlencode()}&" if query else ""
+
+
+def as_file(content: str | bytes, content_type: str, name: str) -> HttpResponse:
+    """To be saved under this name."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=content_type, headers=headers)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from analysis.answers.compared import runs_of, simulated_users
 from analysis.charts.figure import Row
 from analysis.exports.answer_tables import ALIAS_DECISIONS, ALIASES, ANSWER_DECISIONS, answer_tables
-from analysis.exports.codebook import ExportColumn, ExportTable, boolean, integer, number, text
+from analysis.exports.codebook import ExportColumn, ExportTable, boolean, integer, named, number, text
 from analysis.exports.exports import stream_rows
-from analysis.exports.model_tables import PROMPTS, QUESTIONS, RUNS, Prompts, SetQuestions, run_row
+from analysis.exports.model_tables import COMPLETION, PROMPTS, QUESTIONS, RUNS, Prompts, SetQuestions, run_row
 from analysis.exports.people_tables import Selection
 from analysis.models import Completion
 from analysis.models.settings import DRAWN
@@ -62,7 +62,10 @@ def own_tables(study: Study, texts: bool) -> Iterator[Made]:
             lambda: answers(study, Q(prompt__is_drawn=True)),
         )
         yield table("questions", "one question of the set", *QUESTIONS), lambda: SetQuestions(study).iterator(500)
-    yield table("runs", "one run of a model, or one import", *RUNS), lambda: runs(study)
+    yield (
+        table("runs", "one run of a model, or one import", *RUNS),
+        lambda: map(run_row, runs_of(study).select_related("endpoint", *DRAWN).order_by("pk")),
+    )
     yield table("prompts", "one prompt of the newest version", *PROMPTS), lambda: Prompts(study).iterator(1)
     yield table("benchmark_items", "the key to one question of a benchmark", *ITEMS), lambda: items(study)
     for name, columns in DECIDED.items():
@@ -110,7 +113,11 @@ def answers(study: Study, asked: Q) -> Rows:
     people = frames.people[~frames.people["pilot"].astype(bool)]
     rare = {name for name, count in Counter(people["model_shown"]).items() if count < FEWEST}
     known = people.to_dict("index")
-    for row in newest_responses(list(known), asked).iterator(chunk_size=500):
+    newest = Response.objects.filter(asked, participant__in=list(known), accepted=True)
+    newest = newest.order_by("participant_id", "prompt_id", "-revision").distinct("participant_id", "prompt_id")
+    prompt = (f"prompt__{name}" for name in ("slug", "asks", "arm", "occasion"))
+    whose = ("id", "participant_id", "participant__pseudonym", *prompt, "language", "rating", "text")
+    for row in newest.values(*whose, *READINGS).iterator(chunk_size=500):
         person, mark = known[row["participant_id"]], marks.get(row["id"])
         yield {
             "participant": row["participant__pseudonym"],
@@ -128,16 +135,6 @@ def answers(study: Study, asked: Q) -> Rows:
         }
 
 
-def newest_responses(people: list[int], asked: Q) -> QuerySet:
-    newest = Response.objects.filter(asked, participant__in=people, accepted=True).order_by(
-        "participant_id", "prompt_id", "-revision"
-    )
-    names = ("slug", "asks", "arm", "occasion")
-    whose = ("id", "participant_id", "participant__pseudonym", *(f"prompt__{name}" for name in names))
-    fields = (*whose, "language", "rating", "text", *READINGS)
-    return newest.distinct("participant_id", "prompt_id").values(*fields)
-
-
 def reading(row: dict[str, Any]) -> dict[str, Any]:
     there = row["answer__rules_version"] is not None
     return {
@@ -151,41 +148,24 @@ def reading(row: dict[str, Any]) -> dict[str, Any]:
 
 # --- models' answers ---------------------------------------------------------
 
+COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms")
 COMPLETIONS = (
-    integer("run", "the run that it belongs to"),
-    integer("user", "number of the simulated user, from 0; empty without one"),
+    *named(COMPLETION, "run", "user"),
     integer("repeat", "the draw's number, from 0"),
     text("prompt", "the study's prompt that was asked, or empty"),
     text("item", "the benchmark's question that was asked, or empty"),
     text("status", "done or failed"),
-    integer("prompt_tokens", "tokens of the messages", "tokens"),
-    integer("cached_tokens", "of those the ones that the provider had kept", "tokens"),
-    integer("completion_tokens", "tokens of the answer", "tokens"),
-    integer("latency_ms", "from sending to the last byte", "milliseconds"),
-    number("usd", "what it cost", "US dollars"),
-    text("user_name", "what an imported file calls the simulated user"),
+    *named(COMPLETION, *COUNTED, "usd", "user_name"),
     text("recipe", "hash of what the simulated user has in front; empty: nothing, or what all others have too"),
 )
-COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms")
 
 
 def completions(study: Study) -> Rows:
     known = {run.pk: run for run in runs_of(study)}
     recipes = {user.pk: user.recipe for user in simulated_users(known)}
     ended = Completion.objects.filter(run__in=known, status__in=["done", "failed"]).order_by("id")
-    asked = (
-        "run_id",
-        "user_id",
-        "user__index",
-        "user__name",
-        "repeat",
-        "prompt__slug",
-        "item__item",
-        "status",
-        "cost",
-        "reply",
-    )
-    for row in ended.values(*asked, *COUNTED, *READINGS).iterator(chunk_size=500):
+    whose = ("run_id", "user_id", "user__index", "user__name", "repeat", "prompt__slug", "item__item")
+    for row in ended.values(*whose, "status", "cost", "reply", *COUNTED, *READINGS).iterator(chunk_size=500):
         yield {
             "run": row["run_id"],
             "user": row["user__index"],
@@ -200,11 +180,6 @@ def completions(study: Study) -> Rows:
             **reading(row),
             "text": row["reply"],
         }
-
-
-def runs(study: Study) -> Rows:
-    compared = runs_of(study).select_related("endpoint", *DRAWN).order_by("pk")
-    return map(run_row, compared)
 
 
 # --- what was asked ----------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from analysis.charts.figure import Row
 from analysis.report.multiverse.choices import CHOICES, Answers, Universe, choices_for
 from analysis.report.planned.answers import find_sides
-from analysis.report.planned.part import hypothesis_rows
+from analysis.report.planned.part import about, hypothesis_rows
 from analysis.stats.resampling import generator
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 
@@ -34,32 +34,7 @@ def universes_of(choices: Mapping[str, Sequence[str]], slug: str, seed: int) -> 
 def list_universes(answers: Answers, seed: int, draws: int) -> dict[str, Any]:
     """Nothing computed yet."""
     study, plan = answers.study, answers.definition.plan or PlanKeys()
-    found = list[Row]()
-    for hypothesis in answers.definition.hypotheses:
-        choices = choices_for(answers, hypothesis)
-        universes, possible = universes_of(choices, hypothesis.slug, seed)
-        found.append(
-            {
-                "hypothesis": hypothesis.slug,
-                "text": hypothesis.text,
-                "measure": hypothesis.measure,
-                "of": hypothesis.item or hypothesis.letter,
-                "expected": hypothesis.expected,
-                "smallest": hypothesis.smallest,
-                "alpha": hypothesis.alpha or plan.alpha,
-                "choices": [
-                    {
-                        "choice": name,
-                        "label": CHOICES[name].label,
-                        "options": [{"option": option, "words": CHOICES[name].words(option)} for option in options],
-                    }
-                    for name, options in choices.items()
-                ],
-                "universes": [list(one.values()) for one in universes],
-                "possible": possible,
-                "rows": [],
-            }
-        )
+    found = [list_universes_of(answers, hypothesis, plan, seed) for hypothesis in answers.definition.hypotheses]
     return {
         "study": study.slug,
         "version": study.current.number,
@@ -69,6 +44,25 @@ def list_universes(answers: Answers, seed: int, draws: int) -> dict[str, Any]:
         "all": sum(len(entry["universes"]) for entry in found),
         "done": 0,
         "hypotheses": found,
+    }
+
+
+def list_universes_of(answers: Answers, hypothesis: Hypothesis, plan: PlanKeys, seed: int) -> Row:
+    choices = choices_for(answers, hypothesis)
+    universes, possible = universes_of(choices, hypothesis.slug, seed)
+    return {
+        **{name: value for name, value in about(hypothesis, plan).items() if name in ABOUT},
+        "choices": [
+            {
+                "choice": name,
+                "label": CHOICES[name].label,
+                "options": [{"option": option, "words": CHOICES[name].words(option)} for option in options],
+            }
+            for name, options in choices.items()
+        ],
+        "universes": [list(one.values()) for one in universes],
+        "possible": possible,
+        "rows": [],
     }
 
 

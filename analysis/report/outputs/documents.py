@@ -54,27 +54,20 @@ class Document:
 
 def make_document(report: Mapping[str, Any], scheme: str) -> Document:
     """Everything that is in the report; figures in the colours of `scheme` (light or print)."""
-    sections = list(sections_of(report, scheme))
+    sections, flow = list(sections_of(report, scheme)), report.get("flow") or {}
     return Document(
         report=report,
         basis=list(basis(report)),
         findings=findings(report),
         opening=opening_of(report, "overview"),
-        flow=list(flow_rows(report.get("flow") or {})),
+        flow=[(words, flow[name]) for name, words in FLOW.items() if name in flow and (flow[name] or name in ALWAYS)],
         planned=[section for section in sections if section.part == PLANNED],
         sections=[section for section in sections if section.part != PLANNED],
     )
 
 
-def flow_rows(flow: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Counts of people in the order of their way through the study."""
-    for name, words in FLOW.items():
-        if name in flow and (flow[name] or name in ALWAYS):
-            yield words, flow[name]
-
-
 ALWAYS = ("started", "completed", "analysed")
-FLOW = {
+FLOW = {  # in the order of people's way through the study
     "started": "Came to the first page",
     "consented": "Agreed to take part",
     "screened_out": "Screened out",
@@ -159,18 +152,12 @@ def page_data(document: Document) -> dict[str, Any]:
 
 
 def section_data(section: Section) -> dict[str, Any]:
+    drawings = [
+        {"svg": each.svg, "alt": each.figure.alt, "caption": each.figure.caption, "height": height_of(each.svg)}
+        for each in section.drawings
+    ]
     tables = [] if PARTS[section.part].is_long else [table_data(table) for table in section.tables]
-    return {
-        "title": section.title,
-        "definitions": section.definitions,
-        "drawings": [drawing_data(drawing) for drawing in section.drawings],
-        "tables": tables,
-    }
-
-
-def drawing_data(drawing: Drawing) -> dict[str, Any]:
-    figure = drawing.figure
-    return {"svg": drawing.svg, "alt": figure.alt, "caption": figure.caption, "height": height_of(drawing.svg)}
+    return {"title": section.title, "definitions": section.definitions, "drawings": drawings, "tables": tables}
 
 
 def height_of(svg: str) -> float:

@@ -30,7 +30,7 @@ from analysis.stats.hypotheses.tested import passed
 from analysis.stats.intervals import holm
 from surveys.console.wording import plural, sized
 from surveys.studies.audit import SYSTEM
-from surveys.studies.files.hypotheses import OF_LABELS, PlanKeys
+from surveys.studies.files.hypotheses import OF_LABELS, Hypothesis, PlanKeys
 from surveys.studies.lifecycle import hold_withdrawals
 
 Level = Callable[[float], float]
@@ -96,6 +96,21 @@ def decided(seen: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
     return rows, sides
 
 
+def about(hypothesis: Hypothesis, plan: PlanKeys) -> Row:
+    """What the file says of it."""
+    return {
+        "hypothesis": hypothesis.slug,
+        "text": hypothesis.text,
+        "measure": hypothesis.measure,
+        "of": hypothesis.item or hypothesis.letter,
+        "in": unit_of(hypothesis.measure),
+        "expected": hypothesis.expected,
+        "smallest": hypothesis.smallest,
+        "family": hypothesis.family,
+        "alpha": hypothesis.alpha or plan.alpha,
+    }
+
+
 def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
     """One, or one for each prompt where they are not pooled."""
     hypothesis = sides.hypothesis
@@ -106,16 +121,8 @@ def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
         p = p_of(hypothesis.expected, hypothesis.smallest, tested)
         found.append(
             {
-                "hypothesis": hypothesis.slug,
-                "text": hypothesis.text,
-                "measure": hypothesis.measure,
-                "of": hypothesis.item or hypothesis.letter,
-                "in": unit_of(hypothesis.measure),
+                **about(hypothesis, plan),
                 "prompts": prompts,
-                "expected": hypothesis.expected,
-                "smallest": hypothesis.smallest,
-                "family": hypothesis.family,
-                "alpha": hypothesis.alpha or plan.alpha,
                 "a": side_row(hypothesis.a, sides.a, prompts),
                 "b": side_row(hypothesis.b, sides.b, prompts) if hypothesis.b else None,
                 "value": tested.value,
@@ -170,13 +177,17 @@ def sides_in(row: Row) -> list[Row]:
     return [side for side in (row["a"], row["b"]) if side]
 
 
+def say_sizes(row: Row) -> str:
+    return sized(*(side["n"] for side in sides_in(row)))
+
+
 TABLE = TableSpec(
     "as_planned",
     "As planned",
     (
         Column("hypothesis", "Hypothesis"),
         Column("sides", "Sides", value=lambda row: " against ".join(side["name"] for side in sides_in(row))),
-        Column("n", "n", value=lambda row: sized(*(side["n"] for side in sides_in(row)))),
+        Column("n", "n", value=say_sizes),
         Column("expected", "Expected", value=say_wanted),
         Column("found", "Difference (95 % interval)", value=say_difference),
         Column("p_holm", "p", P, short="p (Holm)", why="why"),

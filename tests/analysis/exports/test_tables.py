@@ -3,12 +3,11 @@
 import csv
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import connection
 
-from analysis.exports.exports import PEOPLE_TABLES, codebook_of, count_rows, stream_rows
+from analysis.exports.exports import PEOPLE_TABLES, codebook_of, stream_rows
 from analysis.exports.people_tables import Selection
 from surveys.imports.responses import import_responses
 from surveys.models import Study
@@ -16,15 +15,11 @@ from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment
 from surveys.studies.files.schema import Perception
 from surveys.studies.lifecycle import launch, load_definition
+from tests.analysis.exports.exported import rows_of
 from tests.factories import make_definition, make_participant, make_response, make_study, make_visit
 
 pytestmark = pytest.mark.django_db
 EVERYBODY = Selection(pilot=True, preview=True)
-
-
-def rows_of(study: Study, table: str, **selection: bool) -> list[dict[str, Any]]:
-    chosen = Selection(**selection)
-    return list(stream_rows(study, codebook_of(study, chosen.pids).tables[table], chosen))
 
 
 @pytest.fixture
@@ -37,11 +32,9 @@ def test_rows_have_the_columns_of_the_codebook(study: Study, pids: bool) -> None
     people = [make_participant(study, at="completed"), make_participant(study)]
     make_response(people[1], 0, "")
     recruitment.refuse_consent(study)
-    described, version = codebook_of(study, pids).tables, ("teas", study.current.number, study.current.sha256)
+    version = ("teas", study.current.number, study.current.sha256)
     for table in (name for name in PEOPLE_TABLES if name != "notes"):
         rows = rows_of(study, table, pids=pids)
-        assert rows and len(rows) == count_rows(study, described[table], Selection()), table
-        assert all(list(row) == [column.name for column in described[table].columns] for row in rows)
         assert {(row["study"], row["version"], row["version_sha256"]) for row in rows} == {version}
         assert any(person.pid in str(rows) for person in people) is (pids and table != "flow")
 

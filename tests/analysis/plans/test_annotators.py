@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.urls import reverse
 
 from analysis.plans import views
@@ -38,7 +37,8 @@ from surveys.studies import under_way
 from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.files.kinds import GENERIC
 from tests.analysis.agreement.annotation_samples import make_annotated, number_of
-from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.surveys.console.console_pages import log_in
 
 YES_NO = RatedQuestion(2, Scale(), 30, by_user=False)
 QUALITY = RatedQuestion(3, Scale(ordered=True), 30, by_user=True, per_user=5)
@@ -126,9 +126,7 @@ def test_what_has_no_interval_has_its_commonest_reason() -> None:
 
 
 @pytest.mark.django_db
-def test_a_plan_has_the_chance_to_support_each_hypothesis_that_it_draws(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_has_the_chance_to_support_each_hypothesis_that_it_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raters of the hopeful scenario have an α near .85, and the judge a κ near .9 with their majority."""
     alpha = Hypothesis("alpha", "People agree.", "alpha", "people", "more", reference=0.5)
     judge = Hypothesis("judge", "The judge is poor.", "kappa", "mini", "less", reference=0.5)
@@ -142,7 +140,7 @@ def test_a_plan_has_the_chance_to_support_each_hypothesis_that_it_draws(
     assert "  hopeful, 300 items with 3 labels each: supported in 100\u202f% (84\u202f%–100\u202f%)" in said
     assert "better: One is better.\n  Not simulated" in said
     monkeypatch.setattr(views, "find_plan", lambda study: found)
-    client.force_login(make_account(study=study, role="viewer"))
+    client = log_in(study, "viewer")
     page = client.get(reverse("plans:plan", args=["teas"])).content.decode()
     own = found | {"planned": {"items": 300, "overlap": 3}}
     assert chances_of(own)[0]["said"].startswith("300 items with 3 labels each: supported in 100\u202f%")
@@ -176,7 +174,7 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
 
 
 @pytest.mark.django_db
-def test_widths_that_cannot_be_have_their_reason(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_widths_that_cannot_be_have_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody labels 20 items, which a κ takes; ten items are about one user, and an interval takes three."""
     study = make_annotation_study("draft", kind="attribute", quota=10, overlap=3, places=3)
     no_kappa, one_user = "no person and judge share 20 items", "no interval: made of 1 independent unit only"
@@ -188,7 +186,7 @@ def test_widths_that_cannot_be_have_their_reason(client: Client, monkeypatch: py
     setting = RaterSetting((10, 60), (3,), 20)
     monkeypatch.setattr("analysis.plans.kept.usual_setting", lambda study: setting)
     keep_plan(study)
-    client.force_login(make_account("researcher", study, "researcher"))
+    client = log_in(study, "researcher", "researcher")
     page = client.get(reverse("plans:plan", args=["teas"])).content.decode()
     assert page.count(f'<td class="number">{no_kappa}</td>') == 6
     assert page.count(f'<td class="number">{one_user}</td>') == 3
@@ -210,13 +208,13 @@ def test_widths_that_cannot_be_have_their_reason(client: Client, monkeypatch: py
     ],
 )
 def test_a_study_whose_own_design_is_not_simulated_is_told_so(
-    client: Client, monkeypatch: pytest.MonkeyPatch, overlap: int, items: int, opening: str
+    monkeypatch: pytest.MonkeyPatch, overlap: int, items: int, opening: str
 ) -> None:
     study = make_annotation_study("draft", overlap=overlap)
     make_items(study, items)
     monkeypatch.setattr("analysis.plans.kept.usual_setting", lambda study: RaterSetting(overlaps=(2,), replicates=20))
     keep_plan(study)
-    client.force_login(make_account("researcher", study, "researcher"))
+    client = log_in(study, "researcher", "researcher")
     page = client.get(reverse("plans:plan", args=["teas"])).content.decode()
     assert f"This study’s own {opening}" in page and "The blue line" not in page and 'class="planned"' not in page
 
@@ -260,12 +258,12 @@ def test_a_pilot_of_items_with_two_things_to_rate_counts_these() -> None:
 
 
 @pytest.mark.django_db
-def test_the_page_shows_each_width_with_its_scenario(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_each_width_with_its_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_annotation_study("draft", kind="attribute", quota=20, places=9)
     under_way.forget_progress(study, NAME)
     asked: list[int] = []
     monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
-    client.force_login(make_account("researcher", study, "researcher"))
+    client = log_in(study, "researcher", "researcher")
     address = reverse("plans:plan", args=["teas"])
     assert address in client.get(reverse("console:setup", args=["teas"])).content.decode()
     assert "Not simulated yet" in client.get(address).content.decode()

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from analysis.answers.readings import read_new
@@ -15,7 +14,8 @@ from analysis.plans.simulating import Setting, plan_study
 from surveys.models import Participant, Study
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.report.report_samples import make_teas, tell
-from tests.factories import make_account, make_definition
+from tests.factories import make_definition
+from tests.surveys.console.console_pages import log_in
 
 ASSAM = Hypothesis(
     "assam", "Assam more often.", "item_share", "field/chatgpt", "more", "field/gemini", 0.1, ("teas",), item="assam"
@@ -34,7 +34,7 @@ def make_pilot(people: int) -> Study:
 
 
 @pytest.mark.django_db
-def test_what_came_stands_beside_what_was_assumed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_came_stands_beside_what_was_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_pilot(30)
     found = find_came(study)
     assert (found["people"], found["pilot"]) == (34, True)
@@ -50,7 +50,7 @@ def test_what_came_stands_beside_what_was_assumed(client: Client, monkeypatch: p
     gap = rows["a minus b: Assam more often."]
     assert gap["value"] == pytest.approx(3 / 4 - 27 / 30) and gap["n"] == 4
     assert rows["Popularity falls with: Gemini in the field, teas"]["assumed"]["cautious"] == 0.7
-    client.force_login(make_account(study=study, role="researcher"))
+    client = log_in(study, "researcher")
     address, planned = reverse("plans:plan", args=[study.slug]), "The scenario “as in the pilot” is planned from what"
     page = client.get(address).content.decode()
     assert "Assumed beside came" in page and ", excluded" in page

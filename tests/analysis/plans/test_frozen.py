@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from django.urls import reverse
 
 from analysis.models import MetricValue
@@ -21,7 +20,8 @@ from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.report.report_samples import make_teas
-from tests.factories import State, definition_of, make_account, make_definition, make_participant, make_study
+from tests.factories import State, definition_of, make_definition, make_participant, make_study
+from tests.surveys.console.console_pages import log_in
 
 ASSAM = Hypothesis(
     "assam", "Assam more often.", "item_share", "field/gemini", "more", "field/chatgpt", 0.1, ("teas",), item="assam"
@@ -54,11 +54,9 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 @pytest.mark.django_db
-def test_a_frozen_plan_says_that_the_analysis_has_changed(
-    study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frozen_plan_says_that_the_analysis_has_changed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     before = find_plan(study)
-    client.force_login(make_account(study=study, role="researcher"))
+    client = log_in(study, "researcher")
     address, button = reverse("plans:plan", args=[study.slug]), reverse("plans:simulate", args=[study.slug])
     assert "Frozen beside" not in client.get(address).content.decode()
     change_analysis("22222222bbbb", monkeypatch)
@@ -122,15 +120,13 @@ def test_a_draft_that_changed_before_the_launch_is_not_said_to_have_changed_sinc
 
 
 @pytest.mark.django_db
-def test_a_registration_has_nothing_that_was_simulated_after_the_launch(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_registration_has_nothing_that_was_simulated_after_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     study = launch(make_study("draft", DEFINITION))
     simulate(study, monkeypatch)
     found = find_plan(study)
     paper = page_data(study, found)
     assert found and paper["simulated"] is None and "Simulated" not in str(paper["sections"])
-    client.force_login(make_account(study=study, role="viewer"))
+    client = log_in(study, "viewer")
     page = client.get(reverse("plans:plan", args=[study.slug])).content.decode()
     assert "the PDF has only what was simulated before the launch" in page
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.urls import reverse
 from scipy.stats import norm
 
@@ -43,6 +42,7 @@ from surveys.studies.lifecycle import definition_of
 from surveys.studies.members import lift_blinding
 from tests.analysis.report.report_samples import make_teas
 from tests.factories import State, make_account, make_definition, make_participant, make_study
+from tests.surveys.console.console_pages import log_in
 from tests.surveys.studies.files.test_matrix import make_matrix
 
 PAIR = {"a": "field/gemini", "b": "field/chatgpt"}
@@ -198,17 +198,15 @@ def test_a_pilot_or_another_study_is_a_scenario_of_its_own(monkeypatch: pytest.M
 
 
 @pytest.mark.django_db
-def test_the_page_asks_a_worker_and_shows_what_is_kept(
-    study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_asks_a_worker_and_shows_what_is_kept(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     under_way.forget_progress(study, NAME)  # of a study with this key in an earlier run
     asked: list[int] = []
     monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
-    client.force_login(make_account("viewer", study, "viewer"))
+    client = log_in(study, "viewer", "viewer")
     address = reverse("plans:plan", args=["teas"])
     assert "not simulated yet" in client.get(address).content.decode()
     assert client.post(reverse("plans:simulate", args=["teas"])).status_code == 403
-    client.force_login(make_account("researcher", study, "researcher"))
+    client = log_in(study, "researcher", "researcher")
     for _ in range(2):  # the second press asks for nothing more
         assert client.post(reverse("plans:simulate", args=["teas"])).status_code == 302
     cache.clear()  # another process knows nothing of what this one remembers
@@ -231,8 +229,8 @@ def test_the_page_asks_a_worker_and_shows_what_is_kept(
 
 
 @pytest.mark.django_db
-def test_texts_for_registries_answer_every_question(study: Study, client: Client) -> None:
-    client.force_login(make_account("viewer", study, "viewer"))
+def test_texts_for_registries_answer_every_question(study: Study) -> None:
+    client = log_in(study, "viewer", "viewer")
     answers = client.get(reverse("plans:osf", args=["teas"])).json()["answers"]
     assert all(answers.values()) and "assam: Assam more often." in answers["Hypotheses"]
     text = client.get(reverse("plans:aspredicted", args=["teas"])).content.decode()

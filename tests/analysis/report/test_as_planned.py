@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.test import Client
 from django.urls import reverse
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -33,7 +32,8 @@ from surveys.studies.audit import find_breaks
 from surveys.studies.files.hypotheses import TESTS_VERSION, Hypothesis, PlanKeys
 from tests.analysis.report.compare_samples import address, heading
 from tests.analysis.report.report_samples import make_teas, tell
-from tests.factories import make_account, make_definition
+from tests.factories import make_definition
+from tests.surveys.console.console_pages import log_in
 
 WATER = Hypothesis(
     "water", "People answer less often rightly.", "correct_share", "field", "less", "offline/gpt-4o-mini"
@@ -79,7 +79,7 @@ def test_a_study_without_hypotheses_has_nothing_planned() -> None:
 
 
 @pytest.mark.django_db
-def test_hypotheses_come_first_and_wait_for_people(client: Client) -> None:
+def test_hypotheses_come_first_and_wait_for_people() -> None:
     study = make_planned(WATER, ASSAM)
     found = report(study, draws=20)
     water, assam = found["as_planned"]["hypotheses"]
@@ -91,7 +91,7 @@ def test_hypotheses_come_first_and_wait_for_people(client: Client) -> None:
     for written in (write_text(found).upper(), write_html(found).upper()):
         assert written.index("NOT ENOUGH YET: 4 OF 80 PEOPLE") < written.index("EXPLORED: WHAT STANDS OUT")
     assert write_pdf(found).startswith(b"%PDF")
-    client.force_login(make_account(study=study, role="viewer"))
+    client = log_in(study, "viewer")
     page = client.get(address())
     assert "not enough people yet to decide" in heading(page)
     assert page.content.decode().index("People answer less often rightly.") < page.content.decode().index("Explored:")
@@ -108,9 +108,9 @@ def test_a_draft_shows_its_numbers_because_nothing_is_frozen() -> None:
 
 
 @pytest.mark.django_db
-def test_a_look_is_taken_once_and_stays_in_the_audit_trail(client: Client) -> None:
+def test_a_look_is_taken_once_and_stays_in_the_audit_trail() -> None:
     study = make_planned(replace(WATER, alpha=0.01), plan=PlanKeys(looks=(4, 40)))
-    client.force_login(make_account(study=study, role="researcher"))
+    client = log_in(study, "researcher")
     page = client.get(address()).content.decode()
     assert "Take look 1 of 3" in page and "Not yet: look 1 of 3 can be taken" in page
     assert not AuditEvent.objects.filter(action=ACTION).exists()
@@ -308,11 +308,11 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
 
 
 @pytest.mark.django_db
-def test_the_sentence_of_a_study_of_three_people_that_is_over_waits_for_nobody(client: Client) -> None:
+def test_the_sentence_of_a_study_of_three_people_that_is_over_waits_for_nobody() -> None:
     study = make_ended()
     recruitment.withdraw(Participant.objects.earliest("finished_at"))
     study.refresh_from_db()
-    client.force_login(make_account(study=study, role="viewer"))
+    client = log_in(study, "viewer")
     assert heading(client.get(address())) == "As planned: 1 hypothesis, not enough people yet to decide."
     lifecycle.close(study, "me")
     page = client.get(address())

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils.formats import date_format
 
@@ -29,7 +28,8 @@ from surveys.studies import lifecycle
 from surveys.studies.files.hypotheses import VARIED, Hypothesis, PlanKeys
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.report.unpacked import change, read_csv, recompute, unpack
-from tests.factories import make_account, make_definition
+from tests.factories import make_definition
+from tests.surveys.console.console_pages import log_in
 
 ASSAM = Hypothesis(
     "assam",
@@ -161,11 +161,11 @@ def test_one_that_was_stopped_goes_on_and_one_of_other_answers_is_older(monkeypa
 
 
 @pytest.mark.django_db
-def test_the_page_asks_a_worker_and_shows_a_curve(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_asks_a_worker_and_shows_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_closed(ASSAM)
     asked: list[int] = []
     monkeypatch.setattr(planned_views.compute_multiverse, "delay", asked.append)
-    client.force_login(make_account(study=study, role="researcher"))
+    client = log_in(study, "researcher")
     page, compute = (reverse(f"compare:{name}", args=[study.slug]) for name in ("multiverse", "multiverse-compute"))
     assert "Compute the multiverse" in client.get(page).content.decode()
     for _ in range(2):

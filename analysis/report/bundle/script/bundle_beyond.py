@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bundle_checks import Check, Checks, Ends, interval_checks
+from bundle_checks import Check, Checks, Ends, interval_checks, row_checks
 from bundle_data import (
     FEWEST_UNITS,
     LETTERS,
@@ -77,7 +77,7 @@ def missing_from(bundle: Bundle, model: str, prompt: str) -> int:
 
 def share_checks(bundle: Bundle, where: str, row: Row, hits: int, n: int) -> Checks:
     missing = missing_from(bundle, row["model"], row["prompt"]) if row["source"] == "field" else 0
-    yield Check(where, "missing", row["missing"], missing)
+    yield from row_checks(where, row, missing=missing)
     if missing and row["correct"] and n:
         for said, found in zip(row["bounds_missing"], (hits, hits + missing), strict=True):
             yield Check(where, "bounds with missing answers", said, found / (n + missing))
@@ -139,7 +139,7 @@ def check_mixes(bundle: Bundle) -> Checks:
                     bots.append(source["chatbot"])
                     calls.append(stratum(table, row))
         own = [part[0] / sum(some[0] for some in calls) for part in calls]
-        yield Check(where, "n", row["n"], sum(part[0] for part in calls))
+        yield from row_checks(where, row, n=sum(part[0] for part in calls))
         yield from combined(where, "field", row, people, weights)
         yield from combined(where, "raw", row, calls, own)
         yield from combined(where, "difference_raw", row, people + calls, weights + [-w for w in own])
@@ -164,7 +164,7 @@ def stratum(table: pd.DataFrame, row: Row) -> tuple[int, float, Ends]:
 
 def combined(where: str, name: str, row: Row, strata: list[tuple[int, float, Ends]], weights: list[float]) -> Checks:
     value = sum(w * share for w, (_, share, _) in zip(weights, strata, strict=True))
-    yield Check(where, name, row[name], value)
+    yield from row_checks(where, row, **{name: value})
     ends: Ends = None
     if all(ci for _, _, ci in strata):
         off = [

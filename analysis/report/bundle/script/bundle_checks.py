@@ -38,6 +38,11 @@ class Check(NamedTuple):
 Checks = Iterator[Check]
 
 
+def row_checks(where: str, row: Mapping[str, Any], **found: Any) -> Checks:
+    """Each of these numbers, by its name in the row."""
+    return (Check(where, name, row[name], value) for name, value in found.items())
+
+
 def show(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.6g}"
 

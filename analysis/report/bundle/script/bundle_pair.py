@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
-from bundle_checks import Check, Checks, Ends, interval_checks, known
+from bundle_checks import Check, Checks, Ends, interval_checks, known, row_checks
 from bundle_data import LETTERS, Bundle, Row, by_unit, incidence, item_intervals, place, vocabulary_of
 
 ITEMS, OPTIONS, VARIETY = "items of the pair", "options of the pair", "variety of the pair"
@@ -118,26 +118,23 @@ def check_pair(bundle: Bundle) -> Checks:
             number = len(gaps[prompt].names) if kind == OPTIONS else int(gaps[prompt].tested.sum())
             yield Check(prompt, "tested", len(of_prompt), number)
             for row in of_prompt:
-                yield from row_checks(row, gaps[prompt], strict)
+                yield from gap_checks(row, gaps[prompt], strict)
 
 
-def row_checks(row: Row, gaps: Gaps, strict: float) -> Checks:
+def gap_checks(row: Row, gaps: Gaps, strict: float) -> Checks:
     where = place(row, "prompt", "item")
     at = gaps.names.index(row["item"]) if row["item"] in gaps.names else None
     for number, key in enumerate("ab"):
-        yield Check(where, f"n of {key}", row[key]["n"], gaps.n[number])
-        yield Check(where, f"units of {key}", row[key]["units"], gaps.units[number])
         count, share = (None, None) if at is None else (gaps.counts[number][at], gaps.shares[number][at])
-        yield Check(where, f"count of {key}", row[key]["count"], count)
-        yield Check(where, f"share of {key}", row[key]["share"], share)
+        n, units = gaps.n[number], gaps.units[number]
+        yield from row_checks(f"{where} of {key}", row[key], n=n, units=units, count=count, share=share)
     if at is None:
         return
     gap, half = float(gaps.difference[at]), strict * float(gaps.width[at])
-    yield Check(where, "difference", row["difference"], gap)
+    yield from row_checks(where, row, difference=gap)
     if row["ci"]:
-        yield from interval_checks(
-            where, "simultaneous interval", row["ci"], (max(-1.0, gap - half), min(1.0, gap + half))
-        )
+        found = max(-1.0, gap - half), min(1.0, gap + half)
+        yield from interval_checks(where, "simultaneous interval", row["ci"], found)
 
 
 # --- as planned -----------------------------------------------------------------
@@ -203,10 +200,8 @@ def newcombe(shares: list[float], ends: list[Ends]) -> Ends:
     if ends[0] is None or ends[1] is None:
         return None
     (low, high), (other_low, other_high), gap = ends[0], ends[1], shares[0] - shares[1]
-    below, above = (
-        math.hypot(shares[0] - low, other_high - shares[1]),
-        math.hypot(high - shares[0], shares[1] - other_low),
-    )
+    below = math.hypot(shares[0] - low, other_high - shares[1])
+    above = math.hypot(high - shares[0], shares[1] - other_low)
     return max(gap - below, -1.0), min(gap + above, 1.0)
 
 
@@ -237,12 +232,11 @@ def check_multiverse(bundle: Bundle) -> Checks:
 
 def curve_checks(where: str, curve: Row, there: pd.DataFrame, way: float) -> Checks:
     values, tested = there["value"], there["p"].dropna()
-    yield Check(where, "n", curve["n"], len(values))
-    yield Check(where, "tested", curve["tested"], len(tested))
-    yield Check(where, "same_sign", curve["same_sign"], known((values * way > 0).mean()) if abs(way) == 1 else None)
-    yield Check(where, "significant", curve["significant"], known((tested <= curve["alpha"]).mean()))
+    same_sign = known((values * way > 0).mean()) if abs(way) == 1 else None
+    significant = known((tested <= curve["alpha"]).mean())
+    yield from row_checks(where, curve, n=len(values), tested=len(tested), same_sign=same_sign, significant=significant)
     for name in ("same_sign", "significant"):
         column = there.loc[there[name] != "", name]
         yield Check(where, f"{name} by its column", curve[name], known((column == "true").mean()))
-    for name, found in (("least", values.min()), ("median", values.median()), ("most", values.max())):
-        yield Check(where, name, curve[name], known(found))
+    least, median, most = map(known, (values.min(), values.median(), values.max()))
+    yield from row_checks(where, curve, least=least, median=median, most=most)

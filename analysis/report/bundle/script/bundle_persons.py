@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bundle_checks import Check, Checks, interval_checks, known
+from bundle_checks import Check, Checks, interval_checks, known, row_checks
 from bundle_data import Bundle, Row, ends_of, incidence, place, vocabulary_of
 
 Values = dict[str, float]  # by person
@@ -112,9 +112,7 @@ def check_persons(bundle: Bundle) -> Checks:
         tables = [readable(usual(bundle, row, prompt), is_choice(bundle, prompt)) for prompt in prompts]
         sides = [within_and_between(table, is_choice(bundle, p)) for table, p in zip(tables, prompts, strict=True)]
         within, between = (mean_over([side[at] for side in sides]) for at in (0, 1))
-        yield Check(where, "n", row["n"], sum(map(len, tables)))
-        yield Check(where, "units", row["units"], between.units)
-        yield Check(where, "repeated", row["repeated"], within.units)
+        yield from row_checks(where, row, n=sum(map(len, tables)), units=between.units, repeated=within.units)
         yield from number_checks(where, row, "between", between, 0, 1)
         yield from number_checks(where, row, "within", within, 0, 1)
         if within.units:
@@ -141,7 +139,7 @@ def offline_checks(
         if row[name] is None:
             continue
         value, both = side.value - api.value, (side, api)
-        yield Check(where, name, row[name], value)
+        yield from row_checks(where, row, **{name: value})
         found = welch(value, [part.error**2 for part in both], [part.units for part in both], -1, 1)
         yield from interval_checks(where, f"interval of {name}", row[f"ci_{name}"], found)
 
@@ -249,13 +247,13 @@ def blend_checks(bundle: Bundle, row: Row, sources: list[Row]) -> Checks:
     sums = [sums_of(bundle, row, sources, prompt) for prompt in row["prompt_slugs"]]
     answered = [{unit for prompt in sums for side, unit in prompt[2] if side == number} for number in sides]
     for one, units in zip([row, *sources], answered, strict=True):
-        yield Check(f"{where}, {one['source'] or 'field'}", "units", one["units"], len(units))
+        yield from row_checks(f"{where}, {one['source'] or 'field'}", one, units=len(units))
     means = mean_without(sums, None)
     left_out = {unit: mean_without(sums, unit) for unit in set().union(*answered)}
     for number, source in enumerate(sources, 1):
         alone = np.eye(len(sides))[number]
         value = distance(means, alone)
-        yield Check(f"{where}, {source['source']}", "distance", source["distance"], value)
+        yield from row_checks(f"{where}, {source['source']}", source, distance=value)
         parts = [[distance(left_out[unit], alone) - value for unit in group] for group in groups_of(answered)]
         yield from interval_checks(where, "interval of distance", source["ci_distance"], jackknifed(value, parts))
     if len(sources) <= MOST_TRIED:

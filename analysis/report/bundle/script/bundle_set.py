@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bundle_checks import Check, Checks, Ends, interval_checks, known, t_quantile
+from bundle_checks import Check, Checks, Ends, interval_checks, known, row_checks, t_quantile
 from bundle_data import FEWEST_UNITS, Bundle, Row, Z, ends_of, place, run_letters, setting_key, wilson_interval
 
 Side = Any  # a table with a row an answer: item, unit, right (1 or 0), letter
@@ -68,12 +68,10 @@ def scored(table: pd.DataFrame, keys: dict[str, str]) -> Side:
 
 
 def side_checks(where: str, row: Row, side: Side, size: int) -> Checks:
-    yield Check(where, "n", row["n"], len(side))
-    yield Check(where, "questions", row["questions"], side["item"].nunique())
-    yield Check(where, "units", row["units"], side["unit"].nunique())
-    yield Check(where, "unknown", row["unknown"], known((side["letter"] == "").mean()) if len(side) else None)
+    unknown, sizes = known((side["letter"] == "").mean()) if len(side) else None, side.nunique()
+    yield from row_checks(where, row, n=len(side), questions=sizes["item"], units=sizes["unit"], unknown=unknown)
     value, error, units = numbers([(side, 1)], sorted(set(side["item"])), size) or (None, math.nan, 0)
-    yield Check(where, "accuracy", row["accuracy"], value)
+    yield from row_checks(where, row, accuracy=value)
     ends = None if value is None or units < FEWEST_UNITS else wilson(value, error, units)
     yield from interval_checks(where, "interval of accuracy", row["ci"], ends)
 
@@ -95,11 +93,10 @@ def order_checks(where: str, order: Row, sides: list[Any], size: int) -> Checks:
         yield from signed_checks(where, name, order[name], order[f"ci_{name}"], pair, shared, size)
         found.append(numbers(pair, shared, size))
     known_pairs = [each for each in found if each and each[1] > 0]
+    flips: float | None = None
     if len(known_pairs) == 2:
         first, second = (0.5 * math.erfc(-value / error / math.sqrt(2)) for value, error, _ in known_pairs)
-        flips: float | None = first * (1 - second) + second * (1 - first)
-    else:
-        flips = None
+        flips = first * (1 - second) + second * (1 - first)
     yield Check(where, "chance that the order flips", order["flips"], flips)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bundle_beyond import check_mixes, distance_bounds, missing_from, population_checks, share_checks
-from bundle_checks import OF_WIDTH, Check, Checks, compare, interval_checks, known
+from bundle_checks import OF_WIDTH, Check, Checks, compare, interval_checks, known, row_checks
 from bundle_data import (
     DRAWS,
     MEASURES,
@@ -58,10 +58,10 @@ def check_heterogeneity(bundle: Bundle) -> Checks:
         vocabulary = vocabulary_of(table)
         matrix = incidence(table, vocabulary)
         yield from item_measures(where, row, table, matrix)
-        yield from unit_checks(where, row, table)
+        yield from row_checks(where, row, units=table["respondent"].nunique())
         yield from population_checks(where, row, table, matrix)
         missing = missing_from(bundle, row["model"], row["prompt"]) if row["source"] == "field" else 0
-        yield Check(where, "missing", row["missing"], missing)
+        yield from row_checks(where, row, missing=missing)
         if matrix.any():
             units = by_unit(table, matrix)
             for name in MEASURES:
@@ -75,16 +75,10 @@ def check_heterogeneity(bundle: Bundle) -> Checks:
             yield from interval_checks(where, f"interval of {item['item']}", item["ci"], ends.get(item["item"]))
 
 
-def unit_checks(where: str, row: Row, table: pd.DataFrame) -> Checks:
-    yield Check(where, "units", row["units"], table["respondent"].nunique())
-
-
 def item_measures(where: str, row: Row, table: pd.DataFrame, matrix: np.ndarray) -> Checks:
     values = measure(matrix.sum(axis=0)) if matrix.any() else dict.fromkeys(MEASURES) | {"unique": 0.0}
-    yield Check(where, "n", row["n"], len(table))
-    yield Check(where, "unknown", row["unknown"], sum(not named for named in table["named"]))
-    for name in MEASURES:
-        yield Check(where, name, row[name], known(values[name]))
+    yield from row_checks(where, row, n=len(table), unknown=sum(not named for named in table["named"]))
+    yield from row_checks(where, row, **{name: known(values[name]) for name in MEASURES})
 
 
 def rarefied(where: str, row: Row, table: pd.DataFrame, matrix: np.ndarray, rng: np.random.Generator) -> Checks:
@@ -105,9 +99,8 @@ def check_items(bundle: Bundle) -> Checks:
         table = bundle.rows(rows[0], key[0])
         counts = Counter(item for named in table["named"] for item in named)
         for row in rows:
-            where = place(row, "prompt", "source", "model", "item")
-            yield Check(where, "count", row["count"], counts[row["item"]])
-            yield Check(where, "share", row["share"], counts[row["item"]] / len(table) if len(table) else None)
+            where, count = place(row, "prompt", "source", "model", "item"), counts[row["item"]]
+            yield from row_checks(where, row, count=count, share=count / len(table) if len(table) else None)
 
 
 def check_choices(bundle: Bundle) -> Checks:
@@ -119,7 +112,7 @@ def check_choices(bundle: Bundle) -> Checks:
         yield from letter_measures(where, row, counts)
         yield from share_checks(bundle, where, row, counts.get(row["correct"], 0), row["n"])
         if row["n"] and row["correct_share"] is not None:
-            yield from unit_checks(where, row, table)
+            yield from row_checks(where, row, units=table["respondent"].nunique())
             letters = [*counts][:-1]
             given = np.array([[letter == other for other in letters] for letter in table["letter"]], dtype=float)
             shares = np.column_stack([given, given.sum(axis=1) == 0])
@@ -129,12 +122,11 @@ def check_choices(bundle: Bundle) -> Checks:
 
 def letter_measures(where: str, row: Row, counts: dict[str, int]) -> Checks:
     n, correct = sum(counts.values()), row.get("correct")
-    yield Check(where, "n", row["n"], n)
     if correct:
-        yield Check(where, "correct_share", row["correct_share"], counts[correct] / n if n else None)
+        yield from row_checks(where, row, correct_share=counts[correct] / n if n else None)
     named = np.array([count for letter, count in counts.items() if letter != "unknown"])
     entropy = known(measure(named)["entropy_bits"]) if named.sum() else None
-    yield Check(where, "entropy_bits", row["entropy_bits"], entropy)
+    yield from row_checks(where, row, n=n, entropy_bits=entropy)
 
 
 def check_distances(bundle: Bundle) -> Checks:
@@ -148,11 +140,10 @@ def distance_checks(bundle: Bundle, where: str, row: Row, one: pd.DataFrame, oth
     vocabulary = vocabulary_of(one, other)
     a, b = incidence(one, vocabulary), incidence(other, vocabulary)
     if not (a.any() and b.any()):
-        yield Check(where, "jsd_bits", row["jsd_bits"], None)
+        yield from row_checks(where, row, jsd_bits=None)
         return
     jsd, tv = distance(a.sum(axis=0), b.sum(axis=0))
-    yield Check(where, "jsd_bits", row["jsd_bits"], float(jsd))
-    yield Check(where, "tv", row["tv"], float(tv))
+    yield from row_checks(where, row, jsd_bits=float(jsd), tv=float(tv))
     units = by_unit(one, a), by_unit(other, b)
     drawn = distance(*(redraw(part, bundle.rng) for part in units))
     smaller = min(map(len, units))
@@ -168,7 +159,7 @@ def check_calibration(bundle: Bundle) -> Checks:
             field = bundle.field(row["chatbot"] or "all", part["prompt"])
             other = bundle.rows(row, part["prompt"])
             found.append(divergence(field, other))
-            yield Check(f"{where}, {part['prompt']}", "jsd_bits", part["jsd_bits"], found[-1])
+            yield from row_checks(f"{where}, {part['prompt']}", part, jsd_bits=found[-1])
         yield from bound_checks(bundle, where, row)
         there = [value for value in found if value is not None]
         yield Check(where, "mean jsd_bits", row["jsd_bits"], float(np.mean(there)) if there else None)
@@ -216,36 +207,35 @@ def check_readings(bundle: Bundle) -> Checks:
         table = shown[shown["newest"] & (shown["prompt"] == row["prompt"] if row["prompt"] else kinds == row["kind"])]
         where, said = place(row, "prompt", "kind"), table[(table["verdict"] != "unsaid") & (table["no_answer"] == "")]
         was, now = said["read_letter"], said["letter"]
-        for name, found in {
-            "said": len(said),
-            "right": (said["verdict"] == "right").sum(),
-            "unsaid": (table["verdict"] == "unsaid").sum(),
-            "read": said["names_read"].sum() + (was != "").sum(),
-            "taken_out": said["taken_out"].sum() + ((was != "") & (was != now)).sum(),
-            "added": said["added"].sum() + ((now != "") & (was != now)).sum(),
-            "absent": said["absent"].sum(),
-        }.items():
-            yield Check(where, name, row[name], int(found))
+        yield from row_checks(
+            where,
+            row,
+            said=len(said),
+            right=(said["verdict"] == "right").sum(),
+            unsaid=(table["verdict"] == "unsaid").sum(),
+            read=said["names_read"].sum() + (was != "").sum(),
+            taken_out=said["taken_out"].sum() + ((was != "") & (was != now)).sum(),
+            added=said["added"].sum() + ((now != "") & (was != now)).sum(),
+            absent=said["absent"].sum(),
+        )
         if row["prompt"]:
             everybody = bundle.answers[bundle.answers["prompt"] == row["prompt"]]
             everybody = everybody[everybody["rules_version"].notna()]
             before = bundle.as_read(row["prompt"])
             pairs = ([*zip(table["named"], table["letter"], strict=True)] for table in (before, everybody))
-            moved = sum(one != other for one, other in zip(*pairs, strict=True))
-            yield Check(where, "changed", row["changed"], moved)
+            yield from row_checks(where, row, changed=sum(one != other for one, other in zip(*pairs, strict=True)))
             yield from reading_checks(f"{where}, before", row["before"], before)
             yield from reading_checks(f"{where}, after", row["after"], everybody)
 
 
 def reading_checks(where: str, row: Row, table: pd.DataFrame) -> Checks:
-    yield Check(where, "answers", row["answers"], len(table))
+    yield from row_checks(where, row, answers=len(table))
     for letter, count in row.get("letters", {}).items():
         yield Check(where, f"count of {letter or 'unknown'}", count, int((table["letter"] == letter).sum()))
     if "mentions" in row:
         counts = Counter(item for named in table["named"] for item in named)
         entropy = known(measure(np.array([*counts.values()]))["entropy_bits"]) if counts else None
-        for name, found in (("mentions", counts.total()), ("distinct", len(counts)), ("entropy_bits", entropy)):
-            yield Check(where, name, row[name], found)
+        yield from row_checks(where, row, mentions=counts.total(), distinct=len(counts), entropy_bits=entropy)
 
 
 SETS: dict[str, dict[str, str]] = {
@@ -268,28 +258,28 @@ def check_drift(bundle: Bundle) -> Checks:
     for row in bundle.report["drift"]:
         where = place(row, "prompt", "source", "model", "again")
         before, now = (bundle.calls([row[name]], row["prompt"]) for name in ("first", "again"))
-        yield Check(where, "n", row["n"], len(now))
+        yield from row_checks(where, row, n=len(now))
         if row["kind"] != "choice":
-            yield Check(where, "jsd_bits", row["jsd_bits"], divergence(before, now))
+            yield from row_checks(where, row, jsd_bits=divergence(before, now))
         elif correct := bundle.prompts[row["prompt"]]["correct"]:
-            for name, table in (("correct_share_first", before), ("correct_share", now)):
-                yield Check(where, name, row[name], float((table["letter"] == correct).mean()))
+            first, again = (float((table["letter"] == correct).mean()) for table in (before, now))
+            yield from row_checks(where, row, correct_share_first=first, correct_share=again)
 
 
 def check_variants(bundle: Bundle) -> Checks:
     for row in bundle.report["variants"]:
         where = place(row, "variant_prompt", "source", "model")
         before, after = (bundle.rows(row, row[name]) for name in ("prompt", "variant_prompt"))
-        yield Check(where, "n", row["n"], len(after))
+        yield from row_checks(where, row, n=len(after))
         if row["kind"] != "choice":
-            yield Check(where, "jsd_bits", row["jsd_bits"], divergence(before, after))
+            yield from row_checks(where, row, jsd_bits=divergence(before, after))
             continue
         keys = ["unit"] if row["source"] == "field" else ["unit", "user", "repeat"]
         both = before[[*keys, "letter"]].merge(after[[*keys, "letter"]], on=keys)
-        yield Check(where, "pairs", row["pairs"], len(both))
+        yield from row_checks(where, row, pairs=len(both))
         for name, side, prompt in (("correct_share_original", "x", "prompt"), ("correct_share", "y", "variant_prompt")):
             right = both[f"letter_{side}"] == bundle.prompts[row[prompt]]["correct"]
-            yield Check(where, name, row[name], known(right.mean()) if len(both) else None)
+            yield from row_checks(where, row, **{name: known(right.mean()) if len(both) else None})
 
 
 # --- benchmarks, scores, costs -----------------------------------------------
@@ -306,11 +296,8 @@ def check_benchmarks(bundle: Bundle) -> Checks:
         reported = sorted(run["accuracy"] for run in row["runs"])
         for number, (said, found) in enumerate(zip(reported, sorted(accuracy), strict=False), 1):
             yield Check(where, f"accuracy of run {number} in order", said, float(found))
-        for name, found in spread(accuracy).items():
-            yield Check(where, name, row[name], found)
-        yield Check(where, "unknown", row["unknown"], float((wide == "").to_numpy().mean()) if len(wide) else None)
-        for name, found in spread_of_letters(wide).items():
-            yield Check(where, name, row[name], found)
+        unknown = float((wide == "").to_numpy().mean()) if len(wide) else None
+        yield from row_checks(where, row, unknown=unknown, **spread(accuracy), **spread_of_letters(wide))
         if row["offline_mean"] is not None:
             yield from offline_checks(where, row, wide, offline_of(row, scored), bundle)
 
@@ -323,14 +310,12 @@ def offline_of(row: Row, scored: dict[tuple[Any, ...], pd.DataFrame]) -> pd.Data
 def offline_checks(where: str, row: Row, wide: pd.DataFrame, offline: pd.DataFrame, bundle: Bundle) -> Checks:
     shared = wide.columns.intersection(offline.columns)
     key = np.array([bundle.keys[row["benchmark"], item] for item in shared])
-    yield Check(where, "offline_mean", row["offline_mean"], float((offline[shared].to_numpy() == key).mean()))
+    yield from row_checks(where, row, offline_mean=float((offline[shared].to_numpy() == key).mean()))
     if row["novel_share"] is not None:
-        yield Check(where, "novel_share", row["novel_share"], novel_share(wide, offline))
+        yield from row_checks(where, row, novel_share=novel_share(wide, offline))
     if row["novel_excess"] is not None:
         drawn = np.array([novel_split(wide, offline, row["novel_runs"], bundle) for _ in range(SPLITS)])
-        for name, shares in zip(
-            ("novel_chance", "novel_excess"), (drawn[:, 0], drawn[:, 1] - drawn[:, 0]), strict=True
-        ):
+        for name, shares in (("novel_chance", drawn[:, 0]), ("novel_excess", drawn[:, 1] - drawn[:, 0])):
             # The platform drew 500 splits.
             room = 6 * float(np.std(shares)) * math.sqrt(1 / SPLITS + 1 / 500)
             yield Check(where, name, row[name], float(np.mean(shares)), room)
@@ -347,10 +332,10 @@ def check_scores(bundle: Bundle) -> Checks:
         if row["over"] == "models":
             values = [np.mean([p[4:] for p in mine if p[2] == model], axis=0) for model in {p[2] for p in mine}]
         where = place(row, "measure", "over", "source", "model")
-        yield Check(where, "n", row["n"], len(values))
+        yield from row_checks(where, row, n=len(values))
         if row["spearman"] is not None:
             ranks = pd.DataFrame(values).rank()
-            yield Check(where, "spearman", row["spearman"], float(np.corrcoef(ranks[0], ranks[1])[0, 1]))
+            yield from row_checks(where, row, spearman=float(np.corrcoef(ranks[0], ranks[1])[0, 1]))
 
 
 def pairs_of(report: Row) -> Iterator[tuple[Any, ...]]:
@@ -373,11 +358,11 @@ def check_costs(bundle: Bundle) -> Checks:
     for row in bundle.report["costs"]:
         where, calls = place(row, "source", "model", "benchmark"), calls_of(bundle, row)
         done = calls[calls["status"] == "done"]
-        yield Check(where, "completions", row["completions"], len(done))
-        yield Check(where, "failed", row["failed"], len(calls) - len(done))
+        usd, failed = float(calls["usd"].sum()), len(calls) - len(done)
+        yield from row_checks(where, row, completions=len(done), failed=failed, usd=usd)
         for name in ("prompt_tokens", "completion_tokens"):
-            yield Check(where, name, row[name], float(done[name].sum()) if done[name].notna().any() else None)
-        yield Check(where, "usd", row["usd"], float(calls["usd"].sum()))
+            tokens = float(done[name].sum()) if done[name].notna().any() else None
+            yield from row_checks(where, row, **{name: tokens})
         yield from wait_checks(where, row["latency_s"], done)
 
 
@@ -398,8 +383,8 @@ def calls_of(bundle: Bundle, row: Row) -> pd.DataFrame:
 
 def wait_checks(where: str, row: Row, done: pd.DataFrame) -> Checks:
     seconds = done["latency_ms"].dropna().to_numpy(float) / 1000
-    for name, percent in (("p50", 50), ("p95", 95)):
-        yield Check(where, name, row[name], float(np.percentile(seconds, percent)) if len(seconds) else None)
+    p50, p95 = map(float, np.percentile(seconds, [50, 95])) if len(seconds) else (None, None)
+    yield from row_checks(where, row, p50=p50, p95=p95)
 
 
 def check_flow(bundle: Bundle) -> Checks:
