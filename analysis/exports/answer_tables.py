@@ -1,8 +1,8 @@
 """The tables of what was read: answers of people and models, the items they name, and what people said of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from django.db.models import BooleanField, Case, F, Func, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce, NullIf
@@ -194,25 +194,21 @@ OF_PEOPLE = {
     "version": F("response__participant__version__number"),
     "version_sha256": F("response__participant__version__sha256"),
     "prompt": base_slug("response__prompt__"),
+    **{name: F(f"response__prompt__{name}") for name in ("occasion", "arm", "kind")},
     "asking": F("response__prompt__slug"),
-    "occasion": F("response__prompt__occasion"),
-    "arm": F("response__prompt__arm"),
     "prompt_key": F("response__prompt"),
-    "kind": F("response__prompt__kind"),
     "key": F("response__prompt__answer"),
     "said": Subquery(
         ReadBack.objects.filter(response=OuterRef("response")).order_by("-rules_version").values("verdict")[:1]
     ),
 }
-SOURCE = Coalesce(NullIf("completion__run__imported_source", Value("")), "completion__run__condition")
-ASKED_MODEL = Coalesce("completion__run__endpoint__model", "completion__run__imported_model")
 OF_MODELS = {
     "run": F("completion__run"),
     "user": F("completion__user__index"),
     "user_name": F("completion__user__name"),
     "repeat": F("completion__repeat"),
-    "source": SOURCE,
-    "model": ASKED_MODEL,
+    "source": Coalesce(NullIf("completion__run__imported_source", Value("")), "completion__run__condition"),
+    "model": Coalesce("completion__run__endpoint__model", "completion__run__imported_model"),
     "provider": F("completion__run__endpoint__provider"),
     "first_run": F("completion__run__first_run"),
     "version": F("completion__run__version__number"),
@@ -266,7 +262,6 @@ class AnswerRows:
         excluded = row["person"] in self.excluded_people or row["response_key"] in self.excluded_responses
         completed = row["state"] == Participant.State.COMPLETED and not row["pilot"]
         said = row["said"] if row["said"] != ReadBack.Verdict.UNSAID else None
-        simulated = row["origin"] == Participant.Origin.SIMULATED
         real = row["origin"] != Participant.Origin.PREVIEW
         return {
             **{name: row[name] for name in ("pid", "pilot", "origin", "occasion", "arm")},
@@ -274,7 +269,7 @@ class AnswerRows:
             "source": FIELD,
             "model": row["chatbot"] or "",
             "chatbot": row["chatbot"] or "",
-            "simulated": simulated,
+            "simulated": row["origin"] == Participant.Origin.SIMULATED,
             "counted": completed and real and not excluded and row["prompt_key"] in self.same,
             "participant": row["pseudonym"],
             **{"run": None, "user": None, "user_name": "", "repeat": None},
@@ -336,14 +331,10 @@ class AnswerRows:
         return kept
 
     @cached_property
-    def _chatbots(self) -> dict[str, str]:
-        return {}
-
-    def chatbot(self, model: str) -> str:
-        if model not in self._chatbots:
-            found = definitions.chatbot_of(self.definition, model) if self.definition else None
-            self._chatbots[model] = found or ""
-        return self._chatbots[model]
+    def chatbot(self) -> Callable[[str], str]:
+        """Of a model; nothing where it belongs to none."""
+        known = self.definition
+        return cache(lambda model: (known and definitions.chatbot_of(known, model)) or "")
 
 
 class Mentions(AnswerRows):

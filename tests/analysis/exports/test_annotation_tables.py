@@ -35,20 +35,6 @@ def test_rows_have_the_columns_of_the_codebook(study: Study, pids: bool) -> None
         assert (person.pid in str(row)) is (pids and table in ("annotations", "gate"))
 
 
-def test_item_says_what_it_shows_wants_and_has(study: Study) -> None:
-    make_items(study, 1, cluster="user-a", tags={"generator": "m"})
-    annotate(make_annotator(study))
-    (row,) = rows_of(study, "items")
-    assert (row["item"], row["purpose"], row["cluster"], row["tags"]) == (
-        "item-0",
-        "work",
-        "user-a",
-        {"generator": "m"},
-    )
-    assert (row["wanted"], row["labelled"], row["history_sha256"]) == (3, 1, None)
-    assert row["payload"] == {"attribute": "Has 0 cups.", "prompt": "Which tea is best?"}
-
-
 def test_every_revision_is_a_row_and_the_newest_counts(study: Study) -> None:
     make_items(study, 2)
     person = make_annotator(study)

@@ -35,18 +35,11 @@ def test_columns_of_shipped_studies_are_named_and_described(path: Path) -> None:
             assert column.meaning and column.kind in KINDS
 
 
-def test_levels_name_the_prompts_cells_and_options() -> None:
-    tables = codebook_of(make_study()).tables
-    assert columns_of(tables["responses"])["prompt"].levels == {"teas": "Ask for teas", "water": "Ask about water"}
-    person = columns_of(tables["participants"])
-    assert person["cell"].levels == {"milky": "With milk", "plain": "Without milk"}
+def test_levels_name_the_chatbots_and_options() -> None:
+    person = columns_of(codebook_of(make_study()).tables["participants"])
     assert list(person["answer_milk"].levels) == ["Milk", "No milk", "Oat milk"]
-    assert person["answer_chatbot"].levels == {
-        "chatgpt": "ChatGPT",
-        "gemini": "Gemini",
-        "several": "More than one of these",
-        "none": "Neither",
-    }
+    none = {"several": "More than one of these", "none": "Neither"}
+    assert person["answer_chatbot"].levels == {"chatgpt": "ChatGPT", "gemini": "Gemini"} | none
     assert (person["answer_cups"].kind, person["attention_leaf_passed"].kind) == ("integer", "boolean")
 
 

@@ -179,15 +179,14 @@ def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_fig
     # By Holm two; of each a difference, two ends and p.
     assert counts["as_planned"] == "10"
     row = pair["items"][1]
-    for part, holder, key in (
-        *(("as_planned", hypothesis, name) for name in ("value", "p", "p_holm")),
-        *(("pair", row, "difference"), ("pair", row["ci"], 0), ("pair", row["b"], "share")),
-    ):
-        holder[key] += 0.001
+    in_pair = ((row, "difference"), (row["ci"], 0), (row["b"], "share"))
+    for name, (holder, key) in zip(("value", "p", "p_holm"), in_pair, strict=True):
+        hypothesis[name], holder[key] = hypothesis[name] + 0.001, holder[key] + 0.001
         (tmp_path / "report.json").write_text(json.dumps(report))
-        holder[key] -= 0.001
+        hypothesis[name], holder[key] = hypothesis[name] - 0.001, holder[key] - 0.001
         done = recompute(tmp_path)
-        assert done.returncode == 1 and re.search(rf"^{part}: [\d,]+ numbers, [12] differ$", done.stdout, re.M), key
+        assert done.returncode == 1 and re.search(r"^pair: [\d,]+ numbers, 1 differ$", done.stdout, re.M), key
+        assert re.search(r"^as_planned: 10 numbers, [12] differ$", done.stdout, re.M), name
 
 
 def test_a_bundle_compares_the_sides_that_are_asked_for(no_figures: None, tmp_path: Path) -> None:
