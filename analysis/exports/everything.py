@@ -91,10 +91,7 @@ class Pieces(RawIOBase):
 
 
 def archived(study: Study, files: Iterable[File], lines: list[dict[str, Any]]) -> Chunks:
-    """The zip file of these and of their manifest, piece by piece; of none more is held than a piece.
-
-    `lines`: what the manifest says of each file, put in as it is written.
-    """
+    """The zip file of these and their manifest, one piece in memory at a time; `lines` collects the manifest's."""
     out = Pieces()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, chunks in files:
@@ -153,7 +150,7 @@ def _store() -> redis.Redis:
 
 
 def followed(made: Everything, user: Any) -> Chunks:
-    """The pieces of the zip file, while how far it is can be asked for with `progress_of`."""
+    """The zip file piece by piece, noting for `progress_of` how far it is."""
     key, last = _key(made.study, user), 0.0
     with _store() as store:
 
@@ -174,13 +171,13 @@ def followed(made: Everything, user: Any) -> Chunks:
 
 
 def forget_progress(study: Study, user: Any) -> None:
-    """A new download is asked for: what was told of the last one is over."""
+    """Of the last download, when a new one is asked for."""
     with _store() as store:
         store.delete(_key(study, user))
 
 
 def progress_of(study: Study, user: Any) -> dict[str, Any] | None:
-    """The file under way, rows written and rows in all of the account's newest download; None where there is none."""
+    """Of the account's newest download: its current file, rows written and rows in all; None without one."""
     with _store() as store:
         told = store.get(_key(study, user))
     return json.loads(told) if told else None

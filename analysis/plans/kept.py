@@ -100,8 +100,8 @@ class KeptCells:
                 MetricValue.objects.update_or_create(**self._key(scenario, size), defaults=given)
 
     def hold(self) -> bool:
-        """Whether nobody has withdrawn since it was begun, nor does to the end of the transaction: else what is
-        simulated may rest on what somebody has taken back.
+        """Whether nobody withdrew since it began, nor will before the transaction ends: it could rest on answers that
+        somebody has taken back.
         """
         hold_withdrawals(self.study)
         return withdrawals(self.study) == self.before
@@ -111,8 +111,8 @@ class KeptCells:
 
 
 def keep_plan(study: Study) -> None:
-    """Simulate it and keep it in place of an earlier one that is not frozen, for what there was when it was begun;
-    raises PlanError.
+    """Simulate it and keep it instead of an earlier one that is not frozen, under the fingerprint with which it began.
+    Raises PlanError.
     """
     began, setting = time.monotonic(), usual_setting(study)
     cells, fingerprint = KeptCells(study, setting), fingerprint_of_plan(study)

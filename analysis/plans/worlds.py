@@ -80,7 +80,7 @@ def letter_sample(rng: np.random.Generator, count: int, share: float, options: i
 
 
 def halve(low: float, high: float, is_short: Callable[[float], bool], steps: int = STEPS) -> float:
-    """By halvings the value between both from which on it is not too little any more."""
+    """By halvings: the value between both from which on `is_short` no longer holds."""
     for _ in range(steps):
         middle = (low + high) / 2
         low, high = (middle, high) if is_short(middle) else (low, middle)

@@ -145,9 +145,7 @@ def together(strata: Sequence[Stratum], weights: Sequence[float]) -> dict[str, f
 
 def weights_at(mix: dict[str, float], calls: Sequence[Stratum]) -> list[float]:
     """The field's share of each chatbot, divided among the models that stand for it by their answers."""
-    of_chatbot: dict[str, int] = {}
-    for stratum in calls:
-        of_chatbot[str(stratum.chatbot)] = of_chatbot.get(str(stratum.chatbot), 0) + stratum.n
+    of_chatbot = together(calls, [stratum.n for stratum in calls])
     return [mix.get(str(s.chatbot), 0.0) * s.n / of_chatbot[str(s.chatbot)] for s in calls]
 
 

@@ -1,6 +1,7 @@
 """The replication bundle: everything that a study's figures rest on, in one zip file that needs no platform."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -157,11 +158,10 @@ def data_files(study: Study, codebook: Codebook, tables: Iterable[Made]) -> Iter
     for table, make_rows in tables:
         yield f"data/{table.name}.csv", write_csv(table, make_rows())
     shared = shared_models(study)
-    selection = Selection()
     for name in EXPORTED:
         table = codebook.tables[name]
-        rows = stream_rows(study, table, selection)
-        yield f"data/{name}.csv", write_csv(table, (unnamed(row, shared) for row in rows))
+        rows = (unnamed(row, shared) for row in stream_rows(study, table, Selection()))
+        yield f"data/{name}.csv", write_csv(table, rows)
 
 
 def write_csv(table: ExportTable, rows: Iterator[Row]) -> Chunks:
@@ -172,8 +172,7 @@ def write_csv(table: ExportTable, rows: Iterator[Row]) -> Chunks:
 def shared_models(study: Study) -> set[str]:
     shown = ChatbotContext.objects.filter(participant__study=study, participant__pilot=False)
     shown = shown.exclude(participant__origin=Participant.Origin.PREVIEW).values_list("model_shown", flat=True)
-    names = list(shown)
-    return {name for name in set(names) if names.count(name) >= FEWEST}
+    return {name for name, count in Counter(shown).items() if count >= FEWEST}
 
 
 def unnamed(row: Row, shared: set[str]) -> Row:

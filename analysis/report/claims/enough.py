@@ -1,4 +1,4 @@
-"""Whether there is enough to compare: decided here for sentences, p-values and differences alike."""
+"""Whether there is enough to compare, one rule for sentences, p-values and differences."""
 
 from collections.abc import Sequence
 

@@ -70,7 +70,7 @@ def is_whole(document: dict[str, Any]) -> bool:
 
 
 def progress_of(study: Study) -> tuple[int, int] | None:
-    """Universes of today's answers that are there, and all; None where nobody computes them."""
+    """Universes of today's answers that are done, and all; None where nobody computes them."""
     with suppress(redis.RedisError):
         if isinstance(found := connection().get(mark_of(study)), bytes):
             done, _, total = found.partition(b"/")
@@ -83,7 +83,7 @@ def mark_of(study: Study) -> str:
 
 
 def mark(study: Study, done: int = 0, total: int = 0, is_new: bool = False) -> bool:
-    """Somebody computes it, and is so far; of a new one False where somebody does already. Raises RedisError."""
+    """Note how far it is, of a new one only if nobody computes it yet (else False). Raises RedisError."""
     return bool(connection().set(mark_of(study), f"{done}/{total}", ex=UNDER_WAY, nx=is_new))
 
 

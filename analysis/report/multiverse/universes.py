@@ -67,7 +67,7 @@ def list_universes_of(answers: Answers, hypothesis: Hypothesis, plan: PlanKeys, 
 
 
 def done_in(document: Mapping[str, Any] | None) -> Done:
-    """What of a multiverse that was begun is there."""
+    """What a multiverse that was stopped already has."""
     found: Done = {}
     for entry in document["hypotheses"] if document else ():
         for row in entry["rows"]:
@@ -76,7 +76,7 @@ def done_in(document: Mapping[str, Any] | None) -> Done:
 
 
 def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dict[str, Any]]:
-    """The multiverse after each universe; what is `done` is not computed again."""
+    """The multiverse after each universe; those `done` are not computed again."""
     document = list_universes(answers, seed, draws)
     plan, waiting = answers.definition.plan or PlanKeys(), list[tuple[int, Universe, Hypothesis, Row]]()
     for hypothesis, entry in zip(answers.definition.hypotheses, document["hypotheses"], strict=True):

@@ -120,7 +120,7 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
 
 
 def spent_in_part(standing: Standing, alphas: Mapping[str, float]) -> Iterator[Row]:
-    """Who has looked before ends with less than all of alpha where fewer people come than were planned then."""
+    """After a look the end spends less than all of alpha if fewer people come than were planned then."""
     if standing.is_over and standing.times[-1] < 1:
         levels = join_words([f"{standing.level(alpha):.2g} ({family})" for family, alpha in alphas.items()])
         text = (

@@ -109,7 +109,7 @@ class Standing:
 
     @property
     def level(self) -> Callable[[float], float]:
-        """Of a family's alpha the p from which on the newest look says something."""
+        """By a family's alpha: the largest p that passes at the newest look."""
         times = self.times
         whole = times if times and times[-1] == 1 else (*times, 1.0)
         return partial(level_at, len(times) - 1, whole) if times and len(whole) > 1 else float
@@ -122,7 +122,7 @@ class Standing:
 
 
 def people_of(study: Study) -> int:
-    """Who completed, without the pilot."""
+    """How many completed, without the pilot."""
     counted = Participant.objects.filter(study=study, state=Participant.State.COMPLETED, pilot=False)
     return counted.exclude(origin=Participant.Origin.PREVIEW).count()
 

@@ -28,7 +28,8 @@ from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.report.unpacked import change, read_csv, recompute, recompute_elsewhere, unpack
 from tests.analysis.runs.baseline_factories import make_call, make_item
-from tests.factories import make_account, make_definition, make_participant, make_study
+from tests.factories import make_definition, make_participant, make_study
+from tests.surveys.console.console_pages import log_in
 
 pytestmark = pytest.mark.django_db
 OWN_WORDS = "My name is Marguerite."
@@ -275,12 +276,6 @@ def test_pilots_and_previews_stay_out_and_what_enough_people_typed_alike_stays(
 # --- who and where -----------------------------------------------------------
 
 
-def log_in(study: Study, role: str) -> Client:
-    client = Client()
-    client.force_login(make_account(role or "stranger", study, role))
-    return client
-
-
 @pytest.mark.parametrize(("query", "column"), [({}, False), ({"texts": "1"}, True)])
 def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str, str], column: bool) -> None:
     study = make_teas()
@@ -293,7 +288,7 @@ def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str,
         answers = archive.read("data/answers.csv").decode()
     assert ("text" in next(csv.reader(io.StringIO(answers)))) is column
     event = AuditEvent.objects.latest("pk")
-    assert (event.action, event.subject, event.actor) == ("exported", "bundle.zip", "viewer")
+    assert (event.action, event.subject, event.actor) == ("exported", "bundle.zip", "ada")
     assert event.detail == {"texts": column, "pids": False, "simulated": True}
 
 
