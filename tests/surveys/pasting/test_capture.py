@@ -92,6 +92,16 @@ def test_text_that_a_neighbour_sent_is_flagged_and_not_asked_about() -> None:
     assert list(Flag.objects.values_list("check_name", "outcome", "message")) == [("same-as-other", "kept", "")]
 
 
+def test_layout_goes_with_the_personal_details_that_were_removed() -> None:
+    """It holds the same words, whether the server took them out or the page had done so before."""
+    participant, layout = make_participant(), "<p>Ask ada@example.org</p>"
+    send(participant, f"{LIST}\n\nAsk ada@example.org", html=layout, privacy="remove")
+    send(participant, f"{LIST}\n\nAsk [e-mail address]", html=layout, removed={"e-mail": 1})
+    send(participant, LIST, html="<p>Tea</p>")
+    rows = Response.objects.filter(participant=participant, accepted=True).order_by("revision")
+    assert list(rows.values_list("html", flat=True)) == ["", "", "<p>Tea</p>"]
+
+
 def test_of_several_findings_the_first_is_asked_and_all_are_kept() -> None:
     participant = make_participant()
     text = "ChatGPT said:\n1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong is one of the\nCopy code"
