@@ -107,6 +107,32 @@ def test_bonus_without_answer_is_read_back_before_anything_is_sent(
     assert (ledger_total(study), books.total(), books.calls[pays]) == (450, 450, 2)
 
 
+def test_bonus_without_answer_is_not_taken_for_an_earlier_one_that_shows(
+    study: Study, books: Books, prolific: ProlificClient
+) -> None:
+    names = make_people(study, books, 1, status="APPROVED")
+    read_back(study, prolific)
+    bonus(study, names)
+    pay_and_read_back(study, prolific)
+    bonus(study, names)
+    books.order_fault("timeout", "/pay")
+    pay_and_read_back(study, prolific)
+    assert books.total() == ledger_total(study) == 150
+    assert states(study) == {"paid", "unknown"}
+
+
+def test_two_bonuses_of_one_person_go_one_after_the_other(study: Study, books: Books, prolific: ProlificClient) -> None:
+    names = make_people(study, books, 2, status="APPROVED")
+    read_back(study, prolific)
+    bonus(study, names)
+    bonus(study, names[:1], 100)
+    paid = []
+    for _ in range(2):
+        pay_and_read_back(study, prolific)
+        paid.append((books.total(), ledger_total(study)))
+    assert paid == [(300, 300), (400, 400)]
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_worker_killed_while_paying_pays_nobody_twice(
     study: Study, books: Books, client_at: Callable[[], ProlificClient], when: str
@@ -147,6 +173,17 @@ def test_bonus_goes_only_where_prolific_shows_what_the_ledger_has(
     assert row_of(read_board(study), names[0]).meaning == "bonus-unbooked"
     decide_all(study, "bonus-unbooked")
     assert (ledger_total(study), books.total(), read_board(study).open) == (300, 300, [])
+
+
+@pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT"])
+def test_reward_that_went_as_a_bonus_is_not_proposed_again(
+    study: Study, books: Books, prolific: ProlificClient, status: str
+) -> None:
+    [name] = make_people(study, books, 1, status=status)
+    read_back(study, prolific)
+    decide_all(study, f"{status.lower()}-after-completing")
+    pay_and_read_back(study, prolific)
+    assert (row_of(read_board(study), name).meaning, books.total(), ledger_total(study)) == ("agree", 200, 200)
 
 
 def test_one_whom_prolific_refuses_holds_up_nobody(study: Study, books: Books, prolific: ProlificClient) -> None:
