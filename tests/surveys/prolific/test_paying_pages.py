@@ -307,6 +307,13 @@ def test_least_sum_for_a_median_at_the_promise() -> None:
     assert (cell.per_hour, cell.few, CellPay("Empty", 1200).options) == (800, True, [])
 
 
+def test_sum_to_each_brings_the_median_of_an_even_number_to_the_promise() -> None:
+    minutes = (5, 10, 20, 30, 40, 60)
+    cell = CellPay("Cell", 1200, [Work(each / 60, 200, 1200, each) for each in minutes])
+    paid = CellPay("Cell", 1200, [Work(each / 60, 200 + cell.each, 1200, each) for each in minutes])
+    assert (cell.below, paid.below) == (True, False)
+
+
 # --- how much it costs --------------------------------------------------------
 
 
