@@ -310,3 +310,15 @@ def test_no_rule_pays_without_a_second_person(study: Study, owed: list[Submissio
     with pytest.raises(SecondPersonError):
         decide_amounts(study, "bonus", amounts, "command line", listed(read_board(study), amounts))
     assert not Payment.objects.exists()
+
+
+def test_bonus_that_was_not_done_is_not_paid_once_more_without_a_second_person(
+    study: Study, owed: list[Submission]
+) -> None:
+    Submission.objects.filter(pk=owed[0].pk).update(status="APPROVED")
+    given = {"kind": "bonus", "cents": 150, "reason": "Helped us", "decided_by": "ada"}
+    Payment.objects.create(submission=owed[0], state="dropped", **given)
+    with pytest.raises(SecondPersonError, match="wants a second person"):
+        decide(study, "bonus-again", "ada", 1, 150)
+    assert Payment.objects.get().state == "dropped"
+    assert decide(study, "bonus-again", "ada", 1, 150, instead=True) == 1  # dismissing pays nobody
