@@ -121,6 +121,17 @@ def test_dead_lane_s_rows_come_back_and_only_the_sent_ones_count_as_lost() -> No
     assert run.reserved == 0
 
 
+def test_call_whose_answer_was_lost_eight_times_is_not_sent_again() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(), repeats=1))
+    for lost, call in zip((6, 7), run.completions.order_by("position"), strict=True):
+        sent = {"status": "leased", "lane": "dead", "sent_at": timezone.now(), "attempts": lost, "lost_answers": lost}
+        long_ago = timezone.now() - timedelta(seconds=1)
+        Completion.objects.filter(pk=call.pk).update(**sent, lease_until=long_ago)
+    assert expire_leases(run.pk) == 2
+    seen = run.completions.order_by("position").values_list("status", "lost_answers", "error_kind")
+    assert list(seen) == [("pending", 7, "lost"), ("failed", 8, "lost")]
+
+
 def test_rows_that_one_lane_is_leasing_are_passed_by_another() -> None:
     run = runs.start(make_planned(make_study(), make_fake(), repeats=2))
 
