@@ -205,8 +205,10 @@ def test_completions_are_filtered_and_name_what_they_are(client: Client, study: 
 
 
 def test_completions_of_other_studies_are_not_found(client: Client) -> None:
-    make_done(make_study("draft", slug="coffees"))
-    assert client.get(at("completions", "teas")).json()["count"] == 0
+    theirs = make_done(make_study("draft", slug="coffees"))
+    prompt = theirs.version.prompts.earliest("position").slug
+    for wanted in ({}, {"run": theirs.pk}, {"prompt": prompt}, {"status": "done"}):
+        assert client.get(at("completions", "teas"), wanted).json()["count"] == 0
     assert client.get(at("runs", "teas")).json()["count"] == 0
 
 
