@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -42,6 +43,36 @@ def test_study_of_ones_own_gives_no_warning() -> None:
     assert launch_warnings(replace(own, languages=read_german())) == [
         "The consent text in the language de names no institution."
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_seen"),
+    [
+        ("templates/base.html", True),
+        ("templates/participation/page.html", True),
+        ("templates/pasting/parts/page.html", True),
+        ("templates/annotation/page.html", True),
+        ("surveys/static/surveys/survey.css", True),
+        ("surveys/static/surveys/survey.js", True),
+        ("surveys/static/surveys/privacy_rules.json", True),
+        ("surveys/locale/de/LC_MESSAGES/django.po", True),
+        ("surveys/static/surveys/console.css", False),
+        ("templates/console/page.html", False),
+    ],
+)
+def test_hash_of_a_version_is_another_once_a_page_of_participants_is(
+    path: str, is_seen: bool, settings: Any, tmp_path: Path
+) -> None:
+    """A study's file may stay: what people saw has changed, and the version's hash has to say so."""
+    folder, settings.BASE_DIR = settings.BASE_DIR, tmp_path
+    assert (Path(folder) / path).parents[path.count("parts/")].is_dir()  # else the rule looks for a folder that is gone
+    file = tmp_path / path
+    for at in (tmp_path / "templates" / "base.html", file):
+        at.parent.mkdir(parents=True, exist_ok=True)
+        at.write_text("before")
+    before = lifecycle.interface_hash.__wrapped__()
+    file.write_text("after")
+    assert (lifecycle.interface_hash.__wrapped__() != before) == is_seen
 
 
 def test_set_up_shows_each_prompt_in_each_language(client: Client) -> None:
