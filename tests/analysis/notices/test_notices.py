@@ -15,7 +15,7 @@ import pytest
 from django.utils import timezone
 
 from analysis.endpoints import endpoints
-from analysis.models import MetricValue, NoticeAddress, TrainedModel
+from analysis.models import MetricValue, NoticeAddress, Run, TrainedModel
 from analysis.notices import news, sending, tasks, views
 from analysis.notices.news import News, full_disk, news_of
 from analysis.notices.sending import (
@@ -116,6 +116,15 @@ def test_all_news_is_one_signed_message_and_each_piece_is_told_once_until_it_cha
     tell(row.pk)
     tell(row.pk)
     assert [len(json.loads(body)["studies"][0]["news"]) for body, _ in receiver.got] == [2, 1]
+
+
+def test_news_that_was_over_is_told_when_it_comes_again(study: Study, receiver: Receiver) -> None:
+    row, run = hook(study, receiver), make_running(study, state="stopped", reason="No money is left.")
+    for state, told in (("stopped", 1), ("running", 1), ("stopped", 2)):
+        Run.objects.filter(pk=run.pk).update(state=state)
+        tell(row.pk)
+        an_hour_later()
+        assert len(receiver.got) == told
 
 
 def test_what_fails_stands_on_the_page_and_is_tried_again_later_each_time(study: Study, receiver: Receiver) -> None:
