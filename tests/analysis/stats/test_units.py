@@ -127,6 +127,14 @@ def test_two_answers_alike_of_each_user_are_those_of_half_as_many() -> None:
     assert rarefy(sample, 40, rng(), 20).values == pytest.approx(describe(once).values)
 
 
+def test_two_letters_alike_of_each_user_have_the_entropy_of_half_as_many() -> None:
+    codes = np.array([0, 0, 0, 1, 1, 2, 3, 0, 1, 2], dtype=np.int8)
+    once = choices.describe(ChoiceSample(codes, 4, 0))
+    twice = choices.describe(ChoiceSample(np.repeat(codes, 2), 4, 0, np.repeat(np.arange(10), 2)))
+    assert (twice.n, twice.units, twice.entropy) == (20, 10, once.entropy)
+    assert twice.entropy_ci == pytest.approx(once.entropy_ci)
+
+
 def test_three_users_have_no_interval_and_one_user_no_share() -> None:
     few = draw_clustered(rng(), 3, 100)
     assert set(describe(few).ci_why.values()) == {FEW_UNITS}
