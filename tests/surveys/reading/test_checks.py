@@ -196,6 +196,13 @@ def test_apology_before_an_answer_is_no_refusal(paste):
     assert "refusal" not in noticed(paste)
 
 
+@pytest.mark.parametrize(("named", "wanted", "is_refusal"), [(2, 5, True), (3, 5, False), (2, 2, False), (1, 2, True)])
+def test_refusal_with_three_things_or_all_that_were_asked_for_is_an_answer(named, wanted, is_refusal):
+    films = "\n".join(f"{number}. {film}" for number, film in enumerate(("Heat", "Up", "Alien")[:named], 1))
+    paste = make_paste(f"I'm sorry, but I can't recommend films for you.\n\n{films}", items_wanted=wanted)
+    assert ("refusal" in noticed(paste)) == is_refusal
+
+
 def test_error_below_a_half_answer_is_noticed():
     assert "refusal" in noticed(make_paste(ANSWER * 3 + "\n\nThere was an error generating a response"))
 
