@@ -1,6 +1,7 @@
 """What pages of baselines offer to whom beyond their addresses (tests/access), and the rules of endpoints."""
 
 import re
+from itertools import product
 
 import pytest
 from django.test import Client
@@ -68,6 +69,18 @@ def test_part_of_a_page_sends_a_logged_out_browser_to_the_log_in(run: Run) -> No
     for name in ("run-part", "runs-part", "estimate"):
         response = Client().get(address_of(name, run), headers={"HX-Request": "true"})
         assert (response.status_code, response["HX-Redirect"], response.content) == (200, "/console/login/", b"")
+
+
+def test_run_of_another_study_is_not_found_here_by_anybody(run: Run, study: Study) -> None:
+    """Neither by administrators, who see it there, nor where somebody has shared it."""
+    theirs = make_running(Study.objects.get(slug="coffees"))
+    theirs.shared_with.add(study)
+    make_account("admin", is_superuser=True)
+    pages = [
+        as_account(name).get(address_of("run", each, slug)).status_code
+        for name, each, slug in product(("admin", "owner"), (run, theirs), ("teas", "coffees"))
+    ]
+    assert pages == [200, 404, 404, 200, 200, 404, 404, 404]
 
 
 def test_forms_of_another_site_are_refused(run: Run) -> None:
