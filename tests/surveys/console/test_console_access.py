@@ -52,6 +52,19 @@ def test_forms_of_another_site_are_refused(person: Participant) -> None:
     assert person.study.state == "live"
 
 
+def test_people_and_answers_of_another_study_are_not_reached_through_ones_own(person: Participant) -> None:
+    theirs = make_participant(make_study(slug="herbs"))
+    answer = make_response(theirs, "teas", "1. Secret sage", keep=True)
+    client, people = as_account("owner"), list_of(person)
+    for path in (
+        f"{theirs.pseudonym}/",
+        f"{theirs.pseudonym}/{answer.pk}.txt",
+        f"{person.pseudonym}/{answer.pk}.txt",
+    ):
+        assert client.get(f"{people}{path}").status_code == 404
+    assert client.post(f"{people}{theirs.pseudonym}/returned/").status_code == 404
+
+
 def test_prolific_ids_are_for_researchers_and_owners(person: Participant) -> None:
     shown = {name: person.pid in page_of(name, person) for name in ("viewer", "researcher", "owner")}
     assert shown == {"viewer": False, "researcher": True, "owner": True}
