@@ -44,7 +44,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.urls")),
     Later("surveys.prolific.urls", "paying"),
-    Later("surveys.simulation.pages.urls", "simulation"),
+    Later("surveys.simulation.urls", "simulation"),
     Later("surveys.editor.urls", "editor"),
     Later("analysis.report.urls", "compare"),
     Later("analysis.exports.urls", "export"),

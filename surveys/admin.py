@@ -4,24 +4,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from surveys.models import (
-    Annotation,
-    AnnotationItem,
-    AnonymousExit,
-    AuditEvent,
-    BenchmarkItem,
-    ChatbotContext,
-    Flag,
-    GateDecision,
-    Membership,
-    Participant,
-    Place,
-    QuotaCell,
-    Response,
-    Session,
-    Study,
-    StudyVersion,
-)
+from surveys import models
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -46,59 +29,61 @@ def show(model: type[Model], columns: str, related: str = "", *, filters: str = 
     admin.site.register(model, ReadOnlyAdmin, **{name: words.split() for name, words in options.items() if words})
 
 
-show(Study, "slug title state launched_at closed_at", filters="state", search="slug title")
-show(StudyVersion, "study number sha256 created_at frozen_at", "study", search="sha256 study__slug")
+show(models.Study, "slug title state launched_at closed_at", filters="state", search="slug title")
+show(models.StudyVersion, "study number sha256 created_at frozen_at", "study", search="sha256 study__slug")
 show(
-    Participant,
+    models.Participant,
     "pseudonym study state origin pilot cell last_seen_at",
     "study cell",
     filters="study state origin pilot",
     search="pseudonym =pid =sessions__session_id",
 )
 show(
-    Session,
+    models.Session,
     "session_id participant rule prolific_status first_seen_at",
     "participant",
     search="=session_id participant__pseudonym",
 )
 show(
-    Response,
+    models.Response,
     "participant prompt revision accepted submitted_at",
     "participant prompt",
     filters="accepted pilot",
     search="participant__pseudonym =text_sha256",
 )
 show(
-    Flag,
+    models.Flag,
     "participant prompt check_name check_version outcome shown_at",
     "participant prompt",
     filters="check_name outcome",
     search="participant__pseudonym",
 )
 show(
-    ChatbotContext,
+    models.ChatbotContext,
     "participant product model_shown plan memory device",
     "participant",
     search="participant__pseudonym model_shown",
 )
-show(QuotaCell, "name study chatbot slug", "study", search="name study__slug")
-show(Place, "cell number participant expires_at confirmed_at", "cell participant", search="participant__pseudonym")
-show(AnonymousExit, "version kind origin pilot step day", "version__study", filters="kind origin")
-show(AuditEvent, "study number at actor action subject", "study", search="action actor subject")
-show(Membership, "study user role", "study user", search="study__slug user__username")
-show(BenchmarkItem, "benchmark item subject answer", filters="benchmark", search="item question")
+show(models.QuotaCell, "name study chatbot slug", "study", search="name study__slug")
 show(
-    AnnotationItem,
+    models.Place, "cell number participant expires_at confirmed_at", "cell participant", search="participant__pseudonym"
+)
+show(models.AnonymousExit, "version kind origin pilot step day", "version__study", filters="kind origin")
+show(models.AuditEvent, "study number at actor action subject", "study", search="action actor subject")
+show(models.Membership, "study user role", "study user", search="study__slug user__username")
+show(models.BenchmarkItem, "benchmark item subject answer", filters="benchmark", search="item question")
+show(
+    models.AnnotationItem,
     "key study kind purpose pilot cluster corpus",
     "study",
     filters="study kind purpose pilot",
     search="key source cluster",
 )
 show(
-    Annotation,
+    models.Annotation,
     "item participant judge state revision created_at",
     "item participant",
     filters="state",
     search="item__key participant__pseudonym judge",
 )
-show(GateDecision, "study number pilot decided_by decided_at", "study")
+show(models.GateDecision, "study number pilot decided_by decided_at", "study")

@@ -220,9 +220,14 @@ def make_work(**changes: Any) -> AnnotationWork:
 
 
 def make_annotation_study(
-    state: str = "live", slug: str = "teas", places: int = 50, hypotheses: tuple[Hypothesis, ...] = (), **work: Any
+    state: str = "live",
+    slug: str = "teas",
+    places: int = 50,
+    hypotheses: tuple[Hypothesis, ...] = (),
+    items: int = 0,
+    **work: Any,
 ) -> Study:
-    """A study of annotators in this state; `work` are changes of what they do."""
+    """A study of annotators in this state with so many items; `work` are changes of what they do."""
     cell = CellDefinition("annotators", "Annotators", {}, places)
     definition = replace(
         make_definition(slug=slug),
@@ -236,7 +241,10 @@ def make_annotation_study(
         annotation=make_work(**work),
         hypotheses=hypotheses,
     )
-    return make_study(state, definition)
+    study = make_study(state, definition)
+    if items:
+        make_items(study, items)
+    return study
 
 
 def item_of(number: int, kind: str = "relevance", **changes: Any) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from surveys.annotation.work import ShownTask, next_tasks, open_task, seal_task
 from surveys.models import (
     AuditEvent,
     Draft,
+    Note,
     Participant,
     Payment,
     ProlificGroup,
@@ -50,7 +51,6 @@ from surveys.prolific.contact import ask_messages, send_messages
 from surveys.studies import lifecycle
 from surveys.studies.access import sign_link
 from surveys.studies.audit import find_breaks
-from surveys.studies.notes import write_note
 from tests.analysis.people.people_samples import command, make_person, people
 from tests.analysis.runs.baseline_factories import LETTERS, make_corpus, make_endpoint, make_run, use_letters
 from tests.factories import (
@@ -232,8 +232,8 @@ def mirror_and_pay(study: Study, person: Participant) -> None:
 def note(study: Study, person: Participant) -> None:
     """What researchers write about the person and an answer."""
     author = make_account("eve", study, "researcher")
-    write_note(study, "participant", person, author, mark("noted"))
-    write_note(study, "response", person.responses.last(), author, mark("noted"))
+    for about in ({"participant": person}, {"response": person.responses.last()}):
+        Note.objects.create(study=study, author=author, text=mark("noted"), **about)
 
 
 def meet_again(study: Study, person: Participant) -> None:

@@ -19,8 +19,8 @@ from analysis.people import sensitive
 from analysis.people.attributes import COLUMNS as ATTRIBUTES
 from analysis.people.evidence import locate
 from analysis.runs.imports import CompletionReader
-from surveys.annotation.imports.label_rows import COLUMNS as LABELS
-from surveys.annotation.imports.label_rows import LabelReader
+from surveys.annotation.label_rows import COLUMNS as LABELS
+from surveys.annotation.label_rows import LabelReader
 from surveys.imports.files import CellFault, Faults, TableReader, read_cells, read_json_lines
 from surveys.participation.webhooks import EVENT_PARTS, read_event
 from surveys.pasting import privacy

@@ -19,7 +19,7 @@ from surveys.models import AnonymousExit, Draft, Participant, ProlificStudy, Res
 from surveys.participation import recruitment
 from surveys.participation import views as participation
 from surveys.participation.steps import address
-from surveys.prolific.mirror import save_submissions
+from surveys.prolific.transfer import save_submissions
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import (
     PROLIFIC_STUDY,

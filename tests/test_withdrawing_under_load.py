@@ -50,7 +50,7 @@ from surveys.prolific.board import read_board
 from surveys.prolific.contact import ask_messages
 from surveys.prolific.decisions import DecisionError, decide, propose
 from surveys.prolific.draft import SetUpError
-from surveys.prolific.mirror import save_submissions
+from surveys.prolific.transfer import save_submissions
 from surveys.studies import lifecycle
 from surveys.studies.access import make_pseudonym
 from surveys.studies.audit import find_breaks

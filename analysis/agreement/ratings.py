@@ -24,7 +24,7 @@ from analysis.stats.agreement.ratings import (
     rating_statistic,
 )
 from analysis.stats.intervals import Floats
-from surveys.annotation.shapes import GENERATOR, RELEVANT_BY
+from surveys.annotation.items import GENERATOR, RELEVANT_BY
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import PART
 

@@ -11,8 +11,7 @@ from django.conf import settings
 from analysis.models import MetricValue, Run, TrainedModel
 from surveys.console.wording import THIN, dollars, money, money_range, percent, plural
 from surveys.models import AnnotationItem, Participant, Slot, Study
-from surveys.monitoring.hourly_pay import HourlyPay, promise_of, work_of
-from surveys.monitoring.monitor import behind, count_cells
+from surveys.monitoring.monitor import HourlyPay, behind, count_cells, promise_of, work_of
 from surveys.monitoring.people import people_of
 from surveys.studies.lifecycle import definition_of
 

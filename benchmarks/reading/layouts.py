@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.reading.answer_rates import HALVES, ItemRates, Share, cell_of, rates_of_items, share_of, table_of
 from surveys.reading.answers import AnswerReading, read_answer
-from surveys.reading.item_names import fold_name
+from surveys.reading.markup import fold_name
 
 HERE = Path(__file__).parent
 # The first answers have both halves in one file; of the further ones the halves are files.

@@ -89,8 +89,7 @@ def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) ->
     rows = counted(study, pilot=pilot)
     if not simulated:
         rows = rows.exclude(participant__origin=Origin.SIMULATED)
-    fields = rows.order_by("item__position", "id").values(*FIELDS)
-    for row in fields.iterator(chunk_size=CHUNK):
+    for row in rows.order_by("item__position", "id").values(*FIELDS).iterator(chunk_size=CHUNK):
         for name, value in row["labels"].items():
             base, _, part = name.partition(PART)
             if base in questions:
@@ -135,3 +134,44 @@ def label_of(row: Mapping[str, Any], question: LabelQuestion, part: str, value: 
 def rater_name(origin: str, pid: str, pseudonym: str) -> str:
     """The pseudonym; of imported people the name in their file, unless it is a Prolific id."""
     return pid if origin == Origin.IMPORTED and not PROLIFIC_ID.fullmatch(pid) else pseudonym
+
+
+# --- models as raters: what they said chooses what is done next ---------------
+
+
+class RaterError(ValueError):
+    """No such rater; the message says which there are."""
+
+
+class ModelRater(NamedTuple):
+    """A judge, or a model that learned from people; of the latter the hash of its folder, of a judge nothing."""
+
+    name: str
+    version: str = ""
+
+    @property
+    def named(self) -> dict[str, str]:
+        """As it is kept with what it chose."""
+        return {"rater": self.name, "version": self.version}
+
+
+def find_rater(study: Study, name: str) -> ModelRater:
+    """By its whole name, or a trained model by the model's. Raises RaterError."""
+    rows = counted(study).exclude(judge="").order_by("judge", "-id")
+    versions = dict(rows.distinct("judge").values_list("judge", "detail__version"))
+    found = [each for each in versions if each == name or each.startswith(f"{TRAINED} {name} ")]
+    if not found:
+        known = ", ".join(sorted(versions)) or "none yet"
+        raise RaterError(
+            f"No model called {name} has labelled items of {study.slug}; those that have: {known}. "
+            f"predict {name} --study {study.slug} lets a trained one, judge {study.slug} a prompted one."
+        )
+    if len(found) > 1:
+        raise RaterError(f"{name} is the name of several raters: {', '.join(found)}. Choose one of them.")
+    return ModelRater(found[0], versions[found[0]] or "")
+
+
+def labels_by(study: Study, rater: ModelRater, question: LabelQuestion) -> dict[str, str]:
+    """What it says of each item that it labelled, by the item's key."""
+    rows = iter_labels(study)
+    return {row.item: row.value for row in rows if row.rater == rater.name and row.question == question.name}

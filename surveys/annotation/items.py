@@ -1,20 +1,21 @@
 """Items come in: checked as a whole, stored once and for good, each with the slots that it wants filled."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from django.db.models import Max
 
-from surveys.annotation.shapes import Conversations, ItemFaults, NewItem, read_item
 from surveys.imports.files import Faults, FileColumn, TableReader, batches, refuse, storing
 from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.models.hashes import fingerprint
 from surveys.studies import audit
-from surveys.studies.files.kinds import KINDS, SIDES, Kind
-from surveys.studies.files.payloads import count_characters
+from surveys.studies.files.kinds import KINDS, SIDES, Kind, LabelQuestion, fields_of
+from surveys.studies.files.payloads import PayloadFault, check_storable, count_characters, locate_evidence, read_text
 from surveys.studies.files.schema import AnnotationWork
+from surveys.studies.files.values import nearest
 from surveys.studies.lifecycle import definition_of
 
 BATCH = 200
@@ -22,6 +23,186 @@ ANALYZE = "ANALYZE surveys_annotationitem, surveys_slot"
 # A history of the longest length with every character escaped as \\uXXXX, and something around it.
 LONGEST_LINE = 16_000_000
 KEY = 150  # bytes that an item's key takes until all are stored
+PURPOSES = ("work", "training", "gold")
+LONGEST = {"key": 200, "source": 200, "cluster": 200, "corpus": 100}
+OWN_KEYS = (*LONGEST, "purpose", "gold", "explanation", "tags")
+HISTORY = "history"
+GENERATOR = "generator"  # the tag that names the model which wrote what is judged
+RELEVANT_BY = "relevant by"  # tag of items whose attributes a model chose, not people
+REJECTED_BY = "rejected by"  # tag of items that others rejected: the rule that chose them
+
+Conversations = list[dict[str, Any]]
+
+
+class ItemFaults(ValueError):
+    """All that is wrong with one item, a sentence each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True)
+class NewItem:
+    key: str
+    kind: str
+    payload: dict[str, Any]
+    history: Conversations | None = None
+    purpose: str = "work"
+    source: str = ""
+    cluster: str = ""
+    corpus: str = ""
+    gold: dict[str, list[str]] = field(default_factory=dict)
+    explanation: str = ""
+    tags: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        """Over everything: an item that is handed in again with another content is another item."""
+        return fingerprint(vars(self) | {HISTORY: fingerprint(self.history) if self.history else ""})
+
+    @property
+    def unlocated(self) -> int:
+        """Quotes that stand nowhere in the history."""
+        return sum(snippet["turn"] is None for snippet in self.payload.get("evidence", ()))
+
+
+def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None = None) -> NewItem:
+    """The item; `before` is the history that it has when it brings none of its own. Raises ItemFaults."""
+    reading = ItemReading(raw, kind, before)
+    item = reading.read()
+    if reading.faults:
+        raise ItemFaults(reading.faults)
+    return item
+
+
+class ItemReading:
+    """The faults found on the way through one item."""
+
+    def __init__(self, raw: Mapping[str, Any], kind: Kind, before: Conversations | None) -> None:
+        # What a table leaves empty is not there.
+        self.raw = {name: value for name, value in raw.items() if value is not None and value != ""}
+        self.kind = kind
+        self.before = before
+        self.faults: list[str] = []
+
+    def read(self) -> NewItem:
+        self.check_names()
+        payload = self.read_payload()
+        history = payload.pop(HISTORY, None)
+        if history and "evidence" in payload:
+            payload["evidence"] = locate_evidence(payload, history)
+        purpose = self.read_purpose()
+        return NewItem(
+            **{name: self.read_line(name, longest) for name, longest in LONGEST.items()},
+            kind=self.kind.name,
+            payload=payload,
+            history=history,
+            purpose=purpose,
+            gold=self.read_gold(purpose, payload),
+            explanation=self.read_explanation(purpose),
+            tags=self.read_tags(),
+        )
+
+    def check_names(self) -> None:
+        known = (*OWN_KEYS, *self.kind.needs, *self.kind.may)
+        for name in self.raw:
+            if name not in known:
+                near = nearest(name, known) or f"; there are {', '.join(known)}"
+                self.faults.append(f"{str(name)[:60]!r} is not a key of a {self.kind.name} item{near}")
+
+    def read_payload(self) -> dict[str, Any]:
+        payload: dict[str, Any] = {}
+        for name, reader in (*self.kind.needs.items(), *self.kind.may.items()):
+            if name == HISTORY and name not in self.raw and self.before:
+                payload[name] = self.before
+            elif name in self.raw or name == "evidence":
+                try:
+                    payload[name] = reader(self.raw.get(name))
+                except PayloadFault as fault:
+                    self.faults.append(f"{name} {fault}")
+            elif name in self.kind.needs:
+                self.faults.append(f"{name} is missing")
+        return payload
+
+    def read_line(self, name: str, longest: int) -> str:
+        value = self.raw.get(name, "")
+        value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if not isinstance(value, str) or not value.isprintable():
+            self.faults.append(f"{name} must be text on one line")
+        elif len(value) > longest:
+            self.faults.append(f"{name} has {len(value)} characters; the limit is {longest}")
+        elif name == "key" and not value.strip():
+            self.faults.append("key is missing: it names the item in its study")
+        else:
+            return value.strip()
+        return ""
+
+    def read_purpose(self) -> str:
+        purpose = self.raw.get("purpose", "work")
+        if purpose not in PURPOSES:
+            self.faults.append(f"purpose is {str(purpose)[:40]!r}; it is one of {', '.join(PURPOSES)}")
+            return "work"
+        return str(purpose)
+
+    def read_gold(self, purpose: str, payload: Mapping[str, Any]) -> dict[str, list[str]]:
+        given = self.raw.get("gold")
+        if purpose == "work":
+            if given:
+                self.faults.append("gold is for training and gold items; set purpose to one of these")
+            return {}
+        if not isinstance(given, dict) or not given:
+            self.faults.append(
+                f'gold is missing: a {purpose} item names the right labels, such as {{"quality": "yes"}}'
+            )
+            return {}
+        fields = fields_of(self.kind.questions, payload)
+        entries = {str(name): value if isinstance(value, list) else [value] for name, value in given.items()}
+        gold = {name: [str(entry) for entry in values] for name, values in entries.items()}
+        self.faults += gold_faults(gold, fields)
+        return gold
+
+    def read_explanation(self, purpose: str) -> str:
+        if "explanation" not in self.raw:
+            return ""
+        if purpose != "training":
+            self.faults.append("explanation is for training items, which are explained after the answer")
+            return ""
+        try:
+            return read_text(self.raw["explanation"])
+        except PayloadFault as fault:
+            self.faults.append(f"explanation {fault}")
+            return ""
+
+    def read_tags(self) -> dict[str, Any]:
+        tags = self.raw.get("tags", {})
+        if not isinstance(tags, dict) or not all(isinstance(v, str | int | float | bool) for v in tags.values()):
+            self.faults.append('tags must be a table of single values, such as {"generator": "model-a"}')
+            return {}
+        try:
+            check_storable(json.dumps(tags, ensure_ascii=False, allow_nan=False))
+        except (PayloadFault, ValueError):
+            self.faults.append("tags hold a value that cannot be stored")
+            return {}
+        if GENERATOR in tags and not is_name(tags[GENERATOR]):
+            self.faults.append(f"tags.{GENERATOR} must be the name of the model that wrote it, text on one line")
+        return dict(tags)
+
+
+def is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def gold_faults(gold: Mapping[str, list[str]], fields: Mapping[str, LabelQuestion]) -> Iterator[str]:
+    for name, values in gold.items():
+        question = fields.get(name)
+        if question is None or not question.is_label:
+            yield f"gold names {name[:60]!r}, but the item is asked {', '.join(fields) or 'nothing'}"
+        elif not values or not set(values) <= set(question.values):
+            yield f"gold has no label of {name}; the labels are {', '.join(question.values)}"
+
+
+# --- storing ------------------------------------------------------------------
 
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
@@ -132,10 +313,8 @@ class Pushing:
         if known.sha256 == item.sha256:
             self.done.skipped += 1
         else:
-            words = (
-                f"{item.key!r} is already in the study with other content; items never change, so give it another key"
-            )
-            self.faults.add(line, words)
+            words = "is already in the study with other content; items never change, so give it another key"
+            self.faults.add(line, f"{item.key!r} {words}")
         return False
 
     def store(self, new: list[NewItem]) -> None:

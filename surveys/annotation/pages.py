@@ -48,7 +48,7 @@ class AskedQuestion:
 
     @property
     def choices(self) -> list[tuple[LabelOption, str, str]]:
-        return [(choice, gettext(choice.label), hint_of(choice)) for choice in self.question.shown]
+        return [(choice, gettext(choice.label), choice.hint and gettext(choice.hint)) for choice in self.question.shown]
 
     @property
     def columns(self) -> int:
@@ -59,10 +59,6 @@ class AskedQuestion:
     def switch(self) -> LabelOption:
         """What a toggle is when it is on."""
         return self.question.choices[-1]
-
-
-def hint_of(choice: LabelOption) -> str:
-    return gettext(choice.hint) if choice.hint else ""
 
 
 @dataclass(frozen=True)
@@ -232,12 +228,9 @@ def questions_of(
     questions: Iterable[LabelQuestion], item: AnnotationItem, given: Mapping[str, str], faults: Mapping[str, str]
 ) -> Iterator[AskedQuestion]:
     for number, (field, question) in enumerate(fields_of(questions, item.payload).items(), 1):
-        fault = fault_in_words(question) if field in faults else ""
+        wanted = gettext("Please choose one answer.") if question.is_label else gettext("Please shorten this text.")
+        fault = wanted if field in faults else ""
         yield AskedQuestion(number, field, question, given.get(field, ""), about(item, field, question), fault)
-
-
-def fault_in_words(question: LabelQuestion) -> str:
-    return gettext("Please choose one answer.") if question.is_label else gettext("Please shorten this text.")
 
 
 def sides_of(task: AnnotationTask, kind: Kind) -> list[tuple[str, str]]:

@@ -10,27 +10,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
+from surveys.annotation import labels as labelling
+from surveys.annotation import pages
 from surveys.annotation import work as annotation_work
-from surveys.annotation.labels import (
-    AnsweredSince,
-    LabelOutcome,
-    LabelSubmission,
-    TooManyLabelRevisions,
-    read_trace,
-    submit,
-    take_back,
-)
 from surveys.annotation.labels import skip as skip_item
-from surveys.annotation.pages import (
-    about,
-    describe,
-    headline,
-    label_in_words,
-    prompt_of,
-    read_opened,
-    task_page,
-    words_of,
-)
 from surveys.annotation.qualification import Feedback, feedback_on
 from surveys.annotation.slots import renew_holds
 from surveys.annotation.work import (
@@ -44,18 +27,9 @@ from surveys.annotation.work import (
     open_task,
 )
 from surveys.models import Annotation, AnnotationItem, Participant
+from surveys.participation import views
 from surveys.participation.places import touch_participant
 from surveys.participation.steps import address, has_reached
-from surveys.participation.views import (
-    AGAIN,
-    draft_of,
-    keep_draft,
-    last_page,
-    leave,
-    page_context,
-    participant_page,
-    read_key,
-)
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
 from surveys.studies.files.label_questions import questions_for
@@ -66,7 +40,7 @@ PASSED_ON = ("ahead", "nothing", "refused")
 LONGEST_ACTIVE = 24 * 3600 * 1000  # milliseconds
 
 
-@participant_page(Step.PROMPTS)
+@views.participant_page(Step.PROMPTS)
 def work(request: HttpRequest) -> HttpResponse:
     """On to the next item. With `ahead` to the one after that item, so that a script has it before it is needed."""
     participant, before = request.participant, request.GET.get("ahead", "")
@@ -79,7 +53,7 @@ def work(request: HttpRequest) -> HttpResponse:
     return redirect(address(participant, "item", following.item.pk) + query)
 
 
-@participant_page(Step.PROMPTS)
+@views.participant_page(Step.PROMPTS)
 def item(request: HttpRequest, item: int) -> HttpResponse:
     if request.method == "POST":
         return receive(request)
@@ -87,13 +61,13 @@ def item(request: HttpRequest, item: int) -> HttpResponse:
     if task is None or (task.newest and is_unproven()):
         return redirect(address(request.participant, "work"))
     since = answered_since(request, task)
-    page = task_page(request, task, **since) | {"notices": list(notices_of(request, task))}
+    page = pages.task_page(request, task, **since) | {"notices": list(notices_of(request, task))}
     return render(request, KINDS[task.item.kind].template, page)
 
 
 def answered_since(request: HttpRequest, task: AnnotationTask) -> dict:
     """What an older page would have put in the place of a newer answer, and what that says; nothing of other pages."""
-    draft = draft_of(request, draft_name(task.item)) if AGAIN in request.GET else None
+    draft = views.draft_of(request, draft_name(task.item)) if views.AGAIN in request.GET else None
     newest = task.newest
     if draft is None or newest is None or newest.state != Annotation.State.GIVEN:
         return {}
@@ -101,7 +75,7 @@ def answered_since(request: HttpRequest, task: AnnotationTask) -> dict:
     given = {name: value for name in fields if (value := draft.data.get(name))}
     if given.items() <= newest.labels.items() and given:  # it was saved since
         return {}
-    return {"given": given or None, "since": describe(newest)}
+    return {"given": given or None, "since": pages.describe(newest)}
 
 
 def draft_name(item: AnnotationItem) -> str:
@@ -125,7 +99,7 @@ def notices_of(request: HttpRequest, task: AnnotationTask) -> Iterator[str]:
         yield gettext("There is nothing to undo.")
     if request.GET.get("undone") and task.newest:
         words = gettext("Undone: “%(label)s”. It no longer counts. Answer again, or save it as it was.")
-        yield words % {"label": describe(task.newest)}
+        yield words % {"label": pages.describe(task.newest)}
 
 
 # --- submitting -------------------------------------------------------------
@@ -138,23 +112,23 @@ def receive(request: HttpRequest) -> HttpResponse:
     except NotShown:
         return redirect(f"{address(participant, 'work')}?refused=1")
     try:
-        outcome = submit(participant, shown, read_submission(request, shown.item))
-    except AnsweredSince:
+        outcome = labelling.submit(participant, shown, read_submission(request, shown.item))
+    except labelling.AnsweredSince:
         return keep_and_ask(request, shown)
     except LabelFault as fault:
         return ask_again(request, shown, fault.faults)
-    except TooManyLabelRevisions:
+    except labelling.TooManyLabelRevisions:
         return ask_again(request, shown, {}, gettext("This was changed too many times. The last answer counts."))
     return redirect(after_submit(participant, outcome, request.POST.get("back", "")))
 
 
 def keep_and_ask(request: HttpRequest, shown: ShownTask) -> HttpResponse:
     """Nothing is overwritten unsaid: what was sent is kept, and the item's page says what stands in its place."""
-    keep_draft(request, draft_name(shown.item))
-    return redirect(f"{address(request.participant, 'item', shown.item.pk)}?{AGAIN}=1")
+    views.keep_draft(request, draft_name(shown.item))
+    return redirect(f"{address(request.participant, 'item', shown.item.pk)}?{views.AGAIN}=1")
 
 
-def after_submit(participant: Participant, outcome: LabelOutcome, back: str) -> str:
+def after_submit(participant: Participant, outcome: labelling.LabelOutcome, back: str) -> str:
     if outcome.failed_training:
         return address(participant, "resume")
     if outcome.feedback:
@@ -162,27 +136,27 @@ def after_submit(participant: Participant, outcome: LabelOutcome, back: str) -> 
     return address(participant, "labels" if back == "labels" else "work")
 
 
-def read_submission(request: HttpRequest, item: AnnotationItem) -> LabelSubmission:
+def read_submission(request: HttpRequest, item: AnnotationItem) -> labelling.LabelSubmission:
     form = request.POST
     active = form.get("active_ms", "")[:12]
-    return LabelSubmission(
+    return labelling.LabelSubmission(
         labels={name: form.get(name, "") for name in fields_of(KINDS[item.kind].questions, item.payload)},
-        key=read_key(form.get("key", "")),
-        opened=tuple(read_opened(form.get("opened", ""), item)),
+        key=views.read_key(form.get("key", "")),
+        opened=tuple(pages.read_opened(form.get("opened", ""), item)),
         active_ms=min(int(active), LONGEST_ACTIVE) if active.isdecimal() else None,
-        trace=read_trace(form.get("trace", "")),
+        trace=labelling.read_trace(form.get("trace", "")),
     )
 
 
 def ask_again(request: HttpRequest, shown: ShownTask, faults: dict[str, str], error: str = "") -> HttpResponse:
     """The same page with what was chosen still chosen; its seal stays the one that the answer came with."""
     task = AnnotationTask(shown.item, shown.left, find_newest(request.participant, shown.item))
-    page = task_page(request, task, given=request.POST, faults=faults)
+    page = pages.task_page(request, task, given=request.POST, faults=faults)
     page |= {"error": error, "page": request.POST["page"]}
     return render(request, KINDS[shown.item.kind].template, page, status=422)
 
 
-@participant_page(Step.PROMPTS)
+@views.participant_page(Step.PROMPTS)
 def skip(request: HttpRequest, item: int) -> HttpResponse:
     """Leave an item to others, for a reason."""
     participant = request.participant
@@ -191,28 +165,28 @@ def skip(request: HttpRequest, item: int) -> HttpResponse:
     try:
         shown = open_task(participant, request.POST.get("page", ""))
         reason, words = request.POST.get("reason", ""), request.POST.get("words", "")
-        skip_item(participant, shown, reason, words, read_key(request.POST.get("key", "")))
+        skip_item(participant, shown, reason, words, views.read_key(request.POST.get("key", "")))
     except NotShown:
         return redirect(f"{address(participant, 'work')}?refused=1")
-    except AnsweredSince:
+    except labelling.AnsweredSince:
         return keep_and_ask(request, shown)
-    except (LabelFault, TooManyLabelRevisions):
+    except (LabelFault, labelling.TooManyLabelRevisions):
         return ask_again(request, shown, {"reason": gettext("Please choose a reason.")})
     return redirect(address(participant, "work"))
 
 
-@participant_page(Step.PROMPTS, own=True)
+@views.participant_page(Step.PROMPTS, own=True)
 @require_POST
 def undo(request: HttpRequest) -> HttpResponse:
     """Take back the last answer or skip, and show its item again."""
     participant = request.participant
-    undone = take_back(participant, read_key(request.POST.get("key", "")))
+    undone = labelling.take_back(participant, views.read_key(request.POST.get("key", "")))
     if undone is None:
         return redirect(f"{address(participant, 'work')}?nothing=1")
     return redirect(f"{address(participant, 'item', undone.item_id)}?undone=1")
 
 
-@participant_page(Step.PROMPTS)
+@views.participant_page(Step.PROMPTS)
 @require_POST
 def alive(request: HttpRequest) -> HttpResponse:
     """A sign of life from an open page: what this person holds stays theirs."""
@@ -225,7 +199,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 # --- beside the work --------------------------------------------------------
 
 
-@participant_page(Step.PROMPTS, own=True)
+@views.participant_page(Step.PROMPTS, own=True)
 def feedback(request: HttpRequest, item: int) -> HttpResponse:
     """What was right about the last answer to a training item, and why."""
     participant = request.participant
@@ -234,11 +208,11 @@ def feedback(request: HttpRequest, item: int) -> HttpResponse:
     if not said or request.method == "POST":
         return redirect(address(participant, "work"))
     rows = feedback_on(trained, said)
-    page = page_context(
+    page = views.page_context(
         request,
         "feedback",
-        headline=headline(trained),
-        prompt=prompt_of(trained),
+        headline=pages.headline(trained),
+        prompt=pages.prompt_of(trained),
         explanation=trained.explanation,
         all_right=all(row.ok for row in rows),
         rows=[feedback_row(said, row) for row in rows],
@@ -251,52 +225,54 @@ def feedback_row(said: Annotation, row: Feedback) -> dict:
     item, left = said.item, said.left
     questions = {q.name: q for q in questions_for(definition_of(said.version_id).annotation)}
     question = questions[row.field.split(PART)[0]]
-    right = [label_in_words(question, turn_back(question, value, left)) for value in row.right]
-    given = label_in_words(question, turn_back(question, row.given, left))
-    about_what = about(item, row.field, question)
+    right = [pages.label_in_words(question, turn_back(question, value, left)) for value in row.right]
+    given = pages.label_in_words(question, turn_back(question, row.given, left))
+    about_what = pages.about(item, row.field, question)
     return {"about": about_what or gettext(question.text), "given": given, "right": right, "ok": row.ok}
 
 
-@participant_page(Step.PROMPTS, own=True)
+@views.participant_page(Step.PROMPTS, own=True)
 def labels(request: HttpRequest) -> HttpResponse:
     """Everything this person has said, the newest first, to be changed."""
     participant = request.participant
     rows = [
         {
-            "headline": headline(task.item),
-            "prompt": prompt_of(task.item),
-            "words": list(words_of(task.newest)),
+            "headline": pages.headline(task.item),
+            "prompt": pages.prompt_of(task.item),
+            "words": list(pages.words_of(task.newest)),
             "url": f"{address(participant, 'item', task.item.pk)}?back=labels",
         }
         for task in done_tasks(participant)
         if task.newest
     ]
-    page = page_context(request, "labels", rows=rows, work_url=address(participant, "work"), key=uuid.uuid4())
+    page = views.page_context(request, "labels", rows=rows, work_url=address(participant, "work"), key=uuid.uuid4())
     return render(request, "annotation/labels.html", page)
 
 
-@participant_page(Step.PROMPTS)
+@views.participant_page(Step.PROMPTS)
 def guidelines(request: HttpRequest) -> HttpResponse:
-    page = page_context(request, "guidelines", work_url=address(request.participant, "work"))
+    page = views.page_context(request, "guidelines", work_url=address(request.participant, "work"))
     return render(request, "annotation/guidelines.html", page)
 
 
 # --- the way there and out --------------------------------------------------
 
 
-@participant_page(Step.PROMPTS)
+@views.participant_page(Step.PROMPTS)
 def debrief(request: HttpRequest) -> HttpResponse:
     participant = request.participant
     if not annotation_work.may_stop_paid(participant):
         return redirect(address(participant, "work"))
     more = annotation_work.has_work(participant)
-    return last_page(request, "annotation/debrief.html", ("work" if more else "labels",), more=more)
+    return views.last_page(request, "annotation/debrief.html", ("work" if more else "labels",), more=more)
 
 
-@participant_page()
+@views.participant_page()
 def stop(request: HttpRequest) -> HttpResponse:
     paid = paid_way_out(request)
-    return leave(request, **paid) or render(request, "annotation/stop.html", page_context(request, "stop", **paid))
+    return views.leave(request, **paid) or render(
+        request, "annotation/stop.html", views.page_context(request, "stop", **paid)
+    )
 
 
 def paid_way_out(request: HttpRequest) -> dict:

@@ -12,9 +12,7 @@ from surveys.console.pages import show, study_page
 from surveys.console.wording import duration, money, money_range
 from surveys.models import AnonymousExit, Participant
 from surveys.monitoring.flow import OUTCOMES, count_could_not, flow_counts
-from surveys.monitoring.hourly_pay import HourlyPay
-from surveys.monitoring.labelling import count_items, count_skips, say_labels
-from surveys.monitoring.monitor import Monitor, say_state, watch
+from surveys.monitoring.monitor import HourlyPay, Monitor, count_items, count_skips, say_labels, say_state, watch
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, WHO, kinds_of_people, reason_name, who_or_main
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
@@ -23,23 +21,22 @@ State, Kind = Participant.State, AnonymousExit.Kind
 BAR = 1000  # width of a bar's own units
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def monitor(request: HttpRequest) -> HttpResponse:
     return show(request, "console/monitor.html", "collect", **monitor_page(request))
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def monitor_part(request: HttpRequest) -> HttpResponse:
     """The numbers alone, for a page that is open already."""
     return show(request, "console/_monitor.html", "collect", **monitor_page(request))
 
 
 def monitor_page(request: HttpRequest) -> dict:
-    watched = watch(request.study, who_or_main(request.GET.get("who", "")))
-    labelling, currency = labelling_of(request), definition_of(request.study.current_id).pay.currency
-    stands = labelling and say_labels(request.study, labelling["parts"]) or say_state(request.study, watched.cells)
+    study, definition = request.study, definition_of(request.study.current_id)
+    watched, currency = watch(study, who_or_main(request.GET.get("who", ""))), definition.pay.currency
+    labelling: dict = {"parts": count_items(study), "skips": count_skips(study)} if definition.annotation else {}
+    stands = labelling and say_labels(study, labelling["parts"]) or say_state(study, watched.cells)
     return {
         "monitor": watched,
         "sentence": stands + say_pay(watched.pay, currency),
@@ -53,21 +50,9 @@ def monitor_page(request: HttpRequest) -> dict:
         "pay": pay_row(watched.pay, currency),
         "pay_by_cell": [pay_row(pay, currency) for pay in watched.pay_by_cell],
         "bar": BAR,
-        "last_answer": since(watched),
+        "last_answer": duration((watched.at - newest).total_seconds()) if (newest := watched.last_answer) else "",
         "labelling": labelling,
     }
-
-
-def labelling_of(request: HttpRequest) -> dict | None:
-    """How far the items are; None in a study that has no annotators."""
-    study = request.study
-    if not definition_of(study.current_id).annotation:
-        return None
-    return {"parts": count_items(study), "skips": count_skips(study)}
-
-
-def since(watched: Monitor) -> str:
-    return duration((watched.at - watched.last_answer).total_seconds()) if watched.last_answer else ""
 
 
 def pay_row(pay: HourlyPay, currency: str) -> dict:
@@ -91,8 +76,8 @@ def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]
 def people_apart(watched: Monitor) -> list[str]:
     """Sentences about people who are not what a reader would take them for."""
     kinds, words = watched.kinds, []
-    if watched.who in ("main", "all") and kinds["simulated"]:
-        words.append(f"{kinds['simulated']} of these people {are(kinds['simulated'])} simulated.")
+    if watched.who in ("main", "all") and (n := kinds["simulated"]):
+        words.append(f"{n} of these people {'is' if n == 1 else 'are'} simulated.")
     left_out = [
         f"{kinds[who]} {name}" for who, name in (("pilot", "of the pilot"), ("preview", "previewing")) if kinds[who]
     ]
@@ -101,10 +86,6 @@ def people_apart(watched: Monitor) -> list[str]:
     if watched.who in ("main", "imported") and kinds["imported"]:
         words.append(f"{kinds['imported']} imported: they never came here, but are in the list of participants.")
     return words
-
-
-def are(n: int) -> str:
-    return "is" if n == 1 else "are"
 
 
 def cell_row(cell: Any) -> dict:
@@ -178,12 +159,10 @@ class FlowFigure:
             (upper.centre, upper.y + upper.height, lower.centre, lower.y - 1)
             for upper, lower in zip(main, main[1:], strict=False)
         ]
-        across = [(main[0].centre, box.middle, box.x - 1, box.middle) for box in self.boxes if box.side]
-        return down + across
+        return down + [(main[0].centre, box.middle, box.x - 1, box.middle) for box in self.boxes if box.side]
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def flow(request: HttpRequest) -> HttpResponse:
     who = who_or_main(request.GET.get("who", ""))
     counts, kinds = flow_counts(request.study, who), kinds_of_people(request.study)
@@ -209,8 +188,7 @@ def flow(request: HttpRequest) -> HttpResponse:
     )
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def flow_file(request: HttpRequest, kind: str) -> HttpResponse:
     """The figure as SVG, or its numbers as JSON."""
     counts = flow_counts(request.study, who_or_main(request.GET.get("who", "")))
@@ -230,11 +208,7 @@ def draw_flow(counts: dict) -> FlowFigure:
     mains = [
         ("Came to the first page", counts["started"], None),
         ("Agreed to take part", counts["consented"], side_lines({"no_consent": counts["no_consent"]}, {})),
-        (
-            "Were given a place",
-            counts["placed"],
-            side_lines(counts["before_place"], counts["reasons"], "no_consent"),
-        ),
+        ("Were given a place", counts["placed"], side_lines(counts["before_place"], counts["reasons"], "no_consent")),
         ("Completed", counts["completed"], side_lines(counts["after_place"], {}, "completed")),
         ("In the analysis", counts["analysed"], left_out_lines(counts) if counts["excluded_by"] else None),
     ]

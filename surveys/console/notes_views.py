@@ -1,15 +1,46 @@
-"""Notes on the pages of what they are about: the list that a page shows, and the forms that write and change one."""
+"""Notes on the pages of what they are about: the list that a page shows, and the forms that write and change one. Each
+is changed and deleted by its author. The audit trail has none: they must be erasable.
+"""
 
-from django.contrib import messages
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from surveys.console.pages import study_page
-from surveys.models import Note
+from surveys.console.pages import saying, study_page
+from surveys.models import Note, Participant, Response, Study, StudyVersion
 from surveys.studies.access import Role
-from surveys.studies.notes import ABOUT, LONGEST, NoteError, change_note, notes_about, write_note
+
+LONGEST = 1000
+# What a note can be about: the model, and how its row is known to belong to a study.
+ABOUT: dict[str, tuple[type, str]] = {
+    "participant": (Participant, "study"),
+    "response": (Response, "participant__study"),
+    "version": (StudyVersion, "study"),
+}
+
+
+class NoteError(Exception):
+    """A note that says nothing or too much."""
+
+
+def notes_about(study: Study, kind: str, key: int) -> QuerySet[Note]:
+    """The oldest first; about a person with those about their answers."""
+    about = Q(**{kind: key})
+    if kind == "participant":
+        about |= Q(response__participant=key)
+    return Note.objects.filter(about, study=study).select_related("author", "response__prompt").order_by("pk")
+
+
+def read_text(text: str) -> str:
+    said = text.replace("\x00", "").replace("\r\n", "\n").strip()
+    if not said:
+        raise NoteError("The note is empty.")
+    if len(said) > LONGEST:
+        raise NoteError(f"A note has at most {LONGEST:,} characters; this one has {len(said):,}.")
+    return said
 
 
 def notes_on(request: HttpRequest, kind: str, key: int) -> dict:
@@ -18,32 +49,28 @@ def notes_on(request: HttpRequest, kind: str, key: int) -> dict:
     return {"rows": rows, "kind": kind, "key": key, "back": request.get_full_path(), "longest": LONGEST}
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def write(request: HttpRequest, kind: str, key: int) -> HttpResponse:
     if kind not in ABOUT:
         raise Http404
     model, way = ABOUT[kind]
     thing = get_object_or_404(model, **{way: request.study, "pk": key})
-    try:
-        write_note(request.study, kind, thing, request.user, request.POST.get("text", ""))
-    except NoteError as error:
-        messages.error(request, str(error))
+    with saying(request, NoteError):
+        text = read_text(request.POST.get("text", ""))
+        Note.objects.create(study=request.study, author=request.user, text=text, **{kind: thing})
     return back(request)
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def change(request: HttpRequest, number: int) -> HttpResponse:
     """Only its author changes or deletes a note."""
     note = get_object_or_404(Note, study=request.study, author=request.user, pk=number)
-    try:
+    with saying(request, NoteError):
         if "delete" in request.POST:
             note.delete()
         else:
-            change_note(note, request.POST.get("text", ""))
-    except NoteError as error:
-        messages.error(request, str(error))
+            note.text, note.changed_at = read_text(request.POST.get("text", "")), timezone.now()
+            note.save(update_fields=["text", "changed_at"])
     return back(request)
 
 

@@ -1,9 +1,11 @@
 """What every console page shares: who may open it, and the frame around it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
@@ -13,10 +15,12 @@ from django.shortcuts import render, resolve_url
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
+from django.views.decorators.http import require_http_methods
 
 from surveys.studies.access import RANK, Role, study_and_role
 
 View = Callable[..., HttpResponse]
+FORM = require_http_methods(["GET", "HEAD", "POST"])  # a page with a form
 STOPS_POLLING = 286  # htmx: nothing more will come
 
 
@@ -44,10 +48,14 @@ def use_english(request: HttpRequest) -> None:
     request.LANGUAGE_CODE = "en"
 
 
-def study_page(least: Role = Role.VIEWER) -> Callable[[View], View]:
-    """A page of one study: found for its members only, refused to those whose role is too small."""
+def study_page(least: Role = Role.VIEWER, only: Callable[[View], View] | None = None) -> Callable[[View], View]:
+    """A page of one study: found for its members only, refused to those whose role is too small. `only` is what its
+    view lets in of the methods.
+    """
 
     def decorate(view: View) -> View:
+        view = only(view) if only else view
+
         @wraps(view)
         @member_page
         def page(request: HttpRequest, slug: str, *args: object, **names: object) -> HttpResponse:
@@ -64,6 +72,15 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
         # A part of a page must not become a log-in form: the browser is sent there as a whole.
         return HttpResponse(headers={"HX-Redirect": resolve_url("console:login")})
     return redirect_to_login(request.get_full_path() if request.method == "GET" else resolve_url("console:studies"))
+
+
+@contextmanager
+def saying(request: HttpRequest, *faults: type[Exception]) -> Iterator[None]:
+    """What goes wrong is said on the next page."""
+    try:
+        yield
+    except faults as fault:
+        messages.error(request, str(fault))
 
 
 def may(request: HttpRequest, least: Role) -> bool:

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.notes_views import notes_on
-from surveys.console.pages import address_without_page, may, page_of, show, study_page
+from surveys.console.pages import address_without_page, may, page_of, saying, show, study_page
 from surveys.console.wording import duration, percent, plural
 from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response, Study
 from surveys.monitoring.people import (
@@ -38,8 +38,7 @@ EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest
 FOLD = 1500  # characters from which an answer is folded
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def participants(request: HttpRequest) -> HttpResponse:
     wanted = {name: request.GET.get(name, "") for name in ("who", "state", "cell", "flag", "q", "sort")}
     wanted["who"] = who_or_main(wanted["who"])
@@ -79,8 +78,7 @@ def find_person(request: HttpRequest, pseudonym: str) -> Participant:
     return person
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
     person = find_person(request, pseudonym)
     definition = definition_of(person.version_id)
@@ -312,8 +310,7 @@ def make_timeline(
     return sorted(events, key=lambda event: event[0])
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def response_text(request: HttpRequest, pseudonym: str, number: int) -> HttpResponse:
     """One revision's text to the letter, as plain text: a browser never takes it for a page."""
     person = find_person(request, pseudonym)
@@ -321,14 +318,10 @@ def response_text(request: HttpRequest, pseudonym: str, number: int) -> HttpResp
     return HttpResponse(text.encode("utf-8"), content_type="text/plain; charset=utf-8")
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def call_returned(request: HttpRequest, pseudonym: str) -> HttpResponse:
     person = find_person(request, pseudonym)
-    try:
+    with saying(request, DecisionError):
         mark_returned(person, request.user.get_username())
-    except DecisionError as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"{person} has been marked as returned; the place is free again.")
     return redirect("console:participant", request.study.slug, person.pseudonym)

@@ -9,10 +9,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.notes_views import notes_on
-from surveys.console.pages import may, show, study_page
+from surveys.console.pages import FORM, may, show, study_page
 from surveys.console.wording import language_name
 from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
@@ -142,14 +142,12 @@ STEPS = {
 }
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def setup(request: HttpRequest) -> HttpResponse:
     return show_version(request, "console/setup.html", request.study.current)
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def version(request: HttpRequest, number: int) -> HttpResponse:
     """An earlier version, to read."""
     shown = get_object_or_404(StudyVersion, study=request.study, number=number)
@@ -161,8 +159,7 @@ def show_version(request: HttpRequest, template: str, shown: StudyVersion) -> Ht
     return show(request, template, "setup", **page)
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def version_document(request: HttpRequest, number: int) -> HttpResponse:
     """What the hash is taken over, as a file: for a registry, or to check the hash elsewhere."""
     shown = get_object_or_404(StudyVersion, study=request.study, number=number)
@@ -186,7 +183,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
         "languages": [language_name(code) for code in definition.offered],
         "codes": code_rows(definition),
         "items": study.annotation_items.count(),
-        "places": sum(cell.places for cell in definition.cells) * len(definition.branches),
+        "places": definition.planned_people,
         "checks": [(check, CHECK_NAMES.get(check, check)) for check in definition.paste_checks],
         "pages_changed": shown.interface_sha256 != lifecycle.interface_hash(),
         "steps": [
@@ -227,8 +224,7 @@ def participant_link(study: Study) -> str:
     return f"{settings.SITE_URL}{reverse(f'{area}:arrive', args=[study.slug])}?{PLACEHOLDERS}"
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def preview(request: HttpRequest) -> HttpResponse:
     try:
         participant = start_preview(request.study, request.user.get_username())
@@ -238,8 +234,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     return redirect(address(participant, "resume"))
 
 
-@study_page(Role.RESEARCHER)
-@require_http_methods(["GET", "POST", "HEAD"])
+@study_page(Role.RESEARCHER, FORM)
 def change_state(request: HttpRequest, name: str) -> HttpResponse:
     """Ask once, with everything that follows from it, then do it."""
     step = STEPS.get(name)
@@ -301,8 +296,7 @@ def stale_launch(study: Study, asked: TeamRequest | None) -> str:
     return f"The version has changed since {asked.asked_by} asked. It has to be asked anew."
 
 
-@study_page(Role.OWNER)
-@require_POST
+@study_page(Role.OWNER, require_POST)
 def rename(request: HttpRequest) -> HttpResponse:
     title = " ".join(request.POST.get("title", "").replace("\x00", "").split())
     if not 0 < len(title) <= Study._meta.get_field("title").max_length:
@@ -313,8 +307,7 @@ def rename(request: HttpRequest) -> HttpResponse:
     return redirect("console:setup", request.study.slug)
 
 
-@study_page(Role.OWNER)
-@require_http_methods(["GET", "POST", "HEAD"])
+@study_page(Role.OWNER, FORM)
 def delete(request: HttpRequest) -> HttpResponse:
     """Ask for the slug to be typed, then delete a study that was never launched."""
     study, problem = request.study, ""

@@ -10,10 +10,10 @@ from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from surveys.console.collect_views import BAR, cell_row
-from surveys.console.pages import member_page, show, study_page
+from surveys.console.pages import FORM, member_page, show, study_page
 from surveys.console.wording import duration, plural
 from surveys.models import Participant, Study
 from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answer
@@ -21,7 +21,7 @@ from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
-from surveys.studies.files.rules import Misfit
+from surveys.studies.files.lines import Misfit
 from surveys.studies.lifecycle import StudyError
 from surveys.studies.members import change_study, check_version, create_study, misfits_of_new, misfits_of_version
 
@@ -50,8 +50,7 @@ def studies(request: HttpRequest) -> HttpResponse:
     return render(request, "console/studies.html", page)
 
 
-@study_page(Role.BLINDED)
-@require_safe
+@study_page(Role.BLINDED, require_safe)
 def study(request: HttpRequest) -> HttpResponse:
     """How the study stands, and what is to be done next."""
     cells, people = list(count_cells(request.study)), people_of(request.study, "main")
@@ -107,7 +106,7 @@ def read_upload(request: HttpRequest, also: Callable[[dict[str, Any]], list[Misf
 
 
 @member_page
-@require_http_methods(["GET", "POST", "HEAD"])
+@FORM
 def new_study(request: HttpRequest) -> HttpResponse:
     if not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
@@ -125,8 +124,7 @@ def new_study(request: HttpRequest) -> HttpResponse:
     return render(request, "console/new_study.html", {"upload": upload}, status=422 if failed else 200)
 
 
-@study_page(Role.RESEARCHER)
-@require_http_methods(["GET", "POST", "HEAD"])
+@study_page(Role.RESEARCHER, FORM)
 def new_version(request: HttpRequest) -> HttpResponse:
     study = request.study
     also = partial(misfits_of_version, study, account=request.user)

@@ -3,15 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from surveys.console import (
-    account_views,
-    collect_views,
-    invitation_views,
-    notes_views,
-    people_views,
-    setup_views,
-    study_views,
-)
+from surveys.console import account_views, collect_views, notes_views, people_views, setup_views, study_views
 
 app_name = "console"
 urlpatterns = [
@@ -19,8 +11,8 @@ urlpatterns = [
     path("login/", account_views.log_in, name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", account_views.account, name="account"),
-    path("account/invitations/", invitation_views.invitations, name="invitations"),
-    path("account/new/<str:token>/", invitation_views.accept_invitation, name="accept"),
+    path("account/invitations/", account_views.invitations, name="invitations"),
+    path("account/new/<str:token>/", account_views.accept_invitation, name="accept"),
     path("new/", study_views.new_study, name="new-study"),
     path("<slug:slug>/", study_views.study, name="study"),
     path("<slug:slug>/setup/", setup_views.setup, name="setup"),
@@ -40,9 +32,7 @@ urlpatterns = [
     path("<slug:slug>/participants/<slug:pseudonym>/", people_views.participant, name="participant"),
     path("<slug:slug>/participants/<slug:pseudonym>/returned/", people_views.call_returned, name="call-returned"),
     path(
-        "<slug:slug>/participants/<slug:pseudonym>/<int:number>.txt",
-        people_views.response_text,
-        name="response-text",
+        "<slug:slug>/participants/<slug:pseudonym>/<int:number>.txt", people_views.response_text, name="response-text"
     ),
     path("<slug:slug>/notes/<slug:kind>/<int:key>/", notes_views.write, name="write-note"),
     path("<slug:slug>/notes/<int:number>/", notes_views.change, name="change-note"),

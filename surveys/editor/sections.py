@@ -129,8 +129,7 @@ def _is_list(entries: Any, text: str, name: str) -> bool:
 def _entry(name: str, number: int, raw: Mapping[str, Any]) -> EntryCard:
     entry, place = raw[name][number - 1], f"{name}[{number}]"
     fields = fields_for(name, place, keys_of_entry(name, entry), entry, groups_of(name, raw))
-    named = next((str(entry[key]) for key in NAMED_BY if entry.get(key)), "")
-    return EntryCard(place, fields, number, named)
+    return EntryCard(place, fields, number, next((str(entry[key]) for key in NAMED_BY if entry.get(key)), ""))
 
 
 def keys_of_entry(name: str, entry: Mapping[str, Any]) -> Mapping[str, Key]:

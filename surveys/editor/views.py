@@ -1,25 +1,27 @@
-"""The editor: a section as a form, the whole as text, and the pages as people see them."""
+"""The editor: working copies are begun, edited as forms or text beside what people see, and made a study or version."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from csp.constants import SELF
 from csp.decorators import csp_replace, csp_update
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.study_views import line_of
+from surveys.console.pages import FORM, member_page, show, study_page
+from surveys.console.study_views import line_of, say_outcome
 from surveys.editor import copies, writing
-from surveys.editor.money import money_of
-from surveys.editor.pages import copy_page, show_copy
+from surveys.editor.copies import money_of
 from surveys.editor.preview_pages import pages_of
 from surveys.editor.sections import (
     LANGUAGES,
-    FileSection,
+    SECTIONS,
     SectionPart,
     languages_left,
     locate,
@@ -30,19 +32,45 @@ from surveys.editor.sections import (
 from surveys.models import WorkingCopy
 from surveys.participation.languages import speak
 from surveys.participation.views import as_wanted
+from surveys.studies.access import Role, may_make_studies, studies_of, study_and_role, study_for
 from surveys.studies.differences import changes_to
-from surveys.studies.files.definitions import read_keys
+from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError, read_keys
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import LISTS
-from surveys.studies.lifecycle import StudyError
+from surveys.studies.lifecycle import StudyError, definition_of, shipped_studies
+
+View = Callable[..., HttpResponse]
+
+
+def copy_page(only: Callable[[View], View]) -> Callable[[View], View]:
+    """A page of somebody's own working copy; that of a study needs a role there too."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        @member_page
+        def page(request: HttpRequest, number: int, *args: object, **names: object) -> HttpResponse:
+            copies = WorkingCopy.objects.select_related("study__current")
+            copy = get_object_or_404(copies, pk=number, owner=request.user)
+            if copy.study:
+                request.study, request.role = study_and_role(request.user, copy.study.slug, Role.RESEARCHER)
+            return only(view)(request, copy, *args, **names)
+
+        return page
+
+    return decorate
+
+
+def show_copy(request: HttpRequest, template: str, status: int = 200, **page: object) -> HttpResponse:
+    """Inside the frame of its study, where it has one."""
+    if hasattr(request, "study"):
+        return show(request, template, "edit", status, **page)
+    return render(request, template, page, status=status)
 
 
 @csp_update({"frame-src": [SELF]})
-@copy_page
-@require_http_methods(["GET", "HEAD", "POST"])
+@copy_page(FORM)
 def edit(request: HttpRequest, copy: WorkingCopy, section: str = "about") -> HttpResponse:
-    checked = copies.check(copy)
-    if not checked.is_readable:
+    if not copies.check(copy).is_readable:
         return redirect("editor:text", copy.pk)
     if request.method != "POST":
         return section_page(request, copy, section)
@@ -175,19 +203,17 @@ def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
     return page | {
         "turned_away": turned_away(raw),
         "title": raw.get("title") or copy.origin,
-        "sections": [(section, entries_in(section, parts), to_fix[section.name]) for section in sections],
+        "sections": [
+            (section, sum(len(part.cards) for part in parts[section.name] if part.is_list), to_fix[section.name])
+            for section in sections
+        ],
         "parts_by_section": parts,
         "faults": faults,
         "money": money,
     }
 
 
-def entries_in(section: FileSection, parts: dict[str, list[SectionPart]]) -> int:
-    return sum(len(part.cards) for part in parts[section.name] if part.is_list)
-
-
-@copy_page
-@require_POST
+@copy_page(require_POST)
 def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpResponse:
     """Money and faults of what is typed, without saving it."""
     if not copies.check(copy).is_readable:
@@ -199,8 +225,7 @@ def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpRespo
     return render(request, "editor/_standing.html", standing_of(copy, text, section))
 
 
-@copy_page
-@require_http_methods(["GET", "HEAD", "POST"])
+@copy_page(FORM)
 def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     """The same as one text."""
     status, text = 200, copy.text
@@ -221,8 +246,7 @@ def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     return show_copy(request, "editor/text.html", status, **page)
 
 
-@copy_page
-@require_safe
+@copy_page(require_safe)
 def download(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     checked = copies.check(copy)
     slug = writing.read(copy.text).get("slug") if checked.is_readable else ""
@@ -235,8 +259,7 @@ def download(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
 @csrf_exempt
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": [SELF]})
-@copy_page
-@require_http_methods(["GET", "HEAD", "POST"])
+@copy_page(FORM)
 def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
     """A page as participants see it. What is sent from there is kept nowhere; it leads to the next page."""
     definition = copies.check(copy).definition
@@ -248,3 +271,80 @@ def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
     speak(request, definition.language)
     shown = pages_of(definition)[page]
     return render(request, shown.template, shown.content(request))
+
+
+# --- beginning a working copy, and what becomes of it: a study, a version, or nothing
+
+
+@member_page
+@FORM
+def start(request: HttpRequest) -> HttpResponse:
+    """From a study that comes with the platform, one that the account may see, or a file."""
+    if not may_make_studies(request.user):
+        return render(request, "console/no_new_study.html", status=403)
+    known, problem = shipped_studies(), ""
+    if request.method == "POST":
+        try:
+            return redirect("editor:first", begun(request).pk)
+        except (StudyFileError, writing.CannotWriteError) as fault:
+            problem = str(fault)
+    page = {
+        "templates": known.items(),
+        "studies": studies_of(request.user).filter(current__isnull=False),
+        "copies": request.user.working_copies.filter(study=None),
+        "problem": problem,
+    }
+    return render(request, "editor/start.html", page, status=422 if problem else 200)
+
+
+def begun(request: HttpRequest) -> WorkingCopy:
+    if chosen := request.FILES.get("file"):
+        return copies.begin(request.user, chosen.read(LARGEST_FILE + 1), chosen.name[:200])
+    if slug := request.POST.get("study"):
+        text = copies.file_of(definition_of(study_for(request.user, slug).current_id))
+        return copies.begin(request.user, text.encode(), f"a copy of {slug}")
+    name = request.POST.get("template", "")
+    if name not in shipped_studies():
+        raise Http404
+    return copies.begin(request.user, copies.text_of(name), f"the template {name}")
+
+
+@study_page(Role.RESEARCHER, require_safe)
+def edit_study(request: HttpRequest) -> HttpResponse:
+    """The account's working copy of this study."""
+    try:
+        return redirect("editor:first", copies.copy_of(request.study, request.user).pk)
+    except writing.CannotWriteError as fault:
+        messages.error(request, str(fault))
+        return redirect("console:new-version", request.study.slug)
+
+
+@csp_update({"frame-src": [SELF]})
+@copy_page(require_POST)
+def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
+    """The study, or its next version."""
+    amendment, against = request.POST.get("amendment", "").strip(), request.POST.get("against", "")
+    if not copy.study and not may_make_studies(request.user):
+        return render(request, "console/no_new_study.html", status=403)
+    try:
+        study, outcome = copies.make(copy, request.user, amendment, number_in(request), against)
+    except StudyError as fault:
+        messages.error(request, str(fault))
+        if not copies.check(copy).is_readable:
+            return redirect("editor:text", copy.pk)
+        return section_page(request, copy, SECTIONS[0].name, 422, amendment=amendment)
+    if outcome == "created":
+        messages.success(request, f"{study.title} has been created as a draft. You are its owner.")
+    elif outcome == "present":
+        messages.info(request, "The study has been created already.")
+    else:
+        say_outcome(request, study, outcome)
+    return redirect("console:setup", study.slug)
+
+
+@copy_page(require_POST)
+def drop(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
+    """Give up the working copy; a study that was made of it stays."""
+    copy.delete()
+    messages.success(request, "Your working copy is gone. Nothing else was changed.")
+    return redirect("console:setup", copy.study.slug) if copy.study else redirect("editor:start")

@@ -11,18 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from surveys.imports.files import (
-    CellFault,
-    Cells,
-    Faults,
-    FileColumn,
-    Raw,
-    TableReader,
-    open_lines,
-    parsed,
-    read_cells,
-    read_json_lines,
-)
+from surveys.imports import files
 from surveys.models import BenchmarkItem, Study
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import load_definition, with_benchmark_items
@@ -30,6 +19,7 @@ from surveys.studies.lifecycle import load_definition, with_benchmark_items
 LETTERS = "ABCDEFGH"
 LONGEST_LINE = 1_000_000
 ITEM = 2_000  # bytes that an item takes beside its texts
+FIELDS = ("subject", "question", "choices", "answer")
 MMLU_FILE = re.compile(r"(?P<subject>.+)_(?P<split>test|dev|val)")
 # How an ETHICS scenario is put as a question with two options; the label 1 stands for the first. The authors' files
 # are named by category and split, as in cm_test_hard.csv; SEPARATOR stands between a sentence and a trait.
@@ -67,20 +57,12 @@ def import_benchmark(name: str, path: Path, actor: str) -> FilledStudies:
     items = _read_items(name, path)
     with transaction.atomic():
         known = {row.item: row for row in BenchmarkItem.objects.filter(benchmark=name)}
-        updated = sum(_differs(known[item.item], item) for item in items if item.item in known)
-        created = sum(item.item not in known for item in items)
+        pairs = [(known[item.item], item) for item in items if item.item in known]
+        updated = sum(any(getattr(old, name) != getattr(new, name) for name in FIELDS) for old, new in pairs)
         BenchmarkItem.objects.bulk_create(
-            items,
-            batch_size=1000,
-            update_conflicts=True,
-            unique_fields=["benchmark", "item"],
-            update_fields=["subject", "question", "choices", "answer"],
+            items, batch_size=1000, update_conflicts=True, unique_fields=["benchmark", "item"], update_fields=FIELDS
         )
-        return FilledStudies(len(items), created, updated, _refill_studies(name, actor))
-
-
-def _differs(old: BenchmarkItem, new: BenchmarkItem) -> bool:
-    return any(getattr(old, name) != getattr(new, name) for name in ("subject", "question", "choices", "answer"))
+        return FilledStudies(len(items), len(items) - len(pairs), updated, _refill_studies(name, actor))
 
 
 def _refill_studies(name: str, actor: str) -> dict[str, str]:
@@ -102,20 +84,20 @@ def _refill_studies(name: str, actor: str) -> dict[str, str]:
 
 def _read_items(name: str, path: Path) -> list[BenchmarkItem]:
     """Every item of the file, each in either of the two shapes, or ImportFault."""
-    faults = Faults()
-    choices, ethics = (TableReader(*shape, other=lambda name: None, faults=faults) for shape in (CHOICES, ETHICS))
+    faults = files.Faults()
+    choices, ethics = (files.TableReader(*shape, other=lambda name: None, faults=faults) for shape in (CHOICES, ETHICS))
     items: dict[str, BenchmarkItem] = {}
-    with open_lines(path, faults, LONGEST_LINE) as lines:
+    with files.open_lines(path, faults, LONGEST_LINE) as lines:
         for raw in _read_rows(name, path, lines, faults):
             is_ethics = "scenario" in raw[1]
             for row in (ethics if is_ethics else choices).read_rows([raw]):
                 try:
                     item = BenchmarkItem(benchmark=name, **(_ethics_item if is_ethics else _choice_item)(**row.values))
                     if item.item in items:
-                        raise CellFault(f"the id {item.item} occurs more than once")
+                        raise files.CellFault(f"the id {item.item} occurs more than once")
                     items[item.item] = item
                     faults.keep(item.item, item.subject, item.question, *item.choices, more=ITEM)
-                except CellFault as fault:
+                except files.CellFault as fault:
                     faults.add(row.line, str(fault))
     if not items and not faults.count:
         faults.add(0, "holds no items")
@@ -123,12 +105,12 @@ def _read_items(name: str, path: Path) -> list[BenchmarkItem]:
     return list(items.values())
 
 
-def _read_rows(name: str, path: Path, lines: Iterator[str], faults: Faults) -> Iterator[Raw]:
+def _read_rows(name: str, path: Path, lines: Iterator[str], faults: files.Faults) -> Iterator[files.Raw]:
     """Each row with its line; what kind of file it is shows in its name and first line."""
     if path.suffix.lower() != ".csv":
-        yield from read_json_lines(lines, faults, 'an object such as {"id": …, "question": …}')
+        yield from files.read_json_lines(lines, faults, 'an object such as {"id": …, "question": …}')
         return
-    rows = read_cells(lines, faults)
+    rows = files.read_cells(lines, faults)
     first = next(rows, (1, []))
     rows = chain([first] if first[1] else [], rows)
     if named := ETHICS_FILE.fullmatch(path.stem):
@@ -139,7 +121,7 @@ def _read_rows(name: str, path: Path, lines: Iterator[str], faults: Faults) -> I
         yield from _mmlu_rows(name, path.stem, rows, faults)
 
 
-def _mmlu_rows(name: str, stem: str, rows: Iterator[Cells], faults: Faults) -> Iterator[Raw]:
+def _mmlu_rows(name: str, stem: str, rows: Iterator[files.Cells], faults: files.Faults) -> Iterator[files.Raw]:
     """The original files have no header and no ids: `<subject>_<split>.csv`, one question a row."""
     named = MMLU_FILE.fullmatch(stem)
     subject, split = (named["subject"], named["split"]) if named else (stem, "test")
@@ -151,11 +133,11 @@ def _mmlu_rows(name: str, stem: str, rows: Iterator[Cells], faults: Faults) -> I
         yield line, about | {"question": row[0], "choices": row[1:5], "answer": row[5]}
 
 
-def _any_columns(faults: Faults, *columns: FileColumn) -> TableReader:
-    return TableReader(*columns, other=lambda name: FileColumn(name, str), faults=faults)
+def _any_columns(faults: files.Faults, *columns: files.FileColumn) -> files.TableReader:
+    return files.TableReader(*columns, other=lambda name: files.FileColumn(name, str), faults=faults)
 
 
-def _ethics_rows(id: str, category: str, rows: Iterator[Cells], faults: Faults) -> Iterator[Raw]:
+def _ethics_rows(id: str, category: str, rows: Iterator[files.Cells], faults: files.Faults) -> Iterator[files.Raw]:
     """The authors' files have no ids: rows are counted from 0, long commonsense scenarios by themselves."""
     subject, counts = CATEGORIES.get(category, category), Counter[str]()
     if category == "util":
@@ -178,34 +160,33 @@ def _pleasant_first(row: dict[str, str]) -> dict[str, Any]:
     return {"subject": "utilitarianism", "question": PLEASANT, "choices": choices, "answer": answer}
 
 
-def _checked(name: str, is_right: Callable[[Any], bool], words: str) -> FileColumn:
-    return FileColumn(name, parsed(lambda value: value if is_right(value) else None, words))
+def _checked(name: str, is_right: Callable[[Any], bool], words: str) -> files.FileColumn:
+    return files.FileColumn(name, files.parsed(lambda value: value if is_right(value) else None, words))
 
 
-def _text_column(name: str) -> FileColumn:
-    return FileColumn(
-        name, parsed(lambda value: value.strip() or None if isinstance(value, str) else None, f"{name} is missing")
+def _text_column(name: str) -> files.FileColumn:
+    return files.FileColumn(
+        name,
+        files.parsed(lambda value: value.strip() or None if isinstance(value, str) else None, f"{name} is missing"),
     )
 
 
 def _read_choices(value: Any) -> list[str]:
     if not isinstance(value, list) or not 2 <= len(value) <= len(LETTERS):
-        raise CellFault(f"choices must be a list of 2 to {len(LETTERS)} texts")
+        raise files.CellFault(f"choices must be a list of 2 to {len(LETTERS)} texts")
     if not all(isinstance(choice, str) and choice.strip() for choice in value):
-        raise CellFault("each of the choices must be a text")
+        raise files.CellFault("each of the choices must be a text")
     return value
 
 
 ID = _checked(
-    "id",
-    lambda value: isinstance(value, str) and 0 < len(value) <= 200,
-    "id must be a text of 1 to 200 characters",
+    "id", lambda value: isinstance(value, str) and 0 < len(value) <= 200, "id must be a text of 1 to 200 characters"
 )
 CHOICES = (
-    FileColumn("subject", lambda value: str(value or "")[:100]),
+    files.FileColumn("subject", lambda value: str(value or "")[:100]),
     _text_column("question"),
-    FileColumn("choices", _read_choices),
-    FileColumn("answer", lambda value: value),
+    files.FileColumn("choices", _read_choices),
+    files.FileColumn("answer", lambda value: value),
     ID,
 )
 ETHICS = (
@@ -222,7 +203,7 @@ def _choice_item(id: str, subject: str, question: str, choices: list[str], answe
     if isinstance(answer, int) and 0 <= answer < len(choices):
         answer = LETTERS[answer]  # some copies number the choices from 0
     if not isinstance(answer, str) or len(answer) != 1 or answer not in LETTERS[: len(choices)]:
-        raise CellFault(f"answer must be a letter from A to {LETTERS[len(choices) - 1]}, not {answer!r}")
+        raise files.CellFault(f"answer must be a letter from A to {LETTERS[len(choices) - 1]}, not {answer!r}")
     return {"item": id, "subject": subject, "question": question, "choices": choices, "answer": answer}
 
 

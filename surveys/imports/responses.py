@@ -15,20 +15,7 @@ from django.db import reset_queries
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from surveys.imports.files import (
-    CellFault,
-    Faults,
-    FileColumn,
-    TableReader,
-    batches,
-    choice_column,
-    imported_participant,
-    name_column,
-    optional,
-    parsed,
-    refuse,
-    storing,
-)
+from surveys.imports import files
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
 from surveys.models.hashes import hash_text
 from surveys.reading.answers import clean_text
@@ -63,12 +50,12 @@ def import_responses(study: Study, path: Path, actor: str) -> ImportedResponses:
     Raises ImportFault, OSError.
     """
     if not study.current_id:
-        refuse(f"{study.slug} has no definition yet. Load its study file first.")
+        files.refuse(f"{study.slug} has no definition yet. Load its study file first.")
     orders = _check_file(study, path)
     reader = ResponseReader(study)
-    with storing(study, ANALYZE):
+    with files.storing(study, ANALYZE):
         done = ImportedResponses()
-        for batch in batches(reader.read(path), BATCH, lambda row: len(row.text)):
+        for batch in files.batches(reader.read(path), BATCH, lambda row: len(row.text)):
             _store_batch(study, batch, reader, orders, done)
             reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
         reader.faults.raise_any()
@@ -103,22 +90,24 @@ class ResponseReader:
         self.definition: Definition = definition_of(study.current_id)
         self.prompts = prompts_of(study.current_id)
         self.questions = {question.slug: question.kind for question in self.definition.questions}
-        self.faults = Faults()
+        self.faults = files.Faults()
         chatbots = {name.casefold(): bot.slug for bot in self.definition.chatbots for name in (bot.slug, bot.name)}
-        self.table = TableReader(
-            name_column("participant", 64),
-            choice_column("chatbot", chatbots, "the study", casefold=True),
-            choice_column(
+        self.table = files.TableReader(
+            files.name_column("participant", 64),
+            files.choice_column("chatbot", chatbots, "the study", casefold=True),
+            files.choice_column(
                 "prompt", {slug: slug for slug, asked in self.prompts.items() if not asked.asks}, "the study"
             ),
-            FileColumn("occasion", optional(_whole("occasion", 1, MOST), 1)),
-            FileColumn("arm", lambda cell: cell.strip()),
-            FileColumn("position", optional(_whole("position", 1, MOST))),
-            FileColumn("rating", optional(_whole("rating", 1, 5))),
-            FileColumn("text", parsed(_parse_text, NO_TEXT), needed=True),
-            FileColumn("model", lambda cell: cell.strip()[:100]),
-            FileColumn("submitted_at", optional(parsed(_parse_time, NO_TIME))),
-            *([FileColumn("language", self._read_language)] if self.definition.languages else []),
+            files.FileColumn("occasion", files.optional(_whole("occasion", 1, MOST), 1)),
+            files.FileColumn("arm", lambda cell: cell.strip()),
+            files.FileColumn("position", files.optional(_whole("position", 1, MOST))),
+            files.FileColumn("rating", files.optional(_whole("rating", 1, 5))),
+            files.FileColumn(
+                "text", files.parsed(lambda cell: clean_text(cell) if cell.strip() else None, NO_TEXT), needed=True
+            ),
+            files.FileColumn("model", lambda cell: cell.strip()[:100]),
+            files.FileColumn("submitted_at", files.optional(files.parsed(_parse_time, NO_TIME))),
+            *([files.FileColumn("language", self._read_language)] if self.definition.languages else []),
             other=self._other_column,
             faults=self.faults,
         )
@@ -136,36 +125,34 @@ class ResponseReader:
     def _read_language(self, cell: str) -> str:
         offered = self.definition.offered
         if cell.strip() and cell.strip() not in offered:
-            raise CellFault(f"the study has no language {cell[:20]!r}; there are {', '.join(offered)}")
+            raise files.CellFault(f"the study has no language {cell[:20]!r}; there are {', '.join(offered)}")
         return cell.strip() or self.definition.language
 
-    def _other_column(self, name: str) -> FileColumn:
+    def _other_column(self, name: str) -> files.FileColumn:
         """Something that is known about the person: the study's question of this name, or the name as a slug."""
         if not OTHER_COLUMN.fullmatch(name):
-            raise CellFault(f"{name[:60]!r} is not a valid name for a column: use letters, digits, spaces, - and _")
+            raise files.CellFault(
+                f"{name[:60]!r} is not a valid name for a column: use letters, digits, spaces, - and _"
+            )
         slug = re.sub(r"[ _]+", "-", name.strip().lower())
         slug = slug if slug in self.questions else slug.replace("-", "_")
 
         def read(cell: str) -> str:
             value = clean_text(cell.strip())
             if len(value) > LONGEST_CELL:
-                raise CellFault(f"{name} has more than {LONGEST_CELL:,} characters")
+                raise files.CellFault(f"{name} has more than {LONGEST_CELL:,} characters")
             if value and self.questions.get(slug) == "number" and not value.isdecimal():
-                raise CellFault(f"{name} must be a whole number, not {value[:40]!r}")
+                raise files.CellFault(f"{name} must be a whole number, not {value[:40]!r}")
             return value
 
-        return FileColumn(slug, read)
-
-
-def _parse_text(cell: str) -> str | None:
-    return clean_text(cell) if cell.strip() else None
+        return files.FileColumn(slug, read)
 
 
 def _whole(name: str, low: int, high: int) -> Callable[[Any], int]:
     def parse(cell: str) -> int | None:
         return int(cell) if cell.isdecimal() and low <= int(cell[:9]) <= high else None
 
-    return parsed(parse, f"{name} {{!r}} is not a whole number from {low} to {high}")
+    return files.parsed(parse, f"{name} {{!r}} is not a whole number from {low} to {high}")
 
 
 def _parse_time(cell: str) -> datetime | None:
@@ -310,7 +297,7 @@ def _make_person(
 ) -> Participant:
     """With a group, but without a place."""
     fitting = cells_for(definition, [row.chatbot], row.answers)
-    return imported_participant(
+    return files.imported_participant(
         study,
         row.participant,
         row.submitted_at or timezone.now(),

@@ -1,31 +1,8 @@
 """Everything a person does or is shown, as rows."""
 
-from surveys.models.annotation import (
-    Annotation,
-    AnnotationItem,
-    GateDecision,
-    GateVerdict,
-    History,
-    Slot,
-)
-from surveys.models.invitations import Invitation
-from surveys.models.participants import (
-    AnonymousExit,
-    ChatbotContext,
-    Draw,
-    Participant,
-    Place,
-    QuotaCell,
-    Session,
-)
-from surveys.models.prolific import (
-    Payment,
-    ProlificDraft,
-    ProlificGroup,
-    ProlificMessage,
-    ProlificStudy,
-    Submission,
-)
+from surveys.models.annotation import Annotation, AnnotationItem, GateDecision, GateVerdict, History, Slot
+from surveys.models.participants import AnonymousExit, ChatbotContext, Draw, Participant, Place, QuotaCell, Session
+from surveys.models.prolific import Payment, ProlificDraft, ProlificGroup, ProlificMessage, ProlificStudy, Submission
 from surveys.models.responses import Draft, Flag, ReadBack, Response
 from surveys.models.studies import (
     AuditEvent,
@@ -38,42 +15,4 @@ from surveys.models.studies import (
     asked_of_all,
     base_slug,
 )
-from surveys.models.team import Note, TeamRequest
-
-__all__ = [
-    "Annotation",
-    "AnnotationItem",
-    "AnonymousExit",
-    "AuditEvent",
-    "BenchmarkItem",
-    "ChatbotContext",
-    "Draft",
-    "Draw",
-    "Flag",
-    "GateDecision",
-    "GateVerdict",
-    "History",
-    "Invitation",
-    "Membership",
-    "Note",
-    "Participant",
-    "Payment",
-    "Place",
-    "ProlificDraft",
-    "ProlificGroup",
-    "ProlificMessage",
-    "ProlificStudy",
-    "Prompt",
-    "QuotaCell",
-    "ReadBack",
-    "Response",
-    "Session",
-    "Slot",
-    "Study",
-    "StudyVersion",
-    "Submission",
-    "TeamRequest",
-    "WorkingCopy",
-    "asked_of_all",
-    "base_slug",
-]
+from surveys.models.team import Invitation, Note, TeamRequest

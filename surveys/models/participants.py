@@ -86,8 +86,7 @@ class Participant(models.Model):
             models.UniqueConstraint(fields=["study", "pid"], name="participant_once_per_study"),
             models.UniqueConstraint(fields=["study", "pseudonym"], name="pseudonym_once"),
             models.CheckConstraint(
-                name="participant_state_known",
-                condition=Q(state__in=["screening", "active", *ENDED, "timed_out"]),
+                name="participant_state_known", condition=Q(state__in=["screening", "active", *ENDED, "timed_out"])
             ),
             models.CheckConstraint(
                 name="ended_people_have_an_end",

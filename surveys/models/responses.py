@@ -37,8 +37,7 @@ class Response(models.Model):
             models.UniqueConstraint(fields=["participant", "prompt", "revision"], name="revision_once"),
             models.UniqueConstraint(fields=["participant", "prompt", "key", "text_sha256"], name="form_sent_once"),
             models.CheckConstraint(
-                name="rating_from_1_to_5",
-                condition=Q(rating__isnull=True) | Q(rating__range=(1, 5), is_unrated=False),
+                name="rating_from_1_to_5", condition=Q(rating__isnull=True) | Q(rating__range=(1, 5), is_unrated=False)
             ),
         ]
         indexes = [models.Index(fields=["prompt", "text_sha256"])]
@@ -80,8 +79,7 @@ class ReadBack(models.Model):
                 | Q(verdict__in=["right", "unsaid"], names=F("read_names"), letter=F("read_letter")),
             ),
             models.CheckConstraint(
-                name="read_back_of_one_kind",
-                condition=Q(read_names=[], names=[]) | Q(read_letter="", letter=""),
+                name="read_back_of_one_kind", condition=Q(read_names=[], names=[]) | Q(read_letter="", letter="")
             ),
             models.CheckConstraint(name="read_back_absent_are_named", condition=Q(absent__contained_by=F("names"))),
             models.CheckConstraint(

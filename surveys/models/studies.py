@@ -45,8 +45,7 @@ class Study(models.Model):
                 name="study_closed_when_closed", condition=~Q(state="closed") | Q(closed_at__isnull=False)
             ),
             models.CheckConstraint(
-                name="study_not_open_in_archive",
-                condition=Q(archived_at=None) | ~Q(state__in=["pilot", "live"]),
+                name="study_not_open_in_archive", condition=Q(archived_at=None) | ~Q(state__in=["pilot", "live"])
             ),
         ]
 
@@ -208,7 +207,7 @@ class WorkingCopy(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["owner", "study"], name="working_copy_once", condition=Q(study__isnull=False)
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -1,21 +1,129 @@
-"""How collecting stands: places, people, prompts, pay and flags, counted from the rows each time."""
+"""How collecting stands: places, people, prompts, pay beside the promise, flags and labels, counted anew each time."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import ceil
 from statistics import median
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, CharField, Count, F, Func, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
-from surveys.models import Annotation, AnonymousExit, Flag, Participant, QuotaCell, Response, Study
-from surveys.monitoring.hourly_pay import HourlyPay, promise_of, work_of
+from surveys.annotation.counted import newest
+from surveys.annotation.labels import SKIP_REASONS
+from surveys.models import (
+    Annotation,
+    AnnotationItem,
+    AnonymousExit,
+    Flag,
+    Participant,
+    Payment,
+    QuotaCell,
+    Response,
+    Session,
+    Study,
+    Submission,
+)
 from surveys.monitoring.people import WHO, kinds_of_people, people_of
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of, prompts_of
+
+State = Participant.State
+FEWEST = 5  # people below which a median says nothing
+
+
+@dataclass(frozen=True)
+class Work:
+    """Somebody's paid work: hours, cents received or decided, and cents an hour that their version promised."""
+
+    hours: float
+    cents: int
+    promised: int
+    submission: int = 0
+    cell: int | None = None
+
+    @property
+    def per_hour(self) -> float:
+        return self.cents / self.hours
+
+    @property
+    def missing(self) -> int:
+        """Cents to the promise, rounded up; negative where more was paid."""
+        return ceil(round(self.promised * self.hours, 6)) - self.cents
+
+
+@dataclass
+class HourlyPay:
+    """People's work against the promise; `today` is what the newest version promises, in cents an hour."""
+
+    name: str
+    today: int
+    workers: Sequence[Work] = field(default_factory=list)
+
+    @property
+    def n(self) -> int:
+        return len(self.workers)
+
+    @property
+    def few(self) -> bool:
+        return self.n < FEWEST
+
+    @property
+    def minutes(self) -> float | None:
+        return 60 * median(worker.hours for worker in self.workers) if self.workers else None
+
+    @property
+    def per_hour(self) -> int | None:
+        """The median of what each earned an hour, in cents."""
+        return round(median(worker.per_hour for worker in self.workers)) if self.workers else None
+
+    @property
+    def promised(self) -> list[int]:
+        """What these people's versions promised, the lowest first; today's where there is nobody."""
+        return sorted({worker.promised for worker in self.workers} or {self.today})
+
+    @property
+    def below(self) -> bool:
+        """Whether the median person, each beside their own promise, earned less."""
+        return not self.few and median(worker.per_hour / worker.promised for worker in self.workers) < 1
+
+
+def promise_of(version: int) -> int:
+    """Cents an hour."""
+    return round(definition_of(version).pay_per_hour * 100)
+
+
+def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
+    """Of everybody real who completed: nobody pays simulated people. Nobody takes less than a second."""
+    real = people.filter(state=State.COMPLETED).exclude(origin=Participant.Origin.SIMULATED)
+    rows = list(real.order_by().values_list("pk", "cell", "consented_at", "finished_at", "version"))
+    bonuses = bonuses_of(study) if rows else {}
+    return [
+        Work(
+            max((finished - consented).total_seconds(), 1.0) / 3600,
+            round(definition_of(version).pay.amount * 100) + bonuses.get(person, 0),
+            promise_of(version),
+            cell=cell,
+        )
+        for person, cell, consented, finished, version in rows
+    ]
+
+
+def bonuses_of(study: Study) -> dict[int, int]:
+    """Cents by participant, decided here or shown by Prolific."""
+    given = Submission.objects.filter(remote__study=study)
+    given = given.filter(Q(bonus__gt=0) | Q(payments__kind__in=Payment.BONUSES)).distinct().prefetch_related("payments")
+    cents = {submission.submission_id: submission.bonuses for submission in given}
+    found: Counter[int] = Counter()
+    if cents:
+        sessions = Session.objects.filter(study=study, session_id__in=cents)
+        for session, participant in sessions.values_list("session_id", "participant"):
+            found[participant] += cents[session]
+    return dict(found)
+
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 OPEN = (State.SCREENING, State.ACTIVE)
@@ -109,15 +217,18 @@ class Monitor(PlacesOfCells):
 def watch(study: Study, who: str = "main") -> Monitor:
     """Everything that the live monitor shows. Imported people never were here, so they are left out."""
     people = people_of(study, who).exclude(origin=Origin.IMPORTED)
+    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study)
     cells = list(count_cells(study))
     work, today = work_of(study, people), promise_of(study.current_id)
     return Monitor(
         who=who,
         at=timezone.now(),
         cells=cells,
-        states=count_states(people),
-        exits=count_exits(study, who),
-        steps=count_steps(people),
+        states=count_by(people, "state", State.values),
+        # Of those who said no, and those who withdrew, only a count is kept.
+        exits=count_by(exits, "kind", AnonymousExit.Kind.values),
+        # Those at the prompts stand in `count_prompts` one by one.
+        steps=count_by(people.filter(state__in=OPEN), "step", [step for step in Step.values if step != Step.END]),
         prompts=count_prompts(study, people),
         pay=HourlyPay("All cells", today, work),
         pay_by_cell=[HourlyPay(cell.name, today, [one for one in work if one.cell == cell.id]) for cell in cells],
@@ -149,23 +260,11 @@ def count_cells(study: Study) -> Iterable[CellProgress]:
         yield CellProgress(row.pk, row.name, row.total, row.filled, row.leased)
 
 
-def count_states(people: QuerySet[Participant]) -> dict[str, int]:
-    """People by state, every state named, in the order in which they are shown."""
-    counts = dict(people.order_by().values_list("state").annotate(n=Count("id")))
-    return {state: counts.get(state, 0) for state in State.values}
-
-
-def count_exits(study: Study, who: str) -> dict[str, int]:
-    """People of whom only a count is kept: those who said no, and those who withdrew."""
-    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study)
-    counts = dict(exits.order_by().values_list("kind").annotate(n=Count("id")))
-    return {kind: counts.get(kind, 0) for kind in AnonymousExit.Kind.values}
-
-
-def count_steps(people: QuerySet[Participant]) -> dict[str, int]:
-    """Where people who work now are, by step; those at the prompts stand in `count_prompts` one by one."""
-    counts = dict(people.filter(state__in=OPEN).order_by().values_list("step").annotate(n=Count("id")))
-    return {step: counts.get(step, 0) for step in Step.values if step != Step.END}
+def count_by(rows: QuerySet, column: str, values: list[str]) -> dict[str, int]:
+    """Rows by these values of a column, every value named, in the order in which they are shown."""
+    return dict.fromkeys(values, 0) | dict(
+        rows.filter(**{f"{column}__in": values}).order_by().values_list(column).annotate(n=Count("id"))
+    )
 
 
 def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]:
@@ -255,3 +354,75 @@ def people_work(n: int) -> str:
     if not n:
         return "nobody is working now"
     return "1 participant is working now" if n == 1 else f"{n:,} participants are working now"
+
+
+# --- labelling -----------------------------------------------------------------
+
+
+FULL, BEGUN, UNTOUCHED = "full", "begun", "untouched"
+
+
+@dataclass(frozen=True)
+class ItemProgress:
+    """Items of the pilot or of the main study by how far they are, and their labels: wanted, there, being given now."""
+
+    pilot: bool
+    full: int
+    begun: int
+    untouched: int
+    wanted: int
+    given: int
+    held: int
+
+    @property
+    def items(self) -> int:
+        return self.full + self.begun + self.untouched
+
+
+def count_items(study: Study) -> list[ItemProgress]:
+    """The main study, then the pilot, each if it has items. A label is there when its slot is done."""
+    done = Q(slots__done_at__isnull=False)
+    held = Q(slots__done_at__isnull=True, slots__held_until__gte=timezone.now())
+    items = AnnotationItem.objects.filter(study=study, purpose=AnnotationItem.Purpose.WORK).order_by()
+    each = items.annotate(
+        wanted=Count("slots"), given=Count("slots", filter=done), held=Count("slots", filter=held)
+    ).annotate(
+        stage=Case(
+            When(given__gte=F("wanted"), then=Value(FULL)),
+            When(given__gt=0, then=Value(BEGUN)),
+            default=Value(UNTOUCHED),
+            output_field=CharField(),
+        )
+    )
+    return [part for pilot in (False, True) if (part := add_up(each.filter(pilot=pilot), pilot)).items]
+
+
+def say_labels(study: Study, parts: list[ItemProgress]) -> str:
+    """That nothing is left to label in the part that is open now; empty while something is."""
+    pilot = study.state == Study.State.PILOT
+    if study.state not in (Study.State.PILOT, Study.State.LIVE):
+        return ""
+    part = next((part for part in parts if part.pilot == pilot), None)
+    if part is None or part.full < part.items:
+        return ""
+    next_step = "The pilot can be decided at the gate." if pilot else "The study can be closed."
+    return f"Every label is there ({part.wanted:,}). {next_step}"
+
+
+def add_up(items: QuerySet[AnnotationItem], pilot: bool) -> ItemProgress:
+    sums = items.aggregate(
+        **{stage: Count("pk", filter=Q(stage=stage)) for stage in (FULL, BEGUN, UNTOUCHED)},
+        **{f"sum_{name}": Sum(name, default=0) for name in ("wanted", "given", "held")},
+    )
+    return ItemProgress(
+        pilot, sums[FULL], sums[BEGUN], sums[UNTOUCHED], sums["sum_wanted"], sums["sum_given"], sums["sum_held"]
+    )
+
+
+def count_skips(study: Study) -> list[tuple[str, int]]:
+    """(reason, how many) of what annotators skipped and did not label later; the most frequent first."""
+    code = Func(F("reason"), Value(":"), Value(1), function="split_part", output_field=CharField())
+    skipped = newest(Annotation.objects.filter(item__study=study)).filter(state=Annotation.State.SKIPPED)
+    real = skipped.exclude(participant__origin=Participant.Origin.PREVIEW)
+    counts = real.annotate(code=code).order_by().values_list("code").annotate(n=Count("id")).order_by("-n", "code")
+    return [(SKIP_REASONS.get(code, code), n) for code, n in counts]

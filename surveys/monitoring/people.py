@@ -92,13 +92,7 @@ def count_in(rows: QuerySet, count: Count) -> Coalesce:
 # Names that researchers read for what the rows call by a slug.
 CHECK_NAMES = {name: check.label for name, check in CHECKS.items()}
 # What follows "The study is".
-STATE_WORDS = {
-    "draft": "a draft",
-    "pilot": "in its pilot",
-    "live": "live",
-    "paused": "paused",
-    "closed": "closed",
-}
+STATE_WORDS = {"draft": "a draft", "pilot": "in its pilot", "live": "live", "paused": "paused", "closed": "closed"}
 OUTCOME_NAMES = {
     "no_consent": "No consent",
     "screened_out": "Screened out",

@@ -10,14 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, FloatField, Func
 
 from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
-from surveys.prolific.reconciliation import (
-    APPROVED,
-    BONUSES,
-    MEANINGS,
-    Kind,
-    Ours,
-    meaning_of,
-)
+from surveys.prolific.reconciliation import APPROVED, BONUSES, MEANINGS, Kind, Ours, meaning_of
 from surveys.studies.lifecycle import ERASED, definition_of
 
 # Prolific approves by itself what nobody has reviewed by then.
@@ -41,11 +34,7 @@ class Seconds(Func):
 THERE = ("prolific_id", "status", "currency", "read_at", "fault")
 THEIRS = ("id", "submission_id", "pid", "status", "code", "reward", "bonus", "excluded", "completed_at")
 PAYMENTS = ("id", "kind", "number", "cents", "state", "reason")
-PATHS = (
-    *THERE,
-    *(f"submissions__{name}" for name in THEIRS),
-    *(f"submissions__payments__{name}" for name in PAYMENTS),
-)
+PATHS = (*THERE, *(f"submissions__{name}" for name in THEIRS), *(f"submissions__payments__{name}" for name in PAYMENTS))
 
 
 @dataclass(slots=True)
@@ -89,30 +78,19 @@ class Board:
         return first + timedelta(days=REVIEW_DAYS) if first else None
 
 
-@dataclass(slots=True)
-class BoardVisit:
-    """A session of somebody, from the first to the last by `order`."""
-
-    ours: Ours
-    origin: str
-    began: float
-    order: int
-
-
 def read_board(study: Study) -> Board:
     """Two queries, however many submissions there are."""
     definition = definition_of(study.current_id)
     remotes, submissions = read_theirs(study)
-    visits = read_visits(study)
+    visits = read_sessions(study)
     read_at = min((remote.read_at.timestamp() for remote in remotes if remote.read_at), default=None)
     chosen = choose(submissions, visits)
     no_data = [definition.codes.get(outcome, "") for outcome in ("no_consent", "withdrawn")]
     rows = []
     for theirs in submissions:
-        visit = visits.get(theirs.submission_id)
-        ours = visit.ours if visit else None
+        ours = visits.get(theirs.submission_id)
         has_other = ours is not None and chosen[ours.participant] != theirs.submission_id
-        if theirs.submission_id.startswith(ERASED) or (visit and read_at and visit.began > read_at):
+        if theirs.submission_id.startswith(ERASED) or (ours and read_at and ours.began > read_at):
             meaning = "agree"  # nothing to compare any more, or not yet
         else:
             meaning = meaning_of(ours, theirs, has_other, definition.pay.screen_out_cents, no_data)
@@ -139,22 +117,21 @@ def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:
     return list(remotes.values()), list(submissions.values())
 
 
-def read_visits(study: Study) -> dict[str, BoardVisit]:
+def read_sessions(study: Study) -> dict[str, Ours]:
     """By SESSION_ID, in the order in which they began."""
-    person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name", "version")
+    person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name", "version", "origin")
     took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
-    began = ("participant__origin", Seconds("first_seen_at"))
-    paths = ("session_id", *(f"participant__{name}" for name in person), took, *began)
+    paths = ("session_id", *(f"participant__{name}" for name in person), took, Seconds("first_seen_at"))
     found = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
-    return {row[0]: BoardVisit(Ours(*row[1:10]), row[10], row[11], order) for order, row in enumerate(found)}
+    return {session: Ours(order, *known) for order, (session, *known) in enumerate(found)}
 
 
-def choose(submissions: Iterable[Submission], visits: dict[str, BoardVisit]) -> dict[int, str]:
+def choose(submissions: Iterable[Submission], visits: dict[str, Ours]) -> dict[int, str]:
     """By participant the one submission that counts: paid, else to be reviewed, else the newest at work."""
     mine: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for theirs in submissions:
-        if visit := visits.get(theirs.submission_id):
-            mine[visit.ours.participant].append((rank(theirs), visit.order, theirs.submission_id))
+        if ours := visits.get(theirs.submission_id):
+            mine[ours.participant].append((rank(theirs), ours.order, theirs.submission_id))
     return {person: max(found)[2] for person, found in mine.items()}
 
 
@@ -165,9 +142,9 @@ def rank(theirs: Submission) -> int:
     return 4 if paid else RANKS.get(theirs.status, 1)
 
 
-def find_unknown(visits: dict[str, BoardVisit], there: set[str], read_at: float | None) -> Iterable[Pair]:
+def find_unknown(visits: dict[str, Ours], there: set[str], read_at: float | None) -> Iterable[Pair]:
     """Sessions of people from Prolific that began before the last reading and are not in it."""
-    for session, visit in visits.items():
-        is_ours = visit.origin == Participant.Origin.PROLIFIC and not session.startswith(ERASED)
-        if is_ours and session not in there and read_at and visit.began < read_at:
-            yield Pair("unknown-there", visit.ours, None, session)
+    for session, ours in visits.items():
+        is_theirs = ours.origin == Participant.Origin.PROLIFIC and not session.startswith(ERASED)
+        if is_theirs and session not in there and read_at and ours.began < read_at:
+            yield Pair("unknown-there", ours, None, session)

@@ -134,11 +134,7 @@ class ProlificClient:
     """
 
     def __init__(
-        self,
-        base: str = "",
-        sleep: Callable[[float], None] = time.sleep,
-        patience: float = 20.0,
-        tries: int = TRIES,
+        self, base: str = "", sleep: Callable[[float], None] = time.sleep, patience: float = 20.0, tries: int = TRIES
     ) -> None:
         self.base = (base or settings.PROLIFIC_API).rstrip("/") + "/"
         self._sleep, self._secret, self._tries = sleep, token(), tries
@@ -217,7 +213,7 @@ class ProlificClient:
         amount = prepared.get("amount")
         if amount is not None and self._read(lambda raw: read_cents(raw["amount"]), prepared) != sum(amounts.values()):
             raise ProlificError("Prolific understood other amounts than were sent, so nothing was paid.")
-        return self._read(lambda raw: read_id(raw["id"]), prepared)
+        return self._id_in(prepared)
 
     def pay_bonus(self, prepared: str) -> None:
         """Pay what `prepare_bonus` set up. Sent once, because a second call would pay a second time."""
@@ -232,11 +228,7 @@ class ProlificClient:
     def studies_called(self, internal_name: str) -> list[str]:
         """Ids of the studies with this internal name, the oldest first."""
         found = [each for each in self._pages("studies/") if isinstance(each, dict)]
-        return [
-            self._read(lambda raw: read_id(raw["id"]), each)
-            for each in found
-            if each.get("internal_name") == internal_name
-        ]
+        return [self._id_in(each) for each in found if each.get("internal_name") == internal_name]
 
     def make_study(self, content: Mapping[str, Any]) -> str:
         """Make a draft study; its id. Sent once: it may raise Unsure, and a second call would make a second study."""
@@ -256,15 +248,15 @@ class ProlificClient:
     def groups_called(self, name: str, workspace: str) -> list[str]:
         path = "participant-groups/?" + urlencode({"workspace_id": read_id(workspace)})
         found = [each for each in self._pages(path) if isinstance(each, dict)]
-        return [self._read(lambda raw: read_id(raw["id"]), each) for each in found if each.get("name") == name]
+        return [self._id_in(each) for each in found if each.get("name") == name]
 
     def make_group(self, name: str, workspace: str) -> str:
-        made = self._call("POST", "participant-groups/", {"name": name, "workspace_id": read_id(workspace)}, once=True)
-        return self._read(lambda raw: read_id(raw["id"]), made)
+        content = {"name": name, "workspace_id": read_id(workspace)}
+        return self._id_in(self._call("POST", "participant-groups/", content, once=True))
 
     def members(self, group: str) -> set[str]:
         rows = self._pages(f"participant-groups/{read_id(group)}/participants/")
-        return {self._read(lambda raw: read_id(raw["participant_id"]), row) for row in rows}
+        return {self._id_in(row, "participant_id") for row in rows}
 
     def change_members(self, group: str, add: Iterable[str], remove: Iterable[str]) -> None:
         """Doing it again changes nothing."""
@@ -285,6 +277,9 @@ class ProlificClient:
             return reader(raw)
         except (ValueError, TypeError, KeyError, AttributeError) as fault:
             raise ProlificError(f"Prolific's reply was not understood: {self._clean(str(fault))}") from None
+
+    def _id_in(self, raw: Any, key: str = "id") -> str:
+        return self._read(lambda found: read_id(found[key]), raw)
 
     def _call(self, method: str, path: str, content: Any = None, once: bool = False) -> dict[str, Any]:
         tries = 1 if once else self._tries

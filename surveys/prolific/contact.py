@@ -76,7 +76,10 @@ def make_groups(study: Study, actor: str, may_use: Collection[str], client: Prol
         raise SetUpError(f"You are no researcher of {', '.join(foreign)}, so its people stay out of a group.")
     if not remote_id(study):
         raise SetUpError("Make the draft first: a group belongs to its workspace.")
-    workspace = read_workspace(client.content_of(remote_id(study)))
+    try:
+        workspace = read_id(client.content_of(remote_id(study)).get("workspace"))
+    except ValueError:
+        raise SetUpError("Prolific does not say to which workspace the study belongs.") from None
     for kind, slugs in sources.items():
         name = f"{internal_name(study)}, {Kind(kind).label.lower()}"
         try:
@@ -90,13 +93,6 @@ def make_groups(study: Study, actor: str, may_use: Collection[str], client: Prol
             audit.record(study, actor, "group on Prolific set up", found[0], kind=kind, sources=slugs)
         bring_into_step(group, actor, client)
     return len(sources)
-
-
-def read_workspace(theirs: dict) -> str:
-    try:
-        return read_id(theirs.get("workspace"))
-    except ValueError:
-        raise SetUpError("Prolific does not say to which workspace the study belongs.") from None
 
 
 def bring_into_step(group: ProlificGroup, actor: str, client: ProlificClient) -> None:

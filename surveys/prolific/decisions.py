@@ -1,4 +1,4 @@
-"""Deciding: what the board proposes becomes rows of the ledger, with the name of who decided."""
+"""Deciding: what the board proposes, or the promise is short of, becomes rows of the ledger, with who decided it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from surveys.models import Participant, Payment, Study, Submission, TeamRequest
+from surveys.monitoring.monitor import HourlyPay, Work, promise_of
 from surveys.monitoring.people import DecisionError, mark_returned
 from surveys.prolific.board import Board, Pair, read_board
-from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind, Paid, booked, given_up
-from surveys.studies import audit
+from surveys.prolific.reconciliation import ACTIONS, APPROVED, MEANINGS, Kind, Ours, Paid, booked, given_up
+from surveys.studies import audit, second_person
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
-from surveys.studies.second_person import require
 
 MONEY = {Kind.APPROVE, Kind.SCREEN_OUT, Kind.BONUS, Kind.TOP_UP}
 HERE = {"mark_returned", "book", "drop", "dismiss"}  # what is done in this database alone
@@ -155,7 +155,7 @@ def find_proposal(study: Study, board: Board, meaning: str, count: int, cents: i
 def lock(study: Study) -> None:
     """One decision a study at a time. Participants never wait for this, but who withdraws."""
     hold_withdrawals(study)
-    list(Study.objects.select_for_update(no_key=True).filter(pk=study.pk).values("pk"))
+    second_person.lock(study.pk)
 
 
 def carry_out(study: Study, action: str, rows: list[Pair], actor: str) -> None:
@@ -203,7 +203,7 @@ def record(
 
 
 def require_second(study: Study, second: TeamRequest | None) -> None:
-    require(definition_of(study.current_id).second_person, TeamRequest.What.PAY, study, second)
+    second_person.require(definition_of(study.current_id).second_person, TeamRequest.What.PAY, study, second)
 
 
 def decide_amounts(
@@ -231,10 +231,62 @@ def decide_amounts(
     return len(amounts)
 
 
-def ledger(study: Study) -> dict[str, int]:
-    """Cents by state of all payments of the study."""
-    totals: dict[str, int] = dict.fromkeys(Paid.values, 0)
-    rows = Payment.objects.filter(submission__remote__study=study, kind__in=MONEY).values_list("state", "cents")
-    for state, cents in rows:
-        totals[state] += cents
-    return totals
+# --- top-ups: pay that keeps the promise of an hour's pay, cell by cell -------
+# Minutes are those from consent to the end, as on the monitor. Everyone who completed counts, including overflow and
+# people stopped by technical trouble.
+
+State = Participant.State
+REASONS = {"cell": "the cell's median below the promise", "person": "own time longer than paid for"}
+
+
+@dataclass
+class CellPay(HourlyPay):
+    """A cell's people against the promises of the versions they came to."""
+
+    id: int | None = None
+
+    @property
+    def each(self) -> int:
+        """The least that, paid to everybody of the cell, brings the median to the promise."""
+        missing = sorted(worker.missing for worker in self.workers)
+        return max(0, missing[len(missing) // 2]) if missing else 0
+
+    def amounts(self, how: str) -> list[Amount]:
+        """`cell`: the same for all, so that the median keeps the promise. `person`: to each what is missing."""
+        alike = self.each if how == "cell" else None
+        owed = ((worker.submission, worker.missing if alike is None else alike) for worker in self.workers)
+        return [Amount(submission, cents, REASONS[how]) for submission, cents in owed if cents > 0]
+
+    @property
+    def options(self) -> list[tuple[str, int, int, int]]:
+        """(how, people, cents, fee) of what would cost something."""
+        found = ((how, self.amounts(how)) for how in REASONS)
+        return [(how, len(amounts), cost_of(amounts), fee_of(cost_of(amounts))) for how, amounts in found if amounts]
+
+
+def cost_of(amounts: Iterable[Amount]) -> int:
+    return sum(amount.cents for amount in amounts)
+
+
+def pay_by_cell(study: Study, board: Board) -> list[CellPay]:
+    """The cells that people were paid in, by name."""
+    names: dict[int | None, str] = {}
+    work: dict[int | None, list[Work]] = {}
+    for ours, worker in find_workers(board.rows):
+        names[ours.cell] = ours.cell_name or "Without a cell"
+        work.setdefault(ours.cell, []).append(worker)
+    today = promise_of(study.current_id)
+    cells = [CellPay(names[cell], today, workers, cell) for cell, workers in work.items()]
+    return sorted(cells, key=lambda cell: (cell.id is None, cell.name))
+
+
+def find_workers(rows: Iterable[Pair]) -> Iterable[tuple[Ours, Work]]:
+    """Each person once, with the submission that is approved, to be approved, or paid by a bonus instead."""
+    for row in rows:
+        ours, theirs = row.ours, row.theirs
+        if not ours or not theirs or ours.state not in (State.COMPLETED, State.TECHNICAL) or ours.seconds is None:
+            continue
+        reward = theirs.reward if theirs.status in (*APPROVED, "AWAITING REVIEW") else 0
+        received = reward + theirs.bonuses
+        if received and row.counts and row.meaning not in ("other-person", "asked-to-return"):
+            yield ours, Work(max(ours.seconds, 1.0) / 3600, received, promise_of(ours.version), theirs.id)

@@ -18,7 +18,7 @@ from surveys.models import ProlificDraft, ProlificGroup, ProlificStudy, Study
 from surveys.models.hashes import fingerprint
 from surveys.prolific.client import ProlificClient, Refused, Unsent, Unsure, read_cents, read_text
 from surveys.prolific.decisions import lock
-from surveys.prolific.mirror import claim
+from surveys.prolific.transfer import claim
 from surveys.studies import audit
 from surveys.studies.lifecycle import definition_of
 
@@ -106,7 +106,7 @@ def wanted(study: Study, link: str) -> dict[str, Any]:
         "prolific_id_option": "url_parameters",
         "reward": definition.pay.cents,
         "estimated_completion_time": definition.minutes,
-        "total_available_places": sum(cell.places for cell in definition.cells) * len(definition.branches),
+        "total_available_places": definition.planned_people,
         "completion_codes": [
             wanted_code(name, code, definition.pay.screen_out_cents) for name, code in definition.codes.items()
         ],
@@ -170,10 +170,6 @@ def show_codes(codes: Any) -> str:
     )
 
 
-def show_filters(filters: Any) -> str:
-    return "\n".join(sorted(f"{each['filter_id']}: {show_choice(each)}" for each in filters or ()))
-
-
 def show_choice(entry: Mapping[str, Any]) -> str:
     if chosen := entry.get("selected_range"):
         return f"{read_cents(chosen['lower'])} to {read_cents(chosen['upper'])}"
@@ -190,7 +186,7 @@ SHOWN: dict[str, Callable[[Any], str]] = {
     "estimated_completion_time": lambda value: str(read_cents(value)),
     "total_available_places": lambda value: str(read_cents(value)),
     "completion_codes": show_codes,
-    "filters": show_filters,
+    "filters": lambda filters: "\n".join(sorted(f"{each['filter_id']}: {show_choice(each)}" for each in filters or ())),
 }
 
 

@@ -134,8 +134,9 @@ MEANINGS = {
 
 @dataclass(slots=True)
 class Ours:
-    """What is known here of who came with a submission's id."""
+    """What is known here of the person who came with a submission's id; `order` counts the study's sessions."""
 
+    order: int
     participant: int
     pseudonym: str
     pid: str
@@ -144,7 +145,9 @@ class Ours:
     cell: int | None
     cell_name: str | None
     version: int
+    origin: str
     seconds: float | None  # from consent to the end
+    began: float  # when the session began, in seconds
 
     @property
     def state_name(self) -> str:

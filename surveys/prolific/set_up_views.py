@@ -1,14 +1,14 @@
 """The pages about the study on Prolific: ours and theirs field by field, making, changing and publishing it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial, wraps
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.pages import show, study_page
+from surveys.console.pages import FORM, saying, show, study_page
 from surveys.console.setup_views import participant_link
 from surveys.console.wording import money, plural
 from surveys.models import ProlificGroup, ProlificMessage, Study
@@ -25,14 +25,11 @@ MOST_SHOWN = 50  # messages, the newest
 PATIENCE = 10.0  # seconds that a page waits for Prolific; it asks once
 
 
-@contextmanager
-def asked_once() -> Iterator[ProlificClient]:
-    with ProlificClient(patience=PATIENCE, tries=1) as client:
-        yield client
+def asked_once() -> ProlificClient:
+    return ProlificClient(patience=PATIENCE, tries=1)
 
 
-@study_page(Role.RESEARCHER)
-@require_safe
+@study_page(Role.RESEARCHER, require_safe)
 def on_prolific(request: HttpRequest) -> HttpResponse:
     return show(request, "prolific/set_up.html", "paying", **set_up_page(request.study), **frame())
 
@@ -88,80 +85,71 @@ def say_parts(remote: str, parts: list[draft.DraftField], status: str) -> str:
     return f"{where} differs in {plural(differs, 'field')}." if differs else f"{where} is as the study file wants it."
 
 
-def back(request: HttpRequest, act: Callable[[ProlificClient], str]) -> HttpResponse:
+def act(request: HttpRequest, step: Callable[[ProlificClient], str]) -> HttpResponse:
     """Do it, say what happened, and go to the page again."""
-    try:
-        with asked_once() as client:
-            messages.success(request, act(client))
-    except (draft.SetUpError, ProlificError) as fault:
-        messages.error(request, str(fault))
+    with saying(request, draft.SetUpError, ProlificError), asked_once() as client:
+        messages.success(request, step(client))
     return redirect("paying:set-up", request.study.slug)
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
-def make(request: HttpRequest) -> HttpResponse:
-    study, actor = request.study, request.user.get_username()
-
-    def act(client: ProlificClient) -> str:
-        name = draft.make_draft(study, participant_link(study), actor, client)
-        return f"The draft {name} is on Prolific. Nobody sees it until somebody publishes it."
-
-    return back(request, act)
+Step = Callable[[HttpRequest, ProlificClient], str]
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
-def update(request: HttpRequest) -> HttpResponse:
-    study, actor = request.study, request.user.get_username()
+def step_page(step: Step) -> Callable[..., HttpResponse]:
+    """The button of a step, which does it at once and says what happened."""
 
-    def act(client: ProlificClient) -> str:
-        names = draft.update_draft(study, participant_link(study), actor, client)
-        return f"{plural(len(names), 'field')} of the draft changed." if names else "There was nothing to change."
+    @study_page(Role.RESEARCHER)
+    @require_POST
+    @wraps(step)
+    def page(request: HttpRequest) -> HttpResponse:
+        return act(request, partial(step, request))
 
-    return back(request, act)
+    return page
 
 
-@study_page(Role.RESEARCHER)
-@require_http_methods(["GET", "HEAD", "POST"])
+@step_page
+def make(request: HttpRequest, client: ProlificClient) -> str:
+    name = draft.make_draft(request.study, participant_link(request.study), request.user.get_username(), client)
+    return f"The draft {name} is on Prolific. Nobody sees it until somebody publishes it."
+
+
+@step_page
+def update(request: HttpRequest, client: ProlificClient) -> str:
+    names = draft.update_draft(request.study, participant_link(request.study), request.user.get_username(), client)
+    return f"{plural(len(names), 'field')} of the draft changed." if names else "There was nothing to change."
+
+
+@step_page
+def groups(request: HttpRequest, client: ProlificClient) -> str:
+    may_use = set(studies_of(request.user, Role.RESEARCHER).values_list("slug", flat=True))
+    made = make_groups(request.study, request.user.get_username(), may_use, client)
+    return f"{plural(made, 'group')} in step with the people here."
+
+
+@study_page(Role.RESEARCHER, FORM)
 def publish(request: HttpRequest) -> HttpResponse:
     """Ask once, with what it costs, then publish."""
-    study, actor = request.study, request.user.get_username()
+    study = request.study
     if request.method != "POST":
         pay, places = definition_of(study.current_id).pay, draft.wanted(study, "")["total_available_places"]
         cents = places * pay.cents
         cost = {"pays": money(cents, pay.currency), "fee": money(fee_of(cents), pay.currency), "places": places}
         return show(request, "prolific/publish.html", "paying", **cost, **set_up_page(study), **frame())
 
-    def act(client: ProlificClient) -> str:
-        draft.publish(study, participant_link(study), actor, client, request.POST.get("seen", ""))
+    def step(client: ProlificClient) -> str:
+        actor, seen = request.user.get_username(), request.POST.get("seen", "")
+        draft.publish(study, participant_link(study), actor, client, seen)
         return "The study is published on Prolific."
 
-    return back(request, act)
+    return act(request, step)
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
-def groups(request: HttpRequest) -> HttpResponse:
-    study, actor = request.study, request.user.get_username()
-    may_use = set(studies_of(request.user, Role.RESEARCHER).values_list("slug", flat=True))
-
-    def act(client: ProlificClient) -> str:
-        return f"{plural(make_groups(study, actor, may_use, client), 'group')} in step with the people here."
-
-    return back(request, act)
-
-
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def write(request: HttpRequest) -> HttpResponse:
     """The same message to everybody who is named; the worker sends it."""
     study, names = request.study, list(dict.fromkeys(request.POST.get("people", "").split()))
-    try:
+    with saying(request, draft.SetUpError):
         asked = ask_messages(study, request.POST.get("template", ""), names, request.user.get_username())
-    except draft.SetUpError as fault:
-        messages.error(request, str(fault))
-    else:
         keep_contact.delay(study.pk)
         messages.success(request, f"{plural(asked, 'message')} to be sent in the background.")
     return redirect("paying:set-up", study.slug)

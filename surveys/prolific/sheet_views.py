@@ -12,31 +12,17 @@ from django.core import signing
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
-from surveys.console.pages import show, study_page
+from surveys.console.pages import FORM, saying, show, study_page
 from surveys.console.wording import money, plural
 from surveys.models import Study, TeamRequest
 from surveys.models.hashes import fingerprint
 from surveys.monitoring.people import DecisionError
+from surveys.prolific import decisions
 from surveys.prolific.board import Board, read_board
-from surveys.prolific.decisions import (
-    Amount,
-    ListChanged,
-    Listed,
-    ProposedDecision,
-    amounts_of,
-    decide,
-    decide_amounts,
-    decide_listed,
-    fee_of,
-    listed,
-    lock,
-    rows_of,
-)
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind
 from surveys.prolific.tasks import pay_and_read_back_one
-from surveys.prolific.top_ups import REASONS, cost_of, pay_by_cell
 from surveys.prolific.views import board_page, frame, reason_of
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
@@ -56,8 +42,7 @@ def back(request: HttpRequest, decided: int) -> HttpResponse:
     return redirect("paying:board", request.study.slug)
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def read_now(request: HttpRequest) -> HttpResponse:
     pay_and_read_back_one.delay(request.study.pk)
     messages.info(request, "Everything is read back from Prolific in the background. Reload the page in a moment.")
@@ -69,7 +54,7 @@ def sheet_salt(request: HttpRequest) -> str:
     return f"sheet {request.path}"
 
 
-def read_sheet(request: HttpRequest) -> Listed | None:
+def read_sheet(request: HttpRequest) -> decisions.Listed | None:
     """Whom the sheet listed that this comes from; None where it comes from no sheet of ours."""
     try:
         return [tuple(each) for each in signing.loads(request.POST.get("listed", ""), salt=sheet_salt(request))]
@@ -85,7 +70,7 @@ class Payout:
     meaning: str = ""
     cell: str = ""
     how: str = ""
-    gives: tuple[Amount, ...] = ()
+    gives: tuple[decisions.Amount, ...] = ()
 
     @property
     def what(self) -> str:
@@ -97,30 +82,30 @@ class Payout:
         gives = fingerprint([asdict(each) for each in self.gives])[:12] if self.gives else ""
         return f"{self.kind} {self.meaning}{self.cell}{gives} {self.how}".strip()
 
-    def find(self, study: Study, board: Board) -> list[Amount]:
+    def find(self, study: Study, board: Board) -> list[decisions.Amount]:
         """Who would get how much now."""
         if self.meaning:
-            return amounts_of(study, rows_of(board, self.meaning))
+            return decisions.amounts_of(study, decisions.rows_of(board, self.meaning))
         if self.how:
-            cells = {str(cell.id or ""): cell for cell in pay_by_cell(study, board)}
+            cells = {str(cell.id or ""): cell for cell in decisions.pay_by_cell(study, board)}
             return cells[self.cell].amounts(self.how) if self.cell in cells else []
         there = {row.theirs.id for row in board.rows if row.theirs}
         return [amount for amount in self.gives if amount.submission in there]
 
-    def decide(self, study: Study, actor: str, seen: Listed, second: TeamRequest | None = None) -> int:
+    def decide(self, study: Study, actor: str, seen: decisions.Listed, second: TeamRequest | None = None) -> int:
         """Decide exactly what was seen; ListChanged where something else would be paid now."""
         if self.meaning:
-            return decide_listed(study, self.meaning, actor, seen, second)
+            return decisions.decide_listed(study, self.meaning, actor, seen, second)
         amounts = self.find(study, read_board(study))
-        return decide_amounts(study, self.kind, amounts, actor, seen, second)
+        return decisions.decide_amounts(study, self.kind, amounts, actor, seen, second)
 
-    def to_detail(self, seen: Listed) -> dict[str, Any]:
+    def to_detail(self, seen: decisions.Listed) -> dict[str, Any]:
         return {"payout": asdict(self), "listed": seen}
 
 
-def payout_of(asked: TeamRequest) -> tuple[Payout, Listed]:
+def payout_of(asked: TeamRequest) -> tuple[Payout, decisions.Listed]:
     kept = asked.detail["payout"]
-    gives = tuple(Amount(**amount) for amount in kept["gives"])
+    gives = tuple(decisions.Amount(**amount) for amount in kept["gives"])
     return Payout(**kept | {"gives": gives}), [tuple(each) for each in asked.detail["listed"]]
 
 
@@ -131,9 +116,9 @@ def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True
     """
     study, seen = request.study, read_sheet(request)
     amounts = payout.find(study, board)
-    now = listed(board, amounts)
+    now = decisions.listed(board, amounts)
     if not (seen or shown):
-        raise ListChanged
+        raise decisions.ListChanged
     if seen and seen == now and wants_second(study):
         instead = waiting(study, What.PAY).filter(key=payout.key).exists()
         ask(study, What.PAY, payout.key, request.user, payout.to_detail(now))
@@ -141,15 +126,15 @@ def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True
         messages.success(request, words + " It takes the place of what you had asked for." * instead)
         return redirect("paying:board", study.slug)
     if seen:
-        with suppress(ListChanged):
+        with suppress(decisions.ListChanged):
             return back(request, payout.decide(study, request.user.get_username(), seen))
         board = read_board(study)
         amounts = payout.find(study, board)
     if not amounts:
-        raise ListChanged
+        raise decisions.ListChanged
     form = {
         "fields": [(name, request.POST[name]) for name in FIELDS if name in request.POST],
-        "listed": signing.dumps(listed(board, amounts), salt=sheet_salt(request), compress=True),
+        "listed": signing.dumps(decisions.listed(board, amounts), salt=sheet_salt(request), compress=True),
     }
     return show_sheet(request, payout.what, board, amounts, seen, **form)
 
@@ -159,11 +144,16 @@ def wants_second(study: Study) -> bool:
 
 
 def show_sheet(
-    request: HttpRequest, what: str, board: Board, amounts: list[Amount], seen: Listed | None, **more: Any
+    request: HttpRequest,
+    what: str,
+    board: Board,
+    amounts: list[decisions.Amount],
+    seen: decisions.Listed | None,
+    **more: Any,
 ) -> HttpResponse:
     """Who gets how much, what it costs, and that it is final; nothing is decided yet. `seen`: the list before."""
     pays = partial(money, currency=definition_of(request.study.current_id).pay.currency)
-    now, cents = listed(board, amounts), cost_of(amounts)
+    now, cents = decisions.listed(board, amounts), decisions.cost_of(amounts)
     rows = {row.theirs.id: row for row in board.rows if row.theirs}
     changes = changes_of(seen, now, pays) if seen else {}
     gone = {name: sum_ for name, sum_, _ in seen or () if name not in {name for name, _, _ in now}}
@@ -175,14 +165,14 @@ def show_sheet(
         "differs": seen is not None and seen != now,
         "n": len(amounts),
         "pays": pays(cents),
-        "fee": pays(fee_of(cents)),
-        "together": pays(cents + fee_of(cents)),
+        "fee": pays(decisions.fee_of(cents)),
+        "together": pays(cents + decisions.fee_of(cents)),
         "asks": wants_second(request.study),
     }
     return show(request, "prolific/confirm.html", "paying", **page, **more, **frame())
 
 
-def changes_of(seen: Listed, now: Listed, pays: Callable[[int], str]) -> dict[int, str]:
+def changes_of(seen: decisions.Listed, now: decisions.Listed, pays: Callable[[int], str]) -> dict[int, str]:
     """By submission what is another than the sheet before said."""
     before, found = {name: (sum_, newest) for name, sum_, newest in seen}, {}
     for name, sum_, newest in now:
@@ -192,76 +182,66 @@ def changes_of(seen: Listed, now: Listed, pays: Callable[[int], str]) -> dict[in
     return found
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def decide_meaning(request: HttpRequest) -> HttpResponse:
     study, meaning, decided = request.study, request.POST.get("meaning", ""), 0
     count, cents = whole(request, "count"), whole(request, "cents")
     instead = meaning in MEANINGS and request.POST.get("action") == MEANINGS[meaning].instead != ""
-    try:
-        if not instead and meaning in MEANINGS and ProposedDecision(meaning, count, cents).moves_money:
+    with saying(request, DecisionError, SecondPersonError):
+        if not instead and meaning in MEANINGS and decisions.ProposedDecision(meaning, count, cents).moves_money:
             board, payout = read_board(study), Payout("decide", meaning)
             amounts = payout.find(study, board)
-            return go_on(request, payout, board, (len(amounts), cost_of(amounts)) == (count, cents))
-        decided = decide(study, meaning, request.user.get_username(), count, cents, instead=instead)
-    except (DecisionError, SecondPersonError) as error:
-        messages.error(request, str(error))
+            return go_on(request, payout, board, (len(amounts), decisions.cost_of(amounts)) == (count, cents))
+        decided = decisions.decide(study, meaning, request.user.get_username(), count, cents, instead=instead)
     if instead and decided:
         messages.success(request, f"{plural(decided, 'submission')} dismissed. Nothing is sent to Prolific.")
         return redirect("paying:board", study.slug)
     return back(request, decided)
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def top_up(request: HttpRequest) -> HttpResponse:
     """To a cell's people what is short of the promise, as the page showed it."""
     board, how = read_board(request.study), request.POST.get("how", "")
-    payout = Payout(Kind.TOP_UP, cell=request.POST.get("cell", ""), how=how if how in REASONS else "")
-    try:
-        return go_on(request, payout, board, cost_of(payout.find(request.study, board)) == whole(request, "cents"))
-    except (DecisionError, SecondPersonError) as error:
-        messages.error(request, str(error))
+    payout = Payout(Kind.TOP_UP, cell=request.POST.get("cell", ""), how=how if how in decisions.REASONS else "")
+    with saying(request, DecisionError, SecondPersonError):
+        return go_on(
+            request, payout, board, decisions.cost_of(payout.find(request.study, board)) == whole(request, "cents")
+        )
     return back(request, 0)
 
 
-@study_page(Role.RESEARCHER)
-@require_POST
+@study_page(Role.RESEARCHER, require_POST)
 def pay_bonus(request: HttpRequest) -> HttpResponse:
     """The same bonus to everybody who is named, with its reason."""
     board = read_board(request.study)
-    try:
+    with saying(request, DecisionError, SecondPersonError):
         return go_on(request, Payout(Kind.BONUS, gives=tuple(read_bonus(request, board))), board)
-    except (DecisionError, SecondPersonError) as error:
-        messages.error(request, str(error))
-        return board_page(request, 400, request.POST)
+    return board_page(request, 400, request.POST)
 
 
-@study_page(Role.RESEARCHER)
-@require_http_methods(["GET", "HEAD", "POST"])
+@study_page(Role.RESEARCHER, FORM)
 def second(request: HttpRequest, number: int) -> HttpResponse:
     """What somebody asked to pay, for a second person to confirm or decline."""
     study, account, said = request.study, request.user, request.POST.get("answer", "")
     asked = get_object_or_404(TeamRequest.objects.select_related("asked_by"), study=study, what=What.PAY, pk=number)
     payout, seen = payout_of(asked)
-    try:
+    with saying(request, DecisionError, SecondPersonError):
         if said == "confirm":
             actor = account.get_username()
             with transaction.atomic():
-                lock(study)  # before the request, as every decision does
+                decisions.lock(study)  # before the request, as every decision does
                 decided = confirm(asked, account, lambda second: payout.decide(study, actor, seen, second))
             return back(request, decided)
         if said == "decline":
             decline(asked, account, request.POST.get("reason", ""))
             messages.success(request, f"You have declined. {asked.asked_by} sees why.")
             return redirect("paying:board", study.slug)
-    except (DecisionError, SecondPersonError) as error:
-        messages.error(request, str(error))
     if asked.state != TeamRequest.State.WAITING:
         return redirect("paying:board", study.slug)
     board = read_board(study)
     amounts = payout.find(study, board)
-    now = listed(board, amounts)
+    now = decisions.listed(board, amounts)
     if said == "anew" and now and asked.asked_by == account:
         asked, seen = ask(study, What.PAY, payout.key, account, payout.to_detail(now)), now
         return redirect("paying:second", study.slug, asked.pk)
@@ -270,7 +250,7 @@ def second(request: HttpRequest, number: int) -> HttpResponse:
     return show_sheet(request, payout.what, board, amounts, seen, asked=asked, stale=stale if now != seen else "")
 
 
-def read_bonus(request: HttpRequest, board: Board) -> list[Amount]:
+def read_bonus(request: HttpRequest, board: Board) -> list[decisions.Amount]:
     amount = request.POST.get("amount", "").strip()
     whole_sum, _, part = amount.partition(".")
     cents = int(whole_sum) * 100 + int(part.ljust(2, "0")) if SUM.fullmatch(amount) else 0
@@ -285,7 +265,7 @@ def read_bonus(request: HttpRequest, board: Board) -> list[Amount]:
         raise DecisionError(f"Nothing was decided: {unknown[0][:20]} has no submission on Prolific.")
     if not names:
         raise DecisionError("Nothing was decided: there is nobody to pay. Name people by their pseudonyms.")
-    return [Amount(paid[name], cents, reason) for name in names]
+    return [decisions.Amount(paid[name], cents, reason) for name in names]
 
 
 def whole(request: HttpRequest, name: str) -> int:

@@ -10,8 +10,7 @@ from django.db.models import Q
 from surveys.models import Payment, ProlificMessage, ProlificStudy, Study
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.contact import keep_groups, send_messages
-from surveys.prolific.mirror import LIVE, prolific_ids
-from surveys.prolific.transfer import pay_and_read_back
+from surveys.prolific.transfer import LIVE, pay_and_read_back, prolific_ids
 
 logger = logging.getLogger(__name__)
 PENDING = (Payment.State.DECIDED, Payment.State.SENDING, Payment.State.UNKNOWN, Payment.State.SENT)

@@ -16,10 +16,9 @@ from surveys.console.pages import address_without_page, page_of, show, study_pag
 from surveys.console.wording import duration, money, money_range, plural
 from surveys.models import Payment, Submission, TeamRequest
 from surveys.prolific.board import Board, read_board
-from surveys.prolific.decisions import Amount, ProposedDecision, propose
-from surveys.prolific.mirror import prolific_ids
+from surveys.prolific.decisions import Amount, CellPay, ProposedDecision, pay_by_cell, propose
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS
-from surveys.prolific.top_ups import CellPay, pay_by_cell
+from surveys.prolific.transfer import prolific_ids
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.second_person import told
@@ -29,8 +28,7 @@ REAL = "api.prolific.com"
 HOW = {"cell": "the same to each, so that the median keeps it", "person": "to each what their own time is short of"}
 
 
-@study_page(Role.RESEARCHER)
-@require_safe
+@study_page(Role.RESEARCHER, require_safe)
 def paying(request: HttpRequest) -> HttpResponse:
     return board_page(request)
 
@@ -143,8 +141,7 @@ def ledger_totals(board: Board, currency: str) -> list[tuple[str, int, str]]:
     ]
 
 
-@study_page(Role.RESEARCHER)
-@require_safe
+@study_page(Role.RESEARCHER, require_safe)
 def show_ledger(request: HttpRequest) -> HttpResponse:
     currency = definition_of(request.study.current_id).pay.currency
     mine = Payment.objects.filter(submission__remote__study=request.study).select_related("submission")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from surveys.reading import endings, refusals
-from surveys.reading.item_names import clean_name, normalise_item
 from surveys.reading.items import NamedItems, count_named, find_items
-from surveys.reading.markup import WORD, plain_text
+from surveys.reading.markup import WORD, clean_name, normalise_item, plain_text
 from surveys.reading.nesting import read_json
 from surveys.reading.residue import strip_residue
 
@@ -75,9 +74,7 @@ def read_answer(
     text: str, kind: str, *, limit: int = 5, letters: str = "ABCD", choices: Sequence[str] = ()
 ) -> AnswerReading:
     """The items of a recommendation, at most `limit`, or the letter of a choice; with the first doubt there is."""
-    if kind == "choice":
-        return _read_letter(text, letters, choices)
-    return _read_list(text, limit)
+    return _read_letter(text, letters, choices) if kind == "choice" else _read_list(text, limit)
 
 
 def read_items(text: str, limit: int = 5) -> list[str]:
@@ -243,9 +240,7 @@ def _alone(letters: str) -> re.Pattern[str]:
 @lru_cache(maxsize=64)
 def _second(letters: str) -> re.Pattern[str]:
     """A further letter after the first, as in "A and B"."""
-    return re.compile(
-        rf"[)\].*_\s]*(?:,|and|or|/|&|y|und|et)+\s*(?:option\s+)?[(\[*_]*([{letters}])(?![\w'’])",
-    )
+    return re.compile(rf"[)\].*_\s]*(?:,|and|or|/|&|y|und|et)+\s*(?:option\s+)?[(\[*_]*([{letters}])(?![\w'’])")
 
 
 @lru_cache(maxsize=64)

@@ -117,14 +117,6 @@ def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
     return findings
 
 
-def _is_empty(paste: Paste) -> dict[str, Any] | None:
-    return {} if not any(c.isalnum() for c in paste.text) else None
-
-
-def _is_prompt(paste: Paste) -> dict[str, Any] | None:
-    return {} if _repeats(paste.said, paste.prompt_text) else None
-
-
 def _repeats(said: Sequence[str], prompt: str) -> bool:
     """The words are the prompt's, most of them, or they with no more than a few around them."""
     asked = _prompt_words(prompt)
@@ -293,22 +285,10 @@ def _has_residue(paste: Paste) -> dict[str, Any] | None:
     return {"words": found[0][:60], "count": len(found)} if found else None
 
 
-def _is_same_as_other(paste: Paste) -> dict[str, Any] | None:
-    return {} if paste.same_as_other else None
-
-
 def _is_same_again(paste: Paste) -> dict[str, Any] | None:
     """A chatbot may well choose the same letter again; the same text of many words is worth a question."""
     tells = paste.kind != "choice" or len(_words(paste.text)) > LONGEST_CHOICE
     return {} if paste.same_again and tells else None
-
-
-def _is_of_agent(paste: Paste) -> dict[str, Any] | None:
-    return {} if paste.by_agent else None
-
-
-def _by_agent(paste: Paste) -> Paste:
-    return replace(paste, by_agent=True)
 
 
 def _given_again(paste: Paste) -> Paste:
@@ -361,7 +341,7 @@ CHECKS = {
             1,
             "Empty",
             "The box is empty. Please paste what your chatbot answered.",
-            _is_empty,
+            lambda paste: None if any(c.isalnum() for c in paste.text) else {},
             _becomes(" \n"),
             is_last=True,
         ),
@@ -370,7 +350,7 @@ CHECKS = {
             1,
             "Our prompt pasted back",
             "This looks like our question. Please paste what your chatbot answered to it.",
-            _is_prompt,
+            lambda paste: {} if _repeats(paste.said, paste.prompt_text) else None,
             _becomes("{prompt}"),
             _NO_ANSWER | {"same-as-other", "residue"},
         ),
@@ -408,14 +388,15 @@ CHECKS = {
             _has_residue,
             _becomes("ChatGPT said:\n{text}\nCopy code"),
         ),
+        # The right letter is the same from everybody.
         PasteCheck(
             "same-as-other",
             2,
             "Same as another person’s",
             "",
-            _is_same_as_other,
+            lambda paste: {} if paste.same_as_other else None,
             _copied,
-            of_choices=False,  # the right letter is the same from everybody
+            of_choices=False,
         ),
         PasteCheck(
             SAME_AGAIN,
@@ -430,8 +411,8 @@ CHECKS = {
             1,
             "Signs of an agent",
             "",
-            _is_of_agent,
-            _by_agent,
+            lambda paste: {} if paste.by_agent else None,
+            lambda paste: replace(paste, by_agent=True),
         ),
         PasteCheck(
             UNREAD,

@@ -5,18 +5,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from surveys.reading.item_names import COLON, DASH, FOREWORD, cut_explanation
 from surveys.reading.item_sentences import CUE, NO_NAME
 from surveys.reading.markup import (
     BOLD,
     BOLD_LINE,
     BULLET,
+    COLON,
+    DASH,
     EDGES,
+    FOREWORD,
     HEADING,
     ITALIC,
     NUMBER,
     QUOTED,
     bare_line,
+    cut_explanation,
     indent_of,
     strip_marker,
     strip_markup,

@@ -141,8 +141,7 @@ def _quoted(text: str) -> list[str]:
 def _recommended(sentences: Sequence[str]) -> list[str]:
     """What stands after words that recommend; kinds of things only where nothing else is named."""
     found = [named for sentence in sentences for named in _after_cues(sentence)]
-    things = [name for name, is_kind in found if not is_kind]
-    return things or [name for name, _ in found]
+    return [name for name, is_kind in found if not is_kind] or [name for name, _ in found]
 
 
 def _after_cues(sentence: str) -> list[tuple[str, bool]]:

@@ -6,9 +6,21 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from surveys.reading.item_forms import FORMS, grouped_titles, is_title, opening_bold
-from surveys.reading.item_names import COLON, DASH, PARENTHESIS, clean_name, fold_name, normalise_item
 from surveys.reading.item_sentences import count_enumerated, find_named
-from surveys.reading.markup import BULLET, NUMBER, bare_line, indent_of, split_lines, strip_marker
+from surveys.reading.markup import (
+    BULLET,
+    COLON,
+    DASH,
+    NUMBER,
+    PARENTHESIS,
+    bare_line,
+    clean_name,
+    fold_name,
+    indent_of,
+    normalise_item,
+    split_lines,
+    strip_marker,
+)
 from surveys.reading.records import FoundTable, json_titles, record_titles, split_tables
 from surveys.reading.roles import answering, is_lead, without_thoughts
 from surveys.reading.words import AWARD, DETAIL, QUESTION, SECTION, is_aspect, is_cited, is_in_two_scripts, is_label
@@ -219,9 +231,7 @@ def _parts(lines: Lines) -> list[Lines]:
             cuts.append(_start_of(lines, previous, at))
             highest = 0
         last, highest, previous = kind, max(highest, number), at
-    if switches > 1:
-        return [lines]
-    return [lines[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+    return [lines] if switches > 1 else [lines[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
 
 
 def _outer_marks(lines: Lines) -> list[tuple[int, str, int]]:

@@ -7,8 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surveys.reading.item_names import fold_name
-from surveys.reading.markup import BOLD_LINE, BULLET, NUMBER, TABLE_RULE, bare_line, strip_marker, strip_markup
+from surveys.reading.markup import (
+    BOLD_LINE,
+    BULLET,
+    NUMBER,
+    TABLE_RULE,
+    bare_line,
+    fold_name,
+    strip_marker,
+    strip_markup,
+)
 from surveys.reading.nesting import read_json_at
 from surveys.reading.words import CORNER, SPEAKERS, names_things, tells_about
 

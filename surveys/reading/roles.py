@@ -8,8 +8,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from surveys.reading.item_names import COLON, DASH
-from surveys.reading.markup import BOLD, BOLD_LINE, BULLET, HEADING, NUMBER, bare_line, indent_of, strip_marker
+from surveys.reading.markup import (
+    BOLD,
+    BOLD_LINE,
+    BULLET,
+    COLON,
+    DASH,
+    HEADING,
+    NUMBER,
+    bare_line,
+    indent_of,
+    strip_marker,
+)
 from surveys.reading.words import QUANTITY, QUESTION, is_aspect, is_step
 
 LEAD_LINES = 3  # lines above a list that may say what it is for

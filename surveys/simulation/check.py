@@ -20,7 +20,6 @@ from surveys.models import (
     Participant,
     Place,
     QuotaCell,
-    ReadBack,
     Response,
     Slot,
     Study,
@@ -38,20 +37,13 @@ State = Participant.State
 OPEN = (State.SCREENING, State.ACTIVE, State.TIMED_OUT)
 
 
-@dataclass
-class Exits:
-    """How many simulated people the study counts without knowing them."""
-
-    no_consent: int
-    withdrawn: int
-
-
-def count_exits(study: Study) -> Exits:
+def count_exits(study: Study) -> Counter[str]:
+    """By kind how many simulated people the study counts without knowing them."""
     rows = AnonymousExit.objects.filter(version__study=study, origin=Participant.Origin.SIMULATED)
-    return Exits(*(rows.filter(kind=kind).count() for kind in ("no_consent", "withdrawn")))
+    return Counter(rows.values_list("kind", flat=True))
 
 
-def find_violations(study: Study, stories: Iterable[Story], before: Exits) -> Iterator[str]:
+def find_violations(study: Study, stories: Iterable[Story], before: Counter[str]) -> Iterator[str]:
     """One sentence for each thing that is not as it must be."""
     stories = list(stories)
     pids = [story.person.pid for story in stories]
@@ -156,13 +148,13 @@ def check_places(study: Study) -> Iterator[str]:
             yield f"{place.cell}: place {place.number} is held by somebody who is {holder.state}"
 
 
-def check_exits(stories: list[Story], before: Exits, after: Exits) -> Iterator[str]:
+def check_exits(stories: list[Story], before: Counter[str], after: Counter[str]) -> Iterator[str]:
     withdrawn = sum(story.end == "withdrawn" for story in stories)
-    if after.withdrawn - before.withdrawn != withdrawn:
-        yield f"{withdrawn} people withdrew and {after.withdrawn - before.withdrawn} were counted"
+    if (counted := after["withdrawn"] - before["withdrawn"]) != withdrawn:
+        yield f"{withdrawn} people withdrew and {counted} were counted"
     refused = sum(story.refusals for story in stories)
-    if after.no_consent - before.no_consent != refused:
-        yield f"{refused} times somebody said no and {after.no_consent - before.no_consent} were counted"
+    if (counted := after["no_consent"] - before["no_consent"]) != refused:
+        yield f"{refused} times somebody said no and {counted} were counted"
 
 
 # --- items, slots and labels ------------------------------------------------
@@ -249,10 +241,13 @@ def stored_of(row: Participant) -> Iterator[Stored]:
     answers = Response.objects.filter(participant=row, accepted=True).select_related("prompt")
     for answer in answers.prefetch_related("read_backs").order_by("revision"):
         rating = UNRATED if answer.is_unrated else str(answer.rating or "")
-        keys = partial(keys_when_kept, said=[said_back(row) for row in answer.read_backs.all()], rating=rating)
+        said_of_it = [
+            SaidBack(one.verdict, names=tuple(one.names), letter=one.letter) for one in answer.read_backs.all()
+        ]
+        keys = partial(keys_when_kept, said=said_of_it, rating=rating)
         yield Stored(answer.prompt.slug, answer.key, answer.text, keys, "removed" in answer.personal)
-    for said in Annotation.objects.filter(participant=row).select_related("item").order_by("revision"):
-        yield Stored(said.item.key, said.key, describe(said), partial(keys_when_changed, said=said))
+    for label in Annotation.objects.filter(participant=row).select_related("item").order_by("revision"):
+        yield Stored(label.item.key, label.key, describe(label), partial(keys_when_changed, said=label))
 
 
 def keys_when_kept(key: uuid.UUID, said: Iterable[SaidBack], rating: str) -> Iterator[uuid.UUID]:
@@ -260,10 +255,6 @@ def keys_when_kept(key: uuid.UUID, said: Iterable[SaidBack], rating: str) -> Ite
     for corrected in ("", *(back.key for back in said if back.key)):
         own = key_of(key, corrected, rating)
         yield from (own, uuid.uuid5(own, "kept"))
-
-
-def said_back(row: ReadBack) -> SaidBack:
-    return SaidBack(row.verdict, names=tuple(row.names), letter=row.letter)
 
 
 def keys_when_changed(key: uuid.UUID, said: Annotation) -> tuple[uuid.UUID]:

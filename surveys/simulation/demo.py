@@ -23,14 +23,14 @@ from surveys.pasting import capture
 from surveys.pasting.read_back import UNREACHED, ReadReply, read_reply
 from surveys.simulation.annotating import Rater, say
 from surveys.simulation.answering import rate, say_of_reading
-from surveys.simulation.lifelike import Taste, write_lifelike
+from surveys.simulation.answers import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
 from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, AttentionCheck, settings_asked
-from surveys.studies.invitations import let_invite
+from surveys.studies.members import let_invite
 
 USERNAME = "demo"
 PASSWORD = "field-study-demo"
@@ -94,26 +94,25 @@ def demo_user() -> AbstractUser:
     return user
 
 
-def shipped_study(slug: str) -> Study:
+def shipped_study(slug: str, actor: str = ACTOR) -> Study:
     """The study of a shipped file; one that is launched already stays as it was launched."""
     study = Study.objects.filter(slug=slug).first()
     if study is None or not study.is_launched:
-        study, _ = lifecycle.load_definition(read_study(FILES / f"{slug}.toml"), ACTOR)
+        study, _ = lifecycle.load_definition(read_study(FILES / f"{slug}.toml"), actor)
     return study
 
 
-def open_study(slug: str) -> Study:
+def open_study(slug: str, actor: str = ACTOR) -> Study:
     study = Study.objects.get(slug=slug)
     if study.state == Study.State.DRAFT:
-        lifecycle.launch(study, ACTOR)
+        lifecycle.launch(study, actor)
     return Study.objects.select_related("current").get(slug=slug)
 
 
 def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], None], all_finish: bool = False) -> None:
     """Simulated people for this share of the places; unless all are to finish, every seventh still works."""
     definition = lifecycle.definition_of(study.current_id)
-    places = sum(cell.places for cell in definition.cells) * len(definition.chatbots)
-    wanted = round(places * share)
+    wanted = round(definition.planned_people * share)
     there = study.participants.filter(origin=Participant.Origin.SIMULATED).count()
     people = make_people(definition, wanted, faults=False, seed=seed)[there:]
     for number, person in enumerate(people, there + 1):
@@ -211,14 +210,8 @@ MINUTES_BEFORE_WORK = 3  # questions, instructions, comprehension check
 
 def load_annotation_demo(actor: str) -> Study:
     """The shipped study with its items, launched; running it again changes nothing."""
-    study = Study.objects.filter(slug=PROFILES).first()
-    if study is None or not study.is_launched:
-        study, _ = lifecycle.load_definition(read_study(FILES / f"{PROFILES}.toml"), actor)
-    import_items(study, FILES / f"{PROFILES}-items.jsonl", actor)
-    study.refresh_from_db()
-    if study.state == Study.State.DRAFT:
-        lifecycle.launch(study, actor)
-    return Study.objects.select_related("current").get(slug=PROFILES)
+    import_items(shipped_study(PROFILES, actor), FILES / f"{PROFILES}-items.jsonl", actor)
+    return open_study(PROFILES, actor)
 
 
 def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None]) -> int:

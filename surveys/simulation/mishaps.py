@@ -19,10 +19,6 @@ def on_any_page(page: VisitedPage) -> bool:
     return page.name != "consent"
 
 
-def on_prompt(page: VisitedPage) -> bool:
-    return page.name == "prompt"
-
-
 def on_work(page: VisitedPage) -> bool:
     """A page that asks for an answer which counts; practice is answered once."""
     return page.name == "prompt" or (page.name == "item" and not page.is_practice)
@@ -30,10 +26,6 @@ def on_work(page: VisitedPage) -> bool:
 
 def after_first_prompt(page: VisitedPage) -> bool:
     return page.name == "prompt" and page.number > 1 and bool(page.back)
-
-
-def reload(player: Player, page: VisitedPage) -> VisitedPage:
-    return player.browser.open(page.path)
 
 
 def go_back(player: Player, page: VisitedPage) -> VisitedPage:
@@ -45,13 +37,7 @@ def go_back(player: Player, page: VisitedPage) -> VisitedPage:
 def change_earlier(player: Player, page: VisitedPage) -> VisitedPage:
     """Go back and send another answer to the prompt before."""
     earlier = player.browser.open(page.back)
-    if earlier.name != "prompt":
-        return earlier
-    return player.send(earlier, player.fill_in(earlier))
-
-
-def reopen_link(player: Player, page: VisitedPage) -> VisitedPage:
-    return player.browser.open(player.link)
+    return earlier if earlier.name != "prompt" else player.send(earlier, player.fill_in(earlier))
 
 
 def new_session(player: Player, page: VisitedPage) -> VisitedPage:
@@ -131,8 +117,8 @@ class Mishap:
 
 
 ON_EVERY_PAGE = {
-    "reload": Mishap(reload, on_any_page),
-    "link opened again": Mishap(reopen_link, on_any_page),
+    "reload": Mishap(lambda player, page: player.browser.open(page.path), on_any_page),
+    "link opened again": Mishap(lambda player, page: player.browser.open(player.link), on_any_page),
     "new session": Mishap(new_session, on_any_page),
     "other device": Mishap(change_device, on_any_page),
 }
@@ -146,7 +132,7 @@ ON_WORK = ON_EVERY_PAGE | {
 WITH_PROMPTS = ON_WORK | {
     "back": Mishap(go_back, after_first_prompt),
     "earlier answer changed": Mishap(change_earlier, after_first_prompt),
-    "draft saved": Mishap(save_draft, on_prompt),
+    "draft saved": Mishap(save_draft, lambda page: page.name == "prompt"),
 }
 
 

@@ -1,23 +1,29 @@
-"""Runs a simulation: who plays when, and the report on all of them."""
+"""Runs a simulation: who plays when, the report on all of them, and rehearsals that an owner starts in the console."""
 
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from datetime import timedelta
 from time import perf_counter
 from typing import Any
 
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.db import connection
 from django.utils import timezone
 
 from surveys.annotation.qualification import Verdict, decide_gate
-from surveys.models import AnnotationItem, Participant, Place, Slot, Study
+from surveys.models import AnnotationItem, AuditEvent, Participant, Place, Slot, Study, locks
 from surveys.participation.places import lease_minutes, release_expired
 from surveys.simulation.annotating import AnnotatingPlayer
 from surveys.simulation.answering import AnsweringPlayer
+from surveys.simulation.browser import TurnedAway, Unreachable
 from surveys.simulation.check import count_exits, count_overlap, find_violations
 from surveys.simulation.people import Person, Story, make_people
 from surveys.simulation.player import Player
+from surveys.studies import audit, under_way
 from surveys.studies.lifecycle import definition_of, prompts_of
 
 AWAY = ("late", "walk_away", "excluded")
@@ -118,16 +124,13 @@ def exclude(study: Study, pids: list[str]) -> None:
 def make_report(stories: list[Story], seconds: float) -> dict[str, Any]:
     waits = sorted(wait for story in stories for wait in story.waits)
     requests = sum(story.requests for story in stories)
-    submissions = sum(story.submissions for story in stories)
-    mishaps: Counter[str] = Counter()
-    for story in stories:
-        mishaps += story.mishaps
+    mishaps = sum((story.mishaps for story in stories), Counter[str]())
     return {
         "participants": len(stories),
         "seconds": round(seconds, 2),
         "requests": requests,
         "requests_per_second": round(requests / seconds, 1),
-        "submissions": submissions,
+        "submissions": sum(story.submissions for story in stories),
         "confirmed": sum(len(set(story.confirmed)) for story in stories),
         "questioned": sum(len(story.kept | story.fixed) for story in stories),
         "wait_ms": {f"p{share}": round(1000 * waits[len(waits) * share // 100], 1) for share in (50, 95, 99)},
@@ -135,3 +138,86 @@ def make_report(stories: list[Story], seconds: float) -> dict[str, Any]:
         "ends": dict(Counter(story.code or story.end or "none" for story in stories).most_common()),
         "mishaps": dict(mishaps.most_common()),
     }
+
+
+# --- rehearsals ---------------------------------------------------------------
+
+WORK = "rehearsal"
+STARTED, DONE, FAILED = "rehearsal started", "rehearsed", "rehearsal failed"
+MOST = 200  # people
+AT_ONCE = 4
+FAULTS = (NotSimulated, Unreachable, TurnedAway)
+UNFORESEEN = "Something unforeseen happened; the worker’s log says what."
+
+
+class Quiet(WSGIRequestHandler):
+    """Addresses of people are their signed links, so no request is written down."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The pages of this site, asked from this process alone; wherever the web servers are."""
+    beside = ThreadedWSGIServer(("127.0.0.1", 0), Quiet)
+    beside.daemon_threads = True
+    beside.set_app(WSGIHandler())
+    threading.Thread(target=beside.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{beside.server_port}"
+    finally:
+        beside.shutdown()
+        beside.server_close()
+
+
+def why_not(study: Study) -> str:
+    """Why nobody simulated may come now; nothing where they may."""
+    if not study.is_open:
+        return "Nobody is let in now. Start the pilot, or launch the study, and rehearse then."
+    real = study.participants.filter(origin=Participant.Origin.PROLIFIC, pilot=False)
+    if study.is_launched and real.exists():
+        return "People take part in this study. Simulated ones would take their places."
+    if definition_of(study.current_id).annotation and not has_items(study):
+        return "There are no items to annotate yet."
+    return ""
+
+
+def has_items(study: Study) -> bool:
+    """Whether there is work for those who come now; the pilot's items are its own."""
+    items = AnnotationItem.objects.filter(study=study, pilot=study.state == Study.State.PILOT)
+    return items.filter(purpose=AnnotationItem.Purpose.WORK).exists()
+
+
+def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> None:
+    """Play them and note in the audit trail how it went; one at a time in a study."""
+    done = 0
+
+    def advance(more: int) -> None:
+        nonlocal done
+        done += more
+        under_way.set_progress(study, WORK, done, people)
+
+    with locks.alone_in_process(WORK, study.pk) as is_mine:
+        if not is_mine:
+            return
+        try:
+            if reason := why_not(study):
+                raise NotSimulated(reason)
+            with server() as site:
+                report = simulate(study, site, people, AT_ONCE, faults, seed, advance)
+            kept = {name: report[name] for name in ("seconds", "confirmed", "questioned", "ends", "violations")}
+            audit.record(study, actor, DONE, f"{people} simulated people", seed=seed, faults=faults, **kept)
+        except Exception as fault:
+            foreseen = isinstance(fault, FAULTS)
+            why = str(fault) if foreseen else UNFORESEEN
+            audit.record(study, actor, FAILED, f"{people} simulated people", seed=seed, why=why)
+            if not foreseen:
+                raise
+        finally:
+            under_way.forget_progress(study, WORK)
+
+
+def last_of(study: Study) -> AuditEvent | None:
+    """How the last one went, or that it was started."""
+    return study.audit_events.filter(action__in=[STARTED, DONE, FAILED]).order_by("-number").first()

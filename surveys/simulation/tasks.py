@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from surveys.models import Study
-from surveys.simulation.rehearsing import rehearse
+from surveys.simulation.run import rehearse
 
 
 @shared_task

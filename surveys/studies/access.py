@@ -94,8 +94,7 @@ def studies_of(user: AbstractBaseUser | AnonymousUser, least: Membership.Role = 
         return Study.objects.none()
     if getattr(user, "is_superuser", False):
         return Study.objects.all()
-    roles = [role for role in Role if RANK[role] >= RANK[least]]
-    has_role = Q(memberships__role__in=roles)
+    has_role = Q(memberships__role__in=[role for role in Role if RANK[role] >= RANK[least]])
     if least == Role.VIEWER:
         has_role |= Q(memberships__role=Role.BLINDED, unblinded_at__isnull=False)
     return Study.objects.filter(has_role, memberships__user=user)

@@ -35,14 +35,7 @@ from surveys.models import (
 from surveys.models.hashes import fingerprint
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies import audit, second_person
-from surveys.studies.files.definitions import (
-    Definition,
-    choice_text,
-    in_language,
-    letters,
-    prompt_text,
-    read_study,
-)
+from surveys.studies.files.definitions import Definition, choice_text, in_language, letters, prompt_text, read_study
 from surveys.studies.files.hypotheses import TESTS_VERSION
 from surveys.studies.files.languages import PAGE_LANGUAGES
 from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
@@ -162,13 +155,8 @@ def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str
 
 
 def _filled(prompt: PromptDefinition, item: Mapping[str, Any]) -> PromptDefinition:
-    filled = replace(
-        prompt,
-        question=item["question"],
-        choices=tuple(item["choices"]),
-        answer=item["answer"],
-        imported=True,
-    )
+    choices, answer = tuple(item["choices"]), item["answer"]
+    filled = replace(prompt, question=item["question"], choices=choices, answer=answer, imported=True)
     if len(filled.answer) != 1 or filled.answer not in letters(filled):
         raise ValueError(f"The answer {filled.answer!r} of the item {prompt.item} is not the letter of any choice.")
     return filled
@@ -293,17 +281,13 @@ def arrange_places(study: Study, definition: Definition) -> None:
             set_capacity(row, cell.places)
         else:
             new.append((known, cell.places))
-    add_cells(new)
+    # Cells that nobody can hold a place in yet, each with its places, in two statements for all.
+    QuotaCell.objects.bulk_create(cell for cell, _ in new)
+    Place.objects.bulk_create(Place(cell=cell, number=number) for cell, places in new for number in range(places))
     for row in there.values():
         set_capacity(row, 0)
         if not row.participants.exists():
             row.delete()
-
-
-def add_cells(new: list[tuple[QuotaCell, int]]) -> None:
-    """Cells that nobody can hold a place in yet, each with its places, in two statements for all."""
-    QuotaCell.objects.bulk_create(cell for cell, _ in new)
-    Place.objects.bulk_create(Place(cell=cell, number=number) for cell, places in new for number in range(places))
 
 
 def set_capacity(cell: QuotaCell, places: int) -> None:
@@ -341,7 +325,8 @@ INSTITUTION = re.compile(
 def launch_warnings(definition: Definition) -> list[str]:
     """What is left of an example, or was forgotten, in a study that is about to go live."""
     found = []
-    if copied := sorted({*definition.codes.values()} & example_codes()):
+    known = {code for example in shipped_studies().values() for code in example.codes.values()}
+    if copied := sorted({*definition.codes.values()} & known):
         found.append(f"These completion codes are those of an example: {', '.join(copied)}. Anybody can read them.")
     for language in definition.offered:
         if not INSTITUTION.search(in_language(definition, language).consent.text):
@@ -350,10 +335,9 @@ def launch_warnings(definition: Definition) -> list[str]:
     if definition.language not in PAGE_LANGUAGES:
         found.append(f"The pages do not speak {definition.language}: around the study's texts they are in English.")
     wanted = {prompt.item: prompt.slug for prompt in definition.prompts if prompt.item}
-    known = set(BenchmarkItem.objects.filter(item__in=wanted).values_list("item", flat=True))
-    if missing := [slug for item, slug in wanted.items() if item not in known]:
-        names = ", ".join(missing)
-        found.append(f"These prompts stand in for benchmark items that are not imported: {names}.")
+    imported = set(BenchmarkItem.objects.filter(item__in=wanted).values_list("item", flat=True))
+    if missing := ", ".join(slug for item, slug in wanted.items() if item not in imported):
+        found.append(f"These prompts stand in for benchmark items that are not imported: {missing}.")
     if not definition.prolific_study_ids:
         found.append("No Prolific study id is given, so that people of any study are let in.")
     return found
@@ -363,11 +347,6 @@ def launch_warnings(definition: Definition) -> list[str]:
 def shipped_studies() -> Mapping[str, Definition]:
     """The studies that come with the platform, by name."""
     return {path.stem: read_study(path) for path in sorted(SHIPPED.glob("*.toml"))}
-
-
-def example_codes() -> set[str]:
-    """Completion codes that everybody knows."""
-    return {code for example in shipped_studies().values() for code in example.codes.values()}
 
 
 def pause(study: Study, actor: str) -> None:

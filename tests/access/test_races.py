@@ -160,8 +160,7 @@ def test_endpoint_that_is_taken_back_stops_its_runs_and_those_of_nobody_else(stu
 
 def test_run_is_not_repeated_with_what_its_study_has_lost(study: Study, corpus: Corpus) -> None:
     make_conversation(corpus)
-    first = make_paused(study, corpus)
-    schedule = make_schedule(first, 7)
+    schedule = make_schedule(make_paused(study, corpus), 7)
     share(corpus, [], "cid")
     assert repeat_due(schedule.next_at) == [] and Run.objects.count() == 1
 

@@ -14,21 +14,7 @@ from analysis.endpoints import endpoints
 from analysis.models import Corpus
 from surveys.models import AuditEvent
 from surveys.studies.access import sign_link
-from tests.access.table import (
-    ACCOUNT,
-    BLINDED,
-    MAKER,
-    MORE,
-    NAMELESS,
-    OPEN,
-    OWN,
-    OWNER,
-    RESEARCHER,
-    SIGNED,
-    TABLE,
-    Row,
-    addresses,
-)
+from tests.access import table
 from tests.access.worlds import World, browser_of, make_world, person_of, program_of
 from tests.factories import make_account
 from tests.lasting import lasting_rows
@@ -37,8 +23,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Who tries: the members of the first party, and the maker of the other one, who has all of this there.
-RANK = ["stranger", BLINDED, "viewer", RESEARCHER, OWNER]
-CASES = [*TABLE.items(), *MORE]
+RANK = ["stranger", table.BLINDED, "viewer", table.RESEARCHER, table.OWNER]
+CASES = [*table.TABLE.items(), *table.MORE]
 NAMES = [f"{name} {'-'.join([*map(str, row.rest.values()), *row.ids.values()])}" for name, row in CASES]
 WITH_IDS = [(case, name) for case, name in zip(CASES, NAMES, strict=True) if case[1].ids]
 DONE = (200, 201, 202, 204, 286, 302, 400, 409, 415, 422)  # answers of a view that lets somebody in
@@ -49,7 +35,7 @@ REFUSED = (403, 404, 405)
 def worlds(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[World, World]]:
     with lasting_rows(django_db_blocker):
         both = make_world("teas"), make_world("herbs")
-        for name in (*(f"teas-{role}" for role in (*RANK[1:], MAKER)), "herbs-maker"):
+        for name in (*(f"teas-{role}" for role in (*RANK[1:], table.MAKER)), "herbs-maker"):
             browser_of(name), program_of(name)  # logged in for as long as the rows last
         yield both
         browser_of.cache_clear(), program_of.cache_clear()
@@ -60,7 +46,7 @@ def nothing_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "addresses_of", lambda host, port: {"93.184.215.14"})
 
 
-def address_of(name: str, row: Row, world: World, /, **others: Any) -> str:
+def address_of(name: str, row: table.Row, world: World, /, **others: Any) -> str:
     """The address of this world's objects; `others` put those of somebody else in."""
     given = {parameter: world.ids[thing] for parameter, thing in row.ids.items()} | dict(row.rest) | others
     if name not in ("api:run", *(f"api:{action}-run" for action in ("pause", "resume", "cancel", "retry", "note"))):
@@ -87,43 +73,43 @@ def client_of(role: str, name: str) -> Client:
     )
 
 
-def may(row: Row, role: str, method: str) -> bool:
+def may(row: table.Row, role: str, method: str) -> bool:
     """Owners of a study are no owners of what has none; its maker is a researcher."""
     least = row.may.get(method)
     if least is None or role == "stranger":
         return False
-    if least == MAKER or role == MAKER:
-        return role == MAKER and least != OWNER
+    if least == table.MAKER or role == table.MAKER:
+        return role == table.MAKER and least != table.OWNER
     return RANK.index(role) >= RANK.index(least)
 
 
 def test_every_address_of_the_site_is_in_the_table() -> None:
     named, nameless = set(), set()
-    for space, name, pattern in addresses():
-        if space == "admin" or space in SIGNED:
+    for space, name, pattern in table.addresses():
+        if space == "admin" or space in table.SIGNED:
             continue
         if name and space:
             named.add(f"{space}:{name}")
         else:
             nameless.add(pattern)
-    assert named == {*TABLE, *ACCOUNT, *OPEN, *OWN} and nameless == NAMELESS
+    assert named == {*table.TABLE, *table.ACCOUNT, *table.OPEN, *table.OWN} and nameless == table.NAMELESS
 
 
 def test_what_names_an_object_is_tried_as_one() -> None:
     """A parameter is an id of the table, or a word that stands beside it."""
-    for space, name, pattern in addresses():
-        row = TABLE.get(f"{space}:{name}")
+    for space, name, pattern in table.addresses():
+        row = table.TABLE.get(f"{space}:{name}")
         if row:
             named = {part.split(">")[0].rpartition(":")[2] for part in pattern.split("<")[1:]} - {"slug"}
             assert named == {*row.ids, *row.rest}, name
 
 
 @pytest.mark.parametrize(("name", "row"), CASES, ids=NAMES)
-def test_each_role_may_what_the_table_says(worlds: tuple[World, World], name: str, row: Row) -> None:
+def test_each_role_may_what_the_table_says(worlds: tuple[World, World], name: str, row: table.Row) -> None:
     mine, theirs = worlds
     address = address_of(name, row, mine)
     events = AuditEvent.objects.count()
-    for role in ("nobody", *RANK, MAKER):
+    for role in ("nobody", *RANK, table.MAKER):
         for method in methods_of(row, role):
             answer = send(client_of(role, name), method, address)
             status = answer.status_code
@@ -144,15 +130,15 @@ def test_each_role_may_what_the_table_says(worlds: tuple[World, World], name: st
             assert answer.noted == events, (role, method)
 
 
-def methods_of(row: Row, role: str) -> tuple[str, ...]:
+def methods_of(row: table.Row, role: str) -> tuple[str, ...]:
     """Those of the row; a stranger and a maker, who may most, try all."""
-    return METHODS if role in ("stranger", MAKER) else tuple(row.may)
+    return METHODS if role in ("stranger", table.MAKER) else tuple(row.may)
 
 
-def is_hidden(name: str, row: Row, role: str) -> bool:
+def is_hidden(name: str, row: table.Row, role: str) -> bool:
     """Found by whose they are: uploads and notes; by researchers: runs about a corpus; not by the blinded: all runs."""
     of_somebody = name in ("people:upload", "console:change-note")
-    by_number = role == BLINDED and name.startswith("api:") and row.ids.get("number") == "run"
+    by_number = role == table.BLINDED and name.startswith("api:") and row.ids.get("number") == "run"
     return of_somebody or by_number or "asked" in row.ids.values()
 
 
@@ -171,12 +157,12 @@ MISSING = {
 
 
 @pytest.mark.parametrize(("name", "row"), [case for case, _ in WITH_IDS], ids=[name for _, name in WITH_IDS])
-def test_ids_of_others_lead_nowhere_below_ones_own_slug(worlds: tuple[World, World], name: str, row: Row) -> None:
+def test_ids_of_others_lead_nowhere_below_ones_own_slug(worlds: tuple[World, World], name: str, row: table.Row) -> None:
     mine, theirs = worlds
     events = AuditEvent.objects.count()
     for parameter, thing in row.ids.items():
         address = address_of(name, row, mine, **{parameter: theirs.ids[thing]})
-        for role in (OWNER, MAKER):
+        for role in (table.OWNER, table.MAKER):
             for method in METHODS:
                 answer = send(client_of(role, name), method, address)
                 missing = (
@@ -189,8 +175,7 @@ def test_ids_of_others_lead_nowhere_below_ones_own_slug(worlds: tuple[World, Wor
 
 def said(answer: HttpResponse) -> str:
     """All but the address itself, that an answer may repeat."""
-    text = answer.getvalue().decode(errors="replace")
-    return text.replace(answer.wsgi_request.path, "")
+    return answer.getvalue().decode(errors="replace").replace(answer.wsgi_request.path, "")
 
 
 def names_of(world: World) -> list[str]:
@@ -198,15 +183,15 @@ def names_of(world: World) -> list[str]:
 
 
 def test_pages_of_an_account_need_one(worlds: tuple[World, World]) -> None:
-    for name in sorted(ACCOUNT):
+    for name in sorted(table.ACCOUNT):
         answer = send(client_of("nobody", name), "GET", reverse(name))
         assert answer.status_code == 401 if name.startswith("api:") else is_log_in(answer)
-        assert "herbs" not in said(send(client_of(MAKER, name), "GET", reverse(name)))
+        assert "herbs" not in said(send(client_of(table.MAKER, name), "GET", reverse(name)))
 
 
 def test_administrators_pages_are_theirs(worlds: tuple[World, World]) -> None:
     make_account("root", is_superuser=True, is_staff=True)
-    for space, name, _ in addresses():
+    for space, name, _ in table.addresses():
         if space == "admin" and name.endswith("_changelist") or name == "index":
             path = reverse(f"admin:{name}")
             assert browser_of("root").get(path).status_code == 200
@@ -215,7 +200,7 @@ def test_administrators_pages_are_theirs(worlds: tuple[World, World]) -> None:
                 assert all(send(client, method, path).status_code == 302 for method in METHODS), name
 
 
-@pytest.mark.parametrize("space", SIGNED)
+@pytest.mark.parametrize("space", table.SIGNED)
 def test_links_of_people_open_their_own_study_only(worlds: tuple[World, World], space: str) -> None:
     mine, theirs = worlds
     annotates = space == "annotation"
@@ -224,7 +209,7 @@ def test_links_of_people_open_their_own_study_only(worlds: tuple[World, World], 
     ours = (mine.labelled if annotates else mine.study).slug
     words = {"number": 1, "page": 1, "slug": "animals", "item": theirs.ids["item"]}
     tried = 0
-    for found, name, pattern in addresses():
+    for found, name, pattern in table.addresses():
         if found == space and "<str:token>" in pattern:
             given = {key: value for key, value in words.items() if f":{key}>" in pattern}
             for client in (Client(raise_request_exception=False), browser_of("teas-owner")):
@@ -280,11 +265,9 @@ def test_nobody_adds_to_what_others_have(worlds: tuple[World, World], kind: str)
 
 
 def test_sharing_goes_to_ones_own_studies_only(worlds: tuple[World, World]) -> None:
-    share = partial(reverse, "sharing:share")
-    address = share(args=["teas", "corpus", "teas-chats"])
+    address = partial(reverse, "sharing:share")(args=["teas", "corpus", "teas-chats"])
     with transaction.atomic():
-        client = browser_of("teas-maker")
-        client.post(address, {"studies": ["teas", "herbs"]})
+        browser_of("teas-maker").post(address, {"studies": ["teas", "herbs"]})
         shared = Corpus.objects.get(name="teas-chats").shared_with.values_list("slug", flat=True)
         assert set(shared) == {"teas", "teas-labels"}
         transaction.set_rollback(True)

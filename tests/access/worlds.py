@@ -43,8 +43,7 @@ def make_world(name: str) -> World:
     definition = make_definition(places=9, slug=name, title=name, hypotheses=(expected,))
     world = World(name, make_study(definition=definition), make_annotated(slug=f"{name}-labels")[0])
     for role in ROLES:
-        account = make_account(f"{name}-{role}", world.study, role)
-        world.labelled.memberships.create(user=account, role=role)
+        world.labelled.memberships.create(user=make_account(f"{name}-{role}", world.study, role), role=role)
     maker = make_account(f"{name}-maker", world.study, "researcher")
     world.labelled.memberships.create(user=maker, role="researcher")
     spare = make_account(f"{name}-spare", world.study, "viewer")

@@ -13,8 +13,8 @@ from analysis.stats.agreement.agreement import Row, write_estimates
 from analysis.stats.agreement.estimates import estimate_clustered_share, measure_change
 from analysis.stats.agreement.labels import choose_voters
 from surveys.annotation.counted import iter_labels
+from surveys.annotation.items import GENERATOR
 from surveys.annotation.labels import record_judgement
-from surveys.annotation.shapes import GENERATOR
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR, QUALITY
 

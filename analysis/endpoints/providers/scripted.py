@@ -11,8 +11,7 @@ from random import Random
 from typing import Any
 
 from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Settings
-from surveys.simulation.answers import items_for
-from surveys.simulation.lifelike import Taste, choose_letter, pick_items, write_items, write_letter
+from surveys.simulation.answers import Taste, choose_letter, items_for, pick_items, write_items, write_letter
 
 FAULTS = {
     "rate-limit": lambda: CallFailed("rate-limit", "429: Slow down.", retry_after=0.05),

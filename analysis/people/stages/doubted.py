@@ -9,10 +9,8 @@ from analysis.models import Task
 from analysis.people.pushing import short_hash
 from analysis.people.sensitive import mark_sensitive
 from analysis.people.steps import ACTOR, require_kind
-from surveys.annotation.counted import iter_labels
-from surveys.annotation.items import Pushed, push_items
-from surveys.annotation.model_raters import ModelRater, labels_by
-from surveys.annotation.shapes import GENERATOR, REJECTED_BY
+from surveys.annotation.counted import ModelRater, iter_labels, labels_by
+from surveys.annotation.items import GENERATOR, REJECTED_BY, Pushed, push_items
 from surveys.models import AnnotationItem, Study
 from surveys.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import KINDS

@@ -11,11 +11,9 @@ from analysis.models import Attribute, Endpoint, Task
 from analysis.people.pushing import short_hash
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
 from analysis.people.steps import ACTOR, PeopleError, require_kind
-from surveys.annotation.counted import iter_labels
-from surveys.annotation.items import push_items
-from surveys.annotation.model_raters import ModelRater, labels_by
-from surveys.annotation.shapes import GENERATOR, RELEVANT_BY
-from surveys.annotation.stages import next_of
+from surveys.annotation.counted import ModelRater, iter_labels, labels_by
+from surveys.annotation.items import GENERATOR, RELEVANT_BY, push_items
+from surveys.annotation.qualification import next_of
 from surveys.models import AnnotationItem, Study
 from surveys.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED

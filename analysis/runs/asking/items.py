@@ -7,7 +7,7 @@ from analysis.corpora.records import Message
 from analysis.models import Task
 from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, text
 from analysis.runs.asking.objects import Object, TaskFault, read_object
-from surveys.annotation.model_raters import ModelRater
+from surveys.annotation.counted import ModelRater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
 

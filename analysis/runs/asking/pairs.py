@@ -11,7 +11,7 @@ from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged
 from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, listed, number
 from analysis.runs.asking.objects import TaskFault, read_object
-from surveys.annotation.model_raters import ModelRater
+from surveys.annotation.counted import ModelRater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 

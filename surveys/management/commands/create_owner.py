@@ -13,8 +13,7 @@ from django.db import transaction
 from surveys.imports.actions import Action, Options, Report, arg, find_study, flag
 from surveys.models import Membership, Study
 from surveys.studies.access import let_make_studies
-from surveys.studies.invitations import let_invite
-from surveys.studies.members import MemberError, add_member, own_if_nobody_does
+from surveys.studies.members import MemberError, add_member, let_invite, own_if_nobody_does
 
 
 class Command(Action):

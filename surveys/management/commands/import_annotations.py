@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from surveys.annotation.imports.labels import import_annotations
+from surveys.annotation.label_imports import import_annotations
 from surveys.imports.actions import ACTOR, Action, Options, Report, arg, reading
 
 

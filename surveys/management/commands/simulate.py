@@ -12,8 +12,7 @@ from django.core.management.base import CommandError
 from surveys.imports.actions import Action, Options, Report, arg, flag
 from surveys.models import Study
 from surveys.simulation.browser import TurnedAway, Unreachable
-from surveys.simulation.rehearsing import has_items
-from surveys.simulation.run import NotSimulated, simulate
+from surveys.simulation.run import NotSimulated, has_items, simulate
 from surveys.studies.lifecycle import definition_of
 
 

@@ -1,15 +1,79 @@
-"""Askings: a prompt asked of the same person again, on a second occasion or in another state of their account."""
+"""In which order a person meets the prompts, and what they are asked again.
 
+Orders are balanced rows, or a shuffle from a seed. An asking is a prompt asked of the same person again, on a second
+occasion or in another state of their account.
+"""
+
+import hashlib
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from pydantic import StrictInt
 
-from surveys.studies.files.orders import seed_of, shuffled
 from surveys.studies.files.values import Line, LongText, OneOrMore, Slug, entries, number, one_of, within
+
+
+def order_rows(n: int, scheme: str) -> list[list[int]]:
+    """The rows of a scheme for n prompts, each row a permutation of 0 … n-1.
+
+    `williams` has n rows for even n and 2n for odd n, `latin` n rows, `fixed` one. A `shuffle` has no
+    rows: each person gets an order of their own from `order_for`.
+    """
+    if n < 1:
+        raise ValueError(f"An order needs at least one prompt, not {n}.")
+    if scheme not in ROWS:
+        raise ValueError(f"The order scheme {scheme!r} has no rows; the schemes with rows are {', '.join(ROWS)}.")
+    return ROWS[scheme](n)
+
+
+def order_for(n: int, scheme: str, number: int, seed: str) -> list[int]:
+    """The order of the person with this running number (from 0); the seed matters to `shuffle` only."""
+    if scheme == "shuffle":
+        return shuffled(n, f"{seed}\n{number}")
+    rows = order_rows(n, scheme)
+    return rows[number % len(rows)]
+
+
+def _williams(n: int) -> list[list[int]]:
+    """Williams (1949): every prompt equally often at each position and after each other prompt.
+
+    The first row zigzags 0, 1, n-1, 2, n-2, …, so that its neighbours differ by every step 1 … n-1 once when
+    n is even; adding 1 (mod n) gives the other rows. For odd n each step comes twice or never, which the
+    mirrored rows repair.
+    """
+    zigzag = [0] + [(step + 1) // 2 if step % 2 else n - step // 2 for step in range(1, n)]
+    rows = [[(item + shift) % n for item in zigzag] for shift in range(n)]
+    if n % 2 and n > 1:
+        rows += [row[::-1] for row in rows]
+    return rows
+
+
+def shuffled(n: int, seed: str) -> list[int]:
+    if n < 1:
+        raise ValueError(f"An order needs at least one prompt, not {n}.")
+    order = list(range(n))
+    random.Random(seed_of(seed)).shuffle(order)
+    return order
+
+
+def seed_of(words: str) -> int:
+    """Python's own hash of a string changes with each process, so the seed goes through SHA-256."""
+    return int.from_bytes(hashlib.sha256(words.encode()).digest(), "big")
+
+
+ROWS: dict[str, Callable[[int], list[list[int]]]] = {
+    "williams": _williams,
+    # The cyclic square: positions are balanced, neighbours are not.
+    "latin": lambda n: [[(position + shift) % n for position in range(n)] for shift in range(n)],
+    "fixed": lambda n: [list(range(n))],
+}
+SCHEMES = (*ROWS, "shuffle")
+
+
+# --- askings ------------------------------------------------------------------
 
 EVERY = ("all",)
 # Of so many places that follow each other in a cell as many are drawn as the share comes to.
@@ -85,10 +149,6 @@ def most_apart(prompts: int, times: int) -> int:
     return 1 + prompts // times
 
 
-def apart_in(prompts: int, times: int, repeats: Repeats | None) -> int:
-    return repeats.apart if repeats else min(APART, most_apart(prompts, times))
-
-
 def is_drawn(share: float, place: int, seed: str) -> bool:
     """Whether the person in this place of a cell is one of the share: drawn in blocks, so that it keeps to it."""
     block, within_block = divmod(place, BLOCK)
@@ -108,7 +168,7 @@ def put_in(row: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm], pla
         for prompt in row
     }
     most = max((1 + len([*again(prompt, repeats, arms)]) for prompt in row), default=1)
-    between = apart_in(len(row), most, repeats) - 1
+    between = (repeats.apart if repeats else min(APART, most_apart(len(row), most))) - 1
     order = list(row)
     for prompt, sequence in sequences.items():
         if len(sequence) > 1:

@@ -14,39 +14,14 @@ from pydantic import ValidationError
 
 from surveys.reading.checks import SAME_AGAIN
 from surveys.reading.nesting import is_deep_toml
-from surveys.studies.files.askings import Arm, Asking, Rating, Repeats, askings_of, put_in
+from surveys.studies.files import schema
+from surveys.studies.files.askings import Arm, Asking, Rating, Repeats, askings_of, order_for, put_in
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys, prompts_asked
 from surveys.studies.files.kinds import QuestionWords
 from surveys.studies.files.languages import Texts, read_languages
-from surveys.studies.files.lines import find_lines, join_place, line_of
+from surveys.studies.files.lines import Misfit, find_lines, join_place, line_of
 from surveys.studies.files.matrix import Matrix, SetQuestion
-from surveys.studies.files.orders import order_for
-from surveys.studies.files.rules import Misfit, find_misfits
-from surveys.studies.files.schema import (
-    LISTS,
-    MAY_BE_ABSENT,
-    NONE,
-    PROMPT_KINDS,
-    TABLES,
-    AnnotationWork,
-    AttentionCheck,
-    CellDefinition,
-    Chatbot,
-    ChatbotQuestion,
-    ComprehensionCheck,
-    Consent,
-    Exclusion,
-    Key,
-    LabelScale,
-    Perception,
-    ProlificFilter,
-    PromptDefinition,
-    Question,
-    Reference,
-    Reward,
-    StudyHead,
-    keys_of,
-)
+from surveys.studies.files.rules import find_misfits
 from surveys.studies.files.values import faults_in, kind_of, listed, nearest
 
 LARGEST_FILE = 1_000_000
@@ -91,31 +66,31 @@ class StudyFileError(Exception):
 
 
 @dataclass(frozen=True)
-class Definition(StudyHead):
-    pay: Reward
-    consent: Consent
+class Definition(schema.StudyHead):
+    pay: schema.Reward
+    consent: schema.Consent
     lease_minutes: int
-    chatbot_question: ChatbotQuestion
+    chatbot_question: schema.ChatbotQuestion
     codes: dict[str, str]
     order_scheme: str
     paste_checks: tuple[str, ...]
     debrief: str
-    chatbots: tuple[Chatbot, ...]
-    questions: tuple[Question, ...]
-    cells: tuple[CellDefinition, ...]
-    comprehension: tuple[ComprehensionCheck, ...]
-    attention: tuple[AttentionCheck, ...]
-    prompts: tuple[PromptDefinition, ...]
-    exclusions: tuple[Exclusion, ...]
-    references: tuple[Reference, ...] = ()
-    annotation: AnnotationWork | None = None
+    chatbots: tuple[schema.Chatbot, ...]
+    questions: tuple[schema.Question, ...]
+    cells: tuple[schema.CellDefinition, ...]
+    comprehension: tuple[schema.ComprehensionCheck, ...]
+    attention: tuple[schema.AttentionCheck, ...]
+    prompts: tuple[schema.PromptDefinition, ...]
+    exclusions: tuple[schema.Exclusion, ...]
+    references: tuple[schema.Reference, ...] = ()
+    annotation: schema.AnnotationWork | None = None
     languages: dict[str, Texts] = field(default_factory=dict)  # the texts in each language but the file's own
     own_language: str = ""  # of the file, where the texts here are those of another
     description: str = ""  # on Prolific
     blocked_from: tuple[str, ...] = ()  # slugs of studies whose people may not come
-    filters: tuple[ProlificFilter, ...] = ()
+    filters: tuple[schema.ProlificFilter, ...] = ()
     settings_later: bool = False  # whether the page on the chatbot's settings comes after the first prompt
-    perception: Perception | None = None  # the figure in moving dots; None: nobody is shown one
+    perception: schema.Perception | None = None  # the figure in moving dots; None: nobody is shown one
     repeats: Repeats | None = None  # what some people are asked twice
     arms: tuple[Arm, ...] = ()  # other states of the account
     rating: Rating | None = None  # what is asked of an answer
@@ -190,19 +165,19 @@ class Definition(StudyHead):
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """The exact inverse of `to_document`."""
         fields = {name: frozen(value) for name, value in document.items()}
-        fields["pay"] = Reward(
+        fields["pay"] = schema.Reward(
             document["pay"]["currency"],
             Decimal(document["pay"]["amount"]),
             Decimal(document["pay"].get("screen_out", 0)),
         )
-        fields["consent"] = Consent(**frozen(document["consent"]))
-        fields["chatbot_question"] = ChatbotQuestion(**document["chatbot_question"])
-        for name, part in (entry for entry in LISTS.items() if entry[0] != "wordings"):
+        fields["consent"] = schema.Consent(**frozen(document["consent"]))
+        fields["chatbot_question"] = schema.ChatbotQuestion(**document["chatbot_question"])
+        for name, part in (entry for entry in schema.LISTS.items() if entry[0] != "wordings"):
             fields[name] = tuple(part(**entry) for entry in fields.get(name, ()))
         if work := document.get("annotation"):
-            scales = tuple(LabelScale(**frozen(scale)) for scale in work.get("scales", ()))
+            scales = tuple(schema.LabelScale(**frozen(scale)) for scale in work.get("scales", ()))
             wordings = tuple(QuestionWords(**words) for words in work.get("wordings", ()))
-            fields["annotation"] = AnnotationWork(**{**work, "scales": scales, "wordings": wordings})
+            fields["annotation"] = schema.AnnotationWork(**{**work, "scales": scales, "wordings": wordings})
         for name, table in OPTIONAL.items():
             if fields.get(name):
                 fields[name] = table(**fields[name])
@@ -212,13 +187,7 @@ class Definition(StudyHead):
 
 
 # The tables that become one value of a definition, or None.
-OPTIONAL: dict[str, Any] = {
-    "perception": Perception,
-    "repeats": Repeats,
-    "rating": Rating,
-    "matrix": Matrix,
-    "plan": PlanKeys,
-}
+OPTIONAL: dict[str, Any] = {name: schema.TABLES[name] for name in schema.MAY_BE_ABSENT if name != "annotation"}
 # Keys that the format gained later. Left out of the document where they say nothing, so that the document and the
 # hash of a study that was loaded before stay what they were.
 LATER_KEYS = frozenset(
@@ -318,18 +287,20 @@ def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:
 
 def read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
     """The study with its defaults filled in and what is unusable left out, and each misfit."""
-    head = {name: value for name, value in raw.items() if name not in (*TABLES, *LISTS, "languages")}
-    study, misfits = _read_table("", head, keys_of(StudyHead), (*TABLES, *LISTS, "languages"))
+    head = {name: value for name, value in raw.items() if name not in (*schema.TABLES, *schema.LISTS, "languages")}
+    study, misfits = _read_table(
+        "", head, schema.keys_of(schema.StudyHead), (*schema.TABLES, *schema.LISTS, "languages")
+    )
     annotates = "annotation" in raw
     misfits += [(name, "is not for a study of annotators") for name in NOT_FOR_ANNOTATORS if annotates and name in raw]
-    for name, table in TABLES.items():
-        keys = keys_of(table)
-        if name in raw or name not in MAY_BE_ABSENT and not any(key.required for key in keys.values()):
+    for name, table in schema.TABLES.items():
+        keys = schema.keys_of(table)
+        if name in raw or name not in schema.MAY_BE_ABSENT and not any(key.required for key in keys.values()):
             study[name], more = _read_table(name, raw.get(name, {}), keys)
             misfits += more
-        elif name not in MAY_BE_ABSENT and not (annotates and name in NOT_FOR_ANNOTATORS):
+        elif name not in schema.MAY_BE_ABSENT and not (annotates and name in NOT_FOR_ANNOTATORS):
             misfits.append((name, "is missing"))
-    for name in LISTS:
+    for name in schema.LISTS:
         study[name], more = _read_list(name, raw.get(name, []), name in NEEDED_LISTS and not annotates)
         misfits += more
     study["languages"], more = ({}, []) if annotates else read_languages(raw.get("languages", {}), study)
@@ -347,19 +318,21 @@ def _read_list(name: str, raw: Any, is_needed: bool) -> tuple[list[dict[str, Any
 
 
 def _read_entry(name: str, place: str, raw: Any) -> tuple[dict[str, Any], list[Misfit]]:
-    keys = keys_of(LISTS[name])
+    keys = schema.keys_of(schema.LISTS[name])
     if name != "prompts" or not isinstance(raw, dict):
         return _read_table(place, raw, keys)
     kind = raw.get("kind")
-    if isinstance(kind, str) and kind in PROMPT_KINDS:
-        return _read_table(place, raw, keys | keys_of(PROMPT_KINDS[kind]))
+    if isinstance(kind, str) and kind in schema.PROMPT_KINDS:
+        return _read_table(place, raw, keys | schema.keys_of(schema.PROMPT_KINDS[kind]))
     # Without a kind nobody knows which keys of only one kind are missing; what is there can be read.
-    special = {key: read for table in PROMPT_KINDS.values() for key, read in keys_of(table).items() if key in raw}
+    special = {
+        key: read for table in schema.PROMPT_KINDS.values() for key, read in schema.keys_of(table).items() if key in raw
+    }
     return _read_table(place, raw, keys | special)
 
 
 def _read_table(
-    place: str, raw: Any, keys: Mapping[str, Key], elsewhere: tuple[str, ...] = ()
+    place: str, raw: Any, keys: Mapping[str, schema.Key], elsewhere: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], list[Misfit]]:
     if not isinstance(raw, dict):
         return {}, [(place, f"must be a table, not {kind_of(raw)}")]
@@ -453,7 +426,7 @@ def cells_for(definition: Definition, chatbots: Iterable[str], answers: Mapping[
 
 def screened_out(definition: Definition, answers: Mapping[str, str], chatbot_answer: str) -> str | None:
     """Why this person cannot take part: `chatbot`, or the first screening question that says so."""
-    if chatbot_answer == NONE and definition.chatbot_question.none:
+    if chatbot_answer == schema.NONE and definition.chatbot_question.none:
         return "chatbot"
     for question in definition.questions:
         if question.purpose == "screening" and answers.get(question.slug) not in question.accept:
@@ -461,12 +434,12 @@ def screened_out(definition: Definition, answers: Mapping[str, str], chatbot_ans
     return None
 
 
-def letters(prompt: PromptDefinition) -> str:
+def letters(prompt: schema.PromptDefinition) -> str:
     """The letters of a choice, such as ABCD; empty for a recommendation."""
     return "ABCDEFGH"[: len(prompt.choices)]
 
 
-def prompt_text(prompt: PromptDefinition) -> str:
+def prompt_text(prompt: schema.PromptDefinition) -> str:
     """What the participant copies, and what the models are asked, to the letter."""
     if prompt.kind == "recommendation":
         return prompt.text

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from pydantic import StrictBool, StrictInt
 
 from surveys.studies.files.kinds import KINDS
+from surveys.studies.files.lines import Misfits, Study, numbered
 from surveys.studies.files.values import Line, Slug, entries, listed, matching, nearest, number, one_of, within
 
 TESTS_VERSION = 2  # raise it when the tests or verdicts of hypotheses give other results: launches and reports name it
@@ -93,38 +94,28 @@ def prompts_asked(hypothesis: Hypothesis, prompts: Sequence[Any], repeated: Sequ
     """The slugs that it is about: those it names, else all that can give its measure, without variants."""
     kind = MEASURES[hypothesis.measure]
     able = [each.slug for each in prompts if (not kind or each.kind == kind) and not each.variant_of]
-    named = hypothesis.prompts or able
-    return [slug for slug in named if hypothesis.measure != ALONE or slug in repeated]
+    return [slug for slug in (hypothesis.prompts or able) if hypothesis.measure != ALONE or slug in repeated]
 
 
 # --- what does not fit ----------------------------------------------------------------------------------------
 
-Study = dict[str, Any]
-Misfit = tuple[str, str]
-Misfits = Iterator[Misfit]
-
-
-def numbered(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
-    for count, entry in enumerate(study["hypotheses"], 1):
-        yield f"hypotheses[{count}]", entry
-
 
 def of_answers(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
     """Those about what people paste and models reply, in a study that has it."""
-    found = () if "annotation" in study else numbered(study)
+    found = () if "annotation" in study else numbered(study, "hypotheses")
     return ((place, entry) for place, entry in found if entry.get("measure") in MEASURES)
 
 
 def of_labels(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
     """Those about what annotators say, in a study that has them."""
-    found = numbered(study) if "annotation" in study else ()
+    found = numbered(study, "hypotheses") if "annotation" in study else ()
     return ((place, entry) for place, entry in found if entry.get("measure") in OF_LABELS)
 
 
 def measures_are_of_the_study(study: Study) -> Misfits:
     annotates = "annotation" in study
     known = tuple(OF_LABELS if annotates else MEASURES)
-    for place, entry in numbered(study):
+    for place, entry in numbered(study, "hypotheses"):
         measure = entry.get("measure")
         if measure and measure not in known:
             whose = "which is about pasted answers; of labels there are" if annotates else LABELS_ONLY
@@ -272,7 +263,7 @@ def _side_fault(study: Study, side: str) -> str:
 
 
 def hypotheses_can_be_decided(study: Study) -> Misfits:
-    for place, entry in numbered(study):
+    for place, entry in numbered(study, "hypotheses"):
         measure, smallest = entry.get("measure", ""), entry.get("smallest", 0)
         if smallest > 1 and measure and measure not in IN_BITS:
             words = f"is {smallest:g}, but `{measure}` goes from 0 to 1; for {smallest:g} points write"
@@ -288,7 +279,11 @@ def hypotheses_can_be_decided(study: Study) -> Misfits:
 
 
 def hypotheses_do_not_contradict(study: Study) -> Misfits:
-    whole = [(place, entry) for place, entry in numbered(study) if {"a", "b", "expected", "measure"} <= entry.keys()]
+    whole = [
+        (place, entry)
+        for place, entry in numbered(study, "hypotheses")
+        if {"a", "b", "expected", "measure"} <= entry.keys()
+    ]
     for (_, first), (place, second) in combinations(whole, 2):
         if _is_about(first) != _is_about(second):
             continue
@@ -309,7 +304,7 @@ def _is_about(entry: dict[str, Any]) -> tuple[Any, ...]:
 def families_have_one_alpha(study: Study) -> Misfits:
     of_plan = study.get("plan", {}).get("alpha", 0.05)
     seen: dict[str, tuple[str, float]] = {}
-    for place, entry in numbered(study):
+    for place, entry in numbered(study, "hypotheses"):
         if not {"family", "alpha"} <= entry.keys():
             continue
         alpha = entry["alpha"] or of_plan
@@ -339,7 +334,7 @@ def looks_are_before_the_end(study: Study) -> Misfits:
 
 def multiverse_can_vary(study: Study) -> Misfits:
     kinds = {MEASURES[entry["measure"]] for _, entry in of_answers(study)}
-    sides = [entry[key] for _, entry in numbered(study) for key in ("a", "b") if entry.get(key)]
+    sides = [entry[key] for _, entry in numbered(study, "hypotheses") for key in ("a", "b") if entry.get(key)]
     gives = {
         "exclusions": (bool(study["exclusions"]), "the study has no [[exclusions]]"),
         "language": (bool(study.get("languages")), "the study is asked in one language"),

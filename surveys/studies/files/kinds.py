@@ -278,11 +278,7 @@ WORDINGS: dict[str, tuple[QuestionWords, ...]] = {
             "quality",
             "Does this attribute make sense?",
             {"no": "Doesn't make sense", "maybe": "Maybe", "yes": "Makes sense"},
-            {
-                "no": "Unsupported or incorrect.",
-                "maybe": "Uncertain.",
-                "yes": "Plausible given the conversation.",
-            },
+            {"no": "Unsupported or incorrect.", "maybe": "Uncertain.", "yes": "Plausible given the conversation."},
         ),
         QuestionWords(
             "relevance",
@@ -319,7 +315,7 @@ WORDINGS: dict[str, tuple[QuestionWords, ...]] = {
                 "alone as a context-independent user trait.",
             },
         ),
-    ),
+    )
 }
 
 

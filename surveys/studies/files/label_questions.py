@@ -1,14 +1,6 @@
 """What a study asks its annotators: the questions of its kind, in the study's words."""
 
-from surveys.studies.files.kinds import (
-    IMPORTED,
-    KINDS,
-    PUBLISHED_WORDS,
-    WORDINGS,
-    LabelOption,
-    LabelQuestion,
-    reword,
-)
+from surveys.studies.files.kinds import IMPORTED, KINDS, PUBLISHED_WORDS, WORDINGS, LabelOption, LabelQuestion, reword
 from surveys.studies.files.schema import AnnotationWork, LabelScale
 
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from surveys.studies.files.lines import join_place
-from surveys.studies.files.rules import Misfit, Misfits
+from surveys.studies.files.lines import Misfit, Misfits, join_place
 from surveys.studies.files.schema import LISTS, MAY_BE_ABSENT, PROMPT_KINDS, TABLES, Language, StudyHead, keys_of
 from surveys.studies.files.values import faults_in, kind_of, listed, nearest
 

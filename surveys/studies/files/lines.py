@@ -1,9 +1,9 @@
-"""Where in a study file a table or key stands, so that a fault can name its line."""
+"""Where in a study file a table or key stands, so that a fault can name its line, and what does not fit there."""
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 DOTTED = rf"{KEY}(?:[ \t]*\.[ \t]*{KEY})*"
@@ -20,6 +20,17 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+# What was read of a file; the place of something that does not fit, and what is the matter with it.
+Study = dict[str, Any]
+Misfit = tuple[str, str]
+Misfits = Iterator[Misfit]
+
+
+def numbered(study: Study, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each entry of a list with its place."""
+    for count, entry in enumerate(study[name], 1):
+        yield f"{name}[{count}]", entry
 
 
 class Statement(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import StrictInt
 
-from surveys.studies.files.orders import seed_of, shuffled
+from surveys.studies.files.askings import seed_of, shuffled
 from surveys.studies.files.values import Line, Slug, listed, nearest, stored, within
 
 REQUEST = "Please answer with the letter of one option."

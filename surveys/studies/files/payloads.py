@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from surveys.studies.files.values import kind_of
+
 LONGEST_TEXT = 200_000
 LONGEST_HISTORY = 1_000_000
 MOST_ENTRIES = 200
@@ -157,8 +159,3 @@ def locate_snippet(snippet: Mapping[str, Any], history: list[dict[str, Any]]) ->
     named = (snippet["conversation"], snippet["turn"])
     found = named if named in places else next(iter(places), (None, None))
     return {"quote": snippet["quote"], "conversation": found[0], "turn": found[1]}
-
-
-def kind_of(value: Any) -> str:
-    names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), "a table")

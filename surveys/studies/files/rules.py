@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from itertools import combinations
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from surveys.studies.files.askings import EVERY, Arm, Repeats, askings_of, most_apart
 from surveys.studies.files.hypotheses import RULES as OF_HYPOTHESES
 from surveys.studies.files.kinds import KINDS
-from surveys.studies.files.lines import join_place
+from surveys.studies.files.lines import Misfit, Misfits, Study, join_place, numbered
 from surveys.studies.files.matrix import SLUG as QUESTION
 from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, LISTS, NONE, NOT_ASKED, SEVERAL, TYPED
 from surveys.studies.files.values import listed, nearest
@@ -29,21 +29,10 @@ NEUTRAL = re.compile(
 RESERVED = {"chatbots": (NONE, SEVERAL, "other"), "questions": ("chatbot",), "arms": ("2",)}
 LONGEST_SLUG = 50
 
-Study = dict[str, Any]
-# The place of something that does not fit, and what is the matter with it.
-Misfit = tuple[str, str]
-Misfits = Iterator[Misfit]
-
 
 def find_misfits(study: Study) -> list[Misfit]:
     """Every broken rule. The study may be incomplete: what is missing or unusable is passed over here."""
     return [misfit for rule in RULES for misfit in rule(study)]
-
-
-def entries(study: Study, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each entry of a list with its place."""
-    for count, entry in enumerate(study[name], 1):
-        yield f"{name}[{count}]", entry
 
 
 def slugs_differ(study: Study) -> Misfits:
@@ -51,7 +40,7 @@ def slugs_differ(study: Study) -> Misfits:
     for name in LISTS:
         # One sheet of answers holds both kinds of checks, so their slugs share one space.
         space = "attention" if name == "comprehension" else name
-        for place, entry in entries(study, name):
+        for place, entry in numbered(study, name):
             slug = entry.get("slug", "")
             if slug in RESERVED.get(name, ()):
                 yield (f"{place}.slug", f"cannot be `{slug}`: that word is reserved")
@@ -63,7 +52,7 @@ def names_differ(study: Study) -> Misfits:
     """Two chatbots, cells or prompts of one name could not be told apart on a page."""
     for name, key in (("chatbots", "name"), ("cells", "name"), ("prompts", "title"), ("arms", "name")):
         seen: dict[str, str] = {}
-        for place, entry in entries(study, name):
+        for place, entry in numbered(study, name):
             shown = entry.get(key, "")
             if shown and (first := seen.setdefault(shown.casefold(), place)) != place:
                 yield (f"{place}.{key}", f"is {shown!r} again; {first} already has that name")
@@ -96,7 +85,7 @@ def pay_is_enough(study: Study) -> Misfits:
 
 
 def questions_fit_their_purpose(study: Study) -> Misfits:
-    for place, question in entries(study, "questions"):
+    for place, question in numbered(study, "questions"):
         kind, purpose = question.get("kind"), question.get("purpose")
         if kind and purpose in ("quota", "screening") and kind != "choice":
             yield (f"{place}.kind", f"is `{kind}`, but a {purpose} question must be a `choice`")
@@ -113,7 +102,7 @@ def questions_fit_their_purpose(study: Study) -> Misfits:
 def _settings_fit(study: Study) -> Misfits:
     """A question that asks for a setting of the chatbot has an option for each of its values."""
     seen: dict[str, str] = {}
-    for place, question in entries(study, "questions"):
+    for place, question in numbered(study, "questions"):
         setting, values = question.get("setting"), CONTEXT.get(question.get("setting", ""), ())
         if not setting:
             continue
@@ -142,7 +131,7 @@ def _accept_fits(place: str, question: dict[str, Any]) -> Misfits:
 
 def cells_name_quota_answers(study: Study) -> Misfits:
     questions = {question.get("slug"): question for question in study["questions"]}
-    for place, cell in entries(study, "cells"):
+    for place, cell in numbered(study, "cells"):
         for slug, wanted in cell.get("where", {}).items():
             question = questions.get(slug)
             if question is None:
@@ -159,23 +148,16 @@ def cells_do_not_overlap(study: Study) -> Misfits:
     """Two cells overlap unless some question tells them apart; a question that only one names does not."""
     quota = {question.get("slug") for question in study["questions"] if question.get("purpose") == "quota"}
     # A cell with a misspelt question would seem to overlap with all others.
-    cells = [(place, cell) for place, cell in entries(study, "cells") if cell.get("where", {"": ""}).keys() <= quota]
+    cells = [(place, cell) for place, cell in numbered(study, "cells") if cell.get("where", {"": ""}).keys() <= quota]
     for (_, first), (place, second) in combinations(cells, 2):
-        if not _told_apart(first["where"], second["where"]):
-            yield (
-                f"{place}.where",
-                f"overlaps with the cell `{first.get('slug', '?')}`: a person could fit both",
-            )
-
-
-def _told_apart(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    shared = first.keys() & second.keys()
-    return any(not set(first[slug]) & set(second[slug]) for slug in shared)
+        shared = first["where"].keys() & second["where"].keys()
+        if all(set(first["where"][slug]) & set(second["where"][slug]) for slug in shared):
+            yield (f"{place}.where", f"overlaps with the cell `{first.get('slug', '?')}`: a person could fit both")
 
 
 def checks_have_their_answer(study: Study) -> Misfits:
     for name in ("comprehension", "attention"):
-        for place, check in entries(study, name):
+        for place, check in numbered(study, name):
             options = check.get("options", ())
             given = [("answer", check["answer"])] if "answer" in check else []
             for key, answer in (*given, *(("also", answer) for answer in check.get("also", ()))):
@@ -186,7 +168,7 @@ def checks_have_their_answer(study: Study) -> Misfits:
 
 
 def attention_checks_are_fair(study: Study) -> Misfits:
-    for place, check in entries(study, "attention"):
+    for place, check in numbered(study, "attention"):
         if check.get("kind") in ATTENTION_KINDS:
             yield from ATTENTION_KINDS[check["kind"]](place, check)
         if study["prompts"] and check.get("after", 0) > len(study["prompts"]):
@@ -202,7 +184,7 @@ def _instruction_is_clear(place: str, check: dict[str, Any]) -> Misfits:
 
 def instructions_are_clear_in_each_language(study: Study) -> Misfits:
     for code, texts in study["languages"].items():
-        for _, check in entries(study, "attention"):
+        for _, check in numbered(study, "attention"):
             said = texts.get("attention", {}).get(check.get("slug"), {})
             asked = dict(zip(check.get("options", ()), said.get("options", ()), strict=False)).get(check.get("answer"))
             if check.get("kind") == "instruction" and asked and "text" in said and not _names(said["text"], asked):
@@ -236,7 +218,7 @@ def perception_fits(study: Study) -> Misfits:
 
 def exclusions_are_fair(study: Study) -> Misfits:
     checks, minutes = len(study["attention"]), study.get("minutes", LONG_STUDY_MINUTES)
-    for place, exclusion in entries(study, "exclusions"):
+    for place, exclusion in numbered(study, "exclusions"):
         fails = exclusion.get("attention_fails", 0)
         if fails > checks:
             yield (f"{place}.attention_fails", f"is {fails}, but there are {checks} attention checks")
@@ -248,7 +230,7 @@ def exclusions_are_fair(study: Study) -> Misfits:
 
 
 def choices_have_their_answer(study: Study) -> Misfits:
-    for place, prompt in entries(study, "prompts"):
+    for place, prompt in numbered(study, "prompts"):
         choices, answer = prompt.get("choices"), prompt.get("answer")
         if choices and answer and ord(answer) - ord("A") >= len(choices):
             yield (f"{place}.answer", f"is {answer}, but there are {len(choices)} choices")
@@ -275,7 +257,7 @@ def wordings_fit_the_kind(study: Study) -> Misfits:
     work, seen = study.get("annotation"), set()
     kind = KINDS.get((work or {}).get("kind", ""))
     asked = {question.name: question for question in kind.questions} if kind else {}
-    for place, words in entries(study, "wordings"):
+    for place, words in numbered(study, "wordings"):
         name = words.get("question", "")
         if work is None:
             yield (place, "is for a study of annotators only")
@@ -284,14 +266,13 @@ def wordings_fit_the_kind(study: Study) -> Misfits:
         elif name in seen:
             yield (f"{place}.question", f"is {name!r} again")
         elif name in asked:
-            unknown = {*words.get("labels", ()), *words.get("hints", ())} - {*asked[name].values}
-            for label in sorted(unknown):
+            for label in sorted({*words.get("labels", ()), *words.get("hints", ())} - {*asked[name].values}):
                 yield (place, f"names the label {label!r}, but {name} has {listed(asked[name].values) or 'none'}")
         seen.add(name)
 
 
 def exclusions_are_of_one_kind(study: Study) -> Misfits:
-    for place, exclusion in entries(study, "exclusions"):
+    for place, exclusion in numbered(study, "exclusions"):
         first, *more = [kind for kind in EXCLUSION_KINDS if exclusion.get(kind)] or [""]
         for kind in more:
             yield (f"{place}.{kind}", f"stands beside `{first}`; write an [[exclusions]] for each of them")
@@ -299,7 +280,7 @@ def exclusions_are_of_one_kind(study: Study) -> Misfits:
 
 def exclusions_fit_the_study(study: Study) -> Misfits:
     minutes, checks = study.get("minutes", 0), study.get("checks", {}).get("paste")
-    for place, exclusion in entries(study, "exclusions"):
+    for place, exclusion in numbered(study, "exclusions"):
         if minutes and exclusion.get("minutes_under", 0) >= minutes:
             yield (
                 f"{place}.minutes_under",
@@ -337,7 +318,7 @@ def _context_can_be(study: Study, place: str, key: str, wanted: tuple[str, ...])
 def models_differ(study: Study) -> Misfits:
     """A model's answers are compared with those of one chatbot."""
     seen: dict[str, str] = {}
-    for place, bot in entries(study, "chatbots"):
+    for place, bot in numbered(study, "chatbots"):
         for pattern in bot.get("models", ()):
             if (first := seen.setdefault(pattern.casefold(), place)) != place:
                 yield (f"{place}.models", f"names {pattern!r}, which {first} names already")
@@ -345,7 +326,7 @@ def models_differ(study: Study) -> Misfits:
 
 def variants_ask_the_same(study: Study) -> Misfits:
     prompts = {prompt.get("slug"): prompt for prompt in study["prompts"]}
-    for place, prompt in entries(study, "prompts"):
+    for place, prompt in numbered(study, "prompts"):
         slug, original = prompt.get("variant_of"), prompts.get(prompt.get("variant_of"))
         if bool(slug) != bool(prompt.get("variant")) and {"variant_of", "variant"} <= prompt.keys():
             missing = "variant" if slug else "variant_of"
@@ -381,7 +362,7 @@ def askings_name_prompts(study: Study) -> Misfits:
     for place, table in (
         ("repeats", study.get("repeats", {})),
         ("rating", study.get("rating", {})),
-        *entries(study, "arms"),
+        *numbered(study, "arms"),
     ):
         for slug in table.get("prompts", ()):
             if slug not in prompts and not (place == "rating" and (slug,) == EVERY):
@@ -390,7 +371,7 @@ def askings_name_prompts(study: Study) -> Misfits:
 
 def askings_are_apart(study: Study) -> Misfits:
     prompts = [prompt["slug"] for prompt in study["prompts"] if "slug" in prompt]
-    table, arms = study.get("repeats", {}), dict(entries(study, "arms"))
+    table, arms = study.get("repeats", {}), dict(numbered(study, "arms"))
     repeats = Repeats(table["prompts"]) if "prompts" in table else None
     known = {
         place: Arm(arm["slug"], "", "", arm["prompts"])
@@ -415,14 +396,14 @@ def askings_are_apart(study: Study) -> Misfits:
 
 
 def questions_have_their_slugs(study: Study) -> Misfits:
-    for place, prompt in entries(study, "prompts") if "matrix" in study else ():
+    for place, prompt in numbered(study, "prompts") if "matrix" in study else ():
         if re.fullmatch(rf"{QUESTION}\d+", prompt.get("slug", "")):
             yield (f"{place}.slug", f"cannot be `{prompt['slug']}`: so are the questions of [matrix] called")
 
 
 def references_differ(study: Study) -> Misfits:
     seen: dict[tuple[str, str], str] = {}
-    for place, reference in entries(study, "references"):
+    for place, reference in numbered(study, "references"):
         key = (reference.get("benchmark", ""), reference.get("name", "").casefold())
         if all(key) and (first := seen.setdefault(key, place)) != place:
             yield (f"{place}.name", f"is {reference['name']!r} again; {first} has it for `{key[0]}` already")
@@ -430,7 +411,7 @@ def references_differ(study: Study) -> Misfits:
 
 def filters_choose(study: Study) -> Misfits:
     seen: dict[str, str] = {}
-    for place, entry in entries(study, "filters"):
+    for place, entry in numbered(study, "filters"):
         if bool(entry.get("values")) == bool(entry.get("upper")):
             yield (place, "needs either `values` or a range with `upper`")
         elif entry.get("upper") and entry.get("lower", 0) > entry["upper"]:

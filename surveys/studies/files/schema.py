@@ -9,15 +9,10 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 from pydantic import StrictBool, StrictInt, TypeAdapter
 
 from surveys.reading.checks import CHECKS
-from surveys.studies.files.askings import Arm, Rating, Repeats
+from surveys.studies.files.askings import SCHEMES, Arm, Rating, Repeats
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
-from surveys.studies.files.kinds import (
-    KINDS,
-    WORDINGS,
-    QuestionWords,
-)
+from surveys.studies.files.kinds import KINDS, WORDINGS, QuestionWords
 from surveys.studies.files.matrix import REQUEST, Matrix
-from surveys.studies.files.orders import SCHEMES
 from surveys.studies.files.values import (
     Line,
     Lines,

@@ -33,12 +33,8 @@ WANTED = {
     "dict_type": 'a table such as { gender = "Woman" }',
 }
 KINDS_OF_VALUE = {
-    bool: "true or false",
-    int: "a number",
-    Decimal: "a number",
-    str: "text",
-    list: "a list",
-    dict: "a table",
+    **{type(None): "nothing", bool: "true or false", str: "text", list: "a list", dict: "a table"},
+    **dict.fromkeys((int, float, Decimal), "a number"),
 }
 
 

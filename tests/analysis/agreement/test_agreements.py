@@ -12,7 +12,7 @@ from analysis.agreement import agreements
 from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.annotations import WITHOUT, LabelChoice, gather, scale_of
 from analysis.agreement.tables import label_columns, make_coefficients
-from surveys.annotation.imports.labels import import_annotations
+from surveys.annotation.label_imports import import_annotations
 from surveys.annotation.labels import LabelSubmission, record_judgement, submit
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, Study

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.exports.exports import ANNOTATION_TABLES, codebook_of
-from surveys.annotation.imports.labels import import_annotations
+from surveys.annotation.label_imports import import_annotations
 from surveys.annotation.labels import record_judgement, skip, take_back
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.annotation.work import next_tasks, open_task, seal_task

@@ -19,9 +19,8 @@ from analysis.models import Answer, Completion, Conversation, Endpoint, Persona,
 from analysis.report.reports import report
 from surveys.models import Annotation, AnnotationItem, BenchmarkItem, Response, Study
 from surveys.reading.answers import read_choice, read_items
-from surveys.simulation.answers import AskedPrompt, items_for
+from surveys.simulation.answers import AskedPrompt, Taste, choose_letter, items_for, pick_items, respell, write_lifelike
 from surveys.simulation.demo import FILES, SKEW, SPREAD, STAGES, fill
-from surveys.simulation.lifelike import Taste, choose_letter, pick_items, respell, write_lifelike
 from surveys.studies.files.definitions import read_study
 from surveys.studies.lifecycle import launch, load_definition, prompts_of
 from tests.factories import make_definition, make_study

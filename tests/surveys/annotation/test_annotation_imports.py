@@ -11,10 +11,10 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from surveys.annotation.counted import iter_labels, questions_of
-from surveys.annotation.imports.labels import import_annotations
+from surveys.annotation.label_imports import import_annotations
 from surveys.imports.files import ImportFault
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study, make_visit
+from tests.factories import annotate, make_annotation_study, make_annotator, make_study, make_visit
 
 pytestmark = pytest.mark.django_db
 SHARED = Path(os.environ.get("FIELDSTUDY_SHARED", settings.BASE_DIR.parent / "shared"))
@@ -147,10 +147,8 @@ def test_prolific_ids_are_never_shown_as_names(file: Path) -> None:
 
 
 def test_labels_join_a_study_of_ours(file: Path) -> None:
-    study = make_annotation_study(overlap=1)
-    make_items(study, 2)
-    person = make_annotator(study)
-    annotate(person)
+    study = make_annotation_study(overlap=1, items=2)
+    annotate(make_annotator(study))
     write(file, "item-0,ann,no", "item-1,ann,yes", "item-0,gpt,no,true", header=f"{HEADER},is_model")
     file.write_text(file.read_text().replace("ann,no", "ann,no,").replace("ann,yes", "ann,yes,"))
     _, done = import_annotations(study.slug, file, "tests")
@@ -159,8 +157,7 @@ def test_labels_join_a_study_of_ours(file: Path) -> None:
 
 
 def test_parts_of_an_item_are_named_as_fields(file: Path) -> None:
-    study = make_annotation_study(kind="preference")
-    make_items(study, 1)
+    study = make_annotation_study(kind="preference", items=1)
     rows = ["item-0,ann,5,preference/milk", "item-0,ann,2,preference/budget"]
     import_annotations(study.slug, write(file, *rows, header=f"{HEADER},question"), "tests")
     assert {label.part: label.value for label in iter_labels(study)} == {"milk": "5", "budget": "2"}
@@ -175,14 +172,12 @@ def test_parts_of_an_item_are_named_as_fields(file: Path) -> None:
     ],
 )
 def test_label_that_does_not_fit_our_study_is_named(file: Path, row: str, says: str) -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
+    study = make_annotation_study(items=1)
     assert faults_of(write(file, row, header=f"{HEADER},question"), study.slug) == [f"line 2: {says}"]
 
 
 def test_annotator_who_took_part_here_is_not_imported(file: Path) -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
+    study = make_annotation_study(items=1)
     person = make_annotator(study)
     (fault,) = faults_of(write(file, f"item-0,{person.pid},yes"), study.slug)
     assert "give imported people other names" in fault
@@ -229,10 +224,7 @@ def test_fault_of_a_row_is_named_and_nothing_is_stored(file: Path, row: str, say
             ["t1,a,1", "t2,a,yes", "t3,a,2"],
             ["line 3: 'yes' is a word, but '1' on line 2 is a number: two scales in one question"],
         ),
-        (
-            ["t1,a,Green", "t2,a,green"],
-            ["line 3: 'green' and 'Green' on line 2 differ only in capital letters"],
-        ),
+        (["t1,a,Green", "t2,a,green"], ["line 3: 'green' and 'Green' on line 2 differ only in capital letters"]),
     ],
 )
 def test_rows_that_contradict_each_other_are_named(file: Path, rows: list[str], faults: list[str]) -> None:
@@ -282,11 +274,8 @@ def test_columns_of_a_table_are_known_in_any_case(file: Path) -> None:
     assert study.annotation_items.get().annotations.get().active_ms == 3_000
 
 
-def test_file_without_labels_is_refused(file: Path) -> None:
+def test_file_without_labels_and_a_name_that_no_study_can_have_are_refused(file: Path) -> None:
     assert faults_of(write(file)) == ["the file has no annotations"]
-
-
-def test_name_that_no_study_can_have_is_refused(file: Path) -> None:
     assert "is not a valid name for a study" in faults_of(write(file, "t1,a,1"), "Tea Labels")[0]
 
 

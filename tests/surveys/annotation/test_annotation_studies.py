@@ -7,23 +7,14 @@ import pytest
 from django.conf import settings
 from django.urls import reverse
 
-from surveys.annotation.imports.labels import import_annotations
+from surveys.annotation.label_imports import import_annotations
 from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import Definition, StudyFault, StudyFileError, parse_study, read_study
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork
-from tests.factories import (
-    annotate,
-    definition_of,
-    finish_annotating,
-    make_account,
-    make_annotation_study,
-    make_annotator,
-    make_items,
-    make_visit,
-)
+from tests import factories
 
 FILE = Path(settings.BASE_DIR) / "surveys" / "studies" / "profiles.toml"
 GOOD = FILE.read_text(encoding="utf-8")
@@ -157,51 +148,49 @@ def test_document_of_other_studies_knows_nothing_of_annotation() -> None:
 
 @pytest.mark.django_db
 def test_annotators_take_places_until_they_are_full() -> None:
-    study = make_annotation_study(places=2)
-    make_items(study, 3)
+    study = factories.make_annotation_study(places=2, items=3)
     assert [(cell.chatbot, cell.name) for cell in QuotaCell.objects.filter(study=study)] == [("", "Annotators")]
-    people = [make_annotator(study, at="instructions") for _ in range(2)]
-    late = recruitment.screen(recruitment.give_consent(study, make_visit()), "", {})
+    people = [factories.make_annotator(study, at="instructions") for _ in range(2)]
+    late = recruitment.screen(recruitment.give_consent(study, factories.make_visit()), "", {})
     assert [person.state for person in people] == ["active", "active"]
     assert (late.state, late.reason, late.code) == ("over_quota", "cells-full", "CODE4")
     assert all(person.answers == {} and person.order == [] for person in people)
-    done = finish_annotating(people[0])
+    done = factories.finish_annotating(people[0])
     assert (done.state, done.code, done.overflow) == ("completed", "CODE1", False)
     assert Place.objects.get(participant=done).confirmed_at
 
 
 @pytest.mark.django_db
 def test_finishing_without_a_place_is_overflow_and_the_labels_count() -> None:
-    study = make_annotation_study(places=1)
-    make_items(study, 1)
-    slow = make_annotator(study)
-    annotate(slow)
+    study = factories.make_annotation_study(places=1, items=1)
+    slow = factories.make_annotator(study)
+    factories.annotate(slow)
     Place.objects.filter(participant=slow).update(participant=None, expires_at=None)
-    finish_annotating(make_annotator(study))
-    assert (finish_annotating(slow).overflow, slow.slots.filter(done_at__isnull=False).count()) == (True, 1)
+    factories.finish_annotating(factories.make_annotator(study))
+    assert (factories.finish_annotating(slow).overflow, slow.slots.filter(done_at__isnull=False).count()) == (True, 1)
 
 
 @pytest.mark.django_db
 def test_amended_guidelines_are_kept_with_the_labels_of_those_who_saw_them() -> None:
-    study = make_annotation_study()
-    make_items(study, 2)
-    early = make_annotator(study)
-    definition = definition_of(study)
+    study = factories.make_annotation_study(items=2)
+    early = factories.make_annotator(study)
+    definition = factories.definition_of(study)
     changed = replace(definition, annotation=replace(definition.annotation, guidelines_version="2"))
     study, outcome = lifecycle.load_definition(changed, "tests", "A clearer wording.")
     assert outcome == "amended"
-    versions = [annotate(person).annotation.guidelines_version for person in (early, make_annotator(study))]
+    versions = [
+        factories.annotate(person).annotation.guidelines_version for person in (early, factories.make_annotator(study))
+    ]
     assert versions == ["1", "2"]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("page", ["monitor", "setup", "participants", "flow", "audit"])
 def test_console_shows_a_study_of_annotators(client, page: str) -> None:
-    study = make_annotation_study()
-    make_items(study, 3)
-    annotate(make_annotator(study))
-    finish_annotating(make_annotator(study))
-    client.force_login(make_account(study=study, role="owner"))
+    study = factories.make_annotation_study(items=3)
+    factories.annotate(factories.make_annotator(study))
+    factories.finish_annotating(factories.make_annotator(study))
+    client.force_login(factories.make_account(study=study, role="owner"))
     assert client.get(reverse(f"console:{page}", args=[study.slug])).status_code == 200
 
 
@@ -210,7 +199,7 @@ def test_study_that_holds_imported_labels_can_be_looked_at(client, tmp_path: Pat
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,label\nt1,a,1\nt1,b,2\n", encoding="utf-8")
     study, _ = import_annotations("tea-labels", path, "tests")
-    client.force_login(make_account(study=study, role="owner"))
+    client.force_login(factories.make_account(study=study, role="owner"))
     for name in ("monitor", "setup", "participants", "flow"):
         assert client.get(reverse(f"console:{name}", args=[study.slug])).status_code == 200
     assert Study.objects.get().state == "closed" and Participant.objects.count() == 2

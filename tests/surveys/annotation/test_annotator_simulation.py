@@ -1,6 +1,7 @@
 """Simulated annotators against a running server, and that the check afterwards sees what must not be."""
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -14,7 +15,7 @@ from surveys.models import AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
 from surveys.simulation.annotating import AnnotatingPlayer, Rater, say, say_wrong
 from surveys.simulation.browser import Browser, Form, VisitedPage
-from surveys.simulation.check import Exits, count_overlap, find_violations, stored_of
+from surveys.simulation.check import count_overlap, find_violations, stored_of
 from surveys.simulation.mishaps import two_windows_together
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
@@ -68,8 +69,7 @@ def test_annotators_with_faults(site: str, kind: str) -> None:
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_without_faults_every_item_gets_its_labels(site: str) -> None:
-    study = make_world("relevance", count=4)
-    report = run(study, site, 5, seed=1, faults=False)
+    report = run(make_world("relevance", count=4), site, 5, seed=1, faults=False)
     assert report["violations"] == [] and report["mishaps"] == {}
     assert report["submissions"] == report["confirmed"] - report["habits"].get("skip", 0)
 
@@ -87,15 +87,13 @@ def story_of(participant: Participant, way: str = "finish") -> Story:
 
 
 def violations(study: Study, *stories: Story) -> str:
-    return "\n".join(find_violations(study, stories, Exits(0, 0)))
+    return "\n".join(find_violations(study, stories, Counter()))
 
 
 @pytest.fixture
 def worker(db: None) -> Participant:
     """Somebody who has labelled two items of three."""
-    study = make_annotation_study(overlap=2)
-    make_items(study, 3)
-    someone = make_annotator(study, origin="simulated")
+    someone = make_annotator(make_annotation_study(overlap=2, items=3), origin="simulated")
     annotate(someone)
     annotate(someone)
     return someone
@@ -169,8 +167,7 @@ def test_what_two_windows_sent_is_noted_for_the_item_of_each(monkeypatch: pytest
 
 @pytest.mark.django_db
 def test_small_group_has_every_way_out_and_stops_early_only_when_it_may() -> None:
-    definition = definition_of(make_annotation_study(quota=20, least=6))
-    people = make_people(definition, 16, True, 1)
+    people = make_people(definition_of(make_annotation_study(quota=20, least=6)), 16, True, 1)
     assert {"stop_early", "excluded", "fail_training", "late", "withdraw"} <= {person.way for person in people}
     assert all(person.stops_at >= 6 for person in people if person.way == "stop_early")
     assert all(person.stops_at <= 8 for person in people)

@@ -27,9 +27,7 @@ def decide(study: Study, kept: list[Participant], excluded: list[Participant], p
 
 @pytest.fixture
 def study() -> Study:
-    study = make_annotation_study(overlap=2)
-    make_items(study, 3)
-    return study
+    return make_annotation_study(overlap=2, items=3)
 
 
 def worked(study: Study) -> Participant:
@@ -47,12 +45,7 @@ def test_decision_is_frozen_with_its_rule_figures_and_reason(study: Study) -> No
     verdict = decision.verdicts.get(participant=bad)
     assert (verdict.kept, verdict.note, verdict.figures) == (False, "Always yes.", {"kappa": 0.1, "n": 20})
     event = AuditEvent.objects.get(action="annotators chosen")
-    assert event.detail == {
-        "kept": 1,
-        "excluded": [bad.pseudonym],
-        "reopened": 3,
-        "reason": "After the pilot.",
-    }
+    assert event.detail == {"kept": 1, "excluded": [bad.pseudonym], "reopened": 3, "reason": "After the pilot."}
     for rows, change in (
         (GateDecision.objects.all(), {"reason": "x"}),
         (GateVerdict.objects.filter(participant=bad), {"kept": True}),
@@ -98,8 +91,7 @@ def test_later_decision_stands_above_the_earlier(study: Study) -> None:
     person = make_annotator(study)
     annotate(person)
     decide(study, [], [person])
-    second = decide(study, [person], [])
-    assert second.number == 2 and list(kept_people(study)) == [person]
+    assert decide(study, [person], []).number == 2 and list(kept_people(study)) == [person]
     assert has_work(person) and annotators_of(study, pilot=False).get().kept is True
 
 
@@ -153,8 +145,7 @@ def test_withdrawal_erases_the_figures_about_the_person_too(study: Study) -> Non
 def test_only_kept_people_of_the_pilot_enter_the_study_they_are_invited_to(study: Study) -> None:
     good, bad = worked(study), worked(study)
     decide(study, [good], [bad])
-    main = make_annotation_study(slug="main", invited_from="teas")
-    make_items(main, 2)
+    main = make_annotation_study(slug="main", invited_from="teas", items=2)
     states = {}
     for name, before in (("good", good), ("bad", bad), ("stranger", None)):
         visit = make_visit(**({"pid": before.pid} if before else {}))

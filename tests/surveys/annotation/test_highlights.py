@@ -8,12 +8,9 @@ from surveys.annotation.texts import MOST_FOUND, Highlight, cut_text, find_quote
 TEXT = "I drink tea. I like tea."
 
 
-def test_text_without_marks_is_one_piece() -> None:
+def test_text_without_marks_is_one_piece_and_an_empty_one_none() -> None:
     (piece,) = cut_text(TEXT, [])
     assert piece.text == TEXT and not piece.is_marked
-
-
-def test_empty_text_has_no_piece() -> None:
     assert cut_text("", [Highlight(0, 0, 1)]) == []
 
 

@@ -119,15 +119,6 @@ def test_wrong_encoding_is_named_with_its_line(study: Study, tmp_path: Path) -> 
     ]
 
 
-def test_history_of_five_megabytes_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    study = make_annotation_study(kind="attribute")
-    history = [{"turns": [{"role": "user", "text": "é" * 5_000_000}]}]
-    path = tmp_path / "items.jsonl"
-    path.write_text(json.dumps(item_of(1, "attribute", history=history), ensure_ascii=False), encoding="utf-8")
-    (fault,) = faults_of(study, path)
-    assert "history has 5,000,004 characters; the limit is 1,000,000" in fault
-
-
 def test_line_without_end_is_refused(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_text('{"key": "' + "x" * 16_000_001, encoding="utf-8")

@@ -18,7 +18,6 @@ from tests.factories import (
     make_annotation_study,
     make_annotator,
     make_items,
-    make_study,
     make_work,
 )
 
@@ -60,9 +59,7 @@ def test_item_is_stored_to_the_letter_with_its_slots() -> None:
 
 
 def test_same_items_again_change_nothing_and_more_follow_behind() -> None:
-    study = make_annotation_study()
-    make_items(study, 3)
-    done = push_items(study, [item_of(number) for number in range(5)], "tests")
+    done = push_items(make_annotation_study(items=3), [item_of(number) for number in range(5)], "tests")
     assert (done.items, done.skipped, done.slots) == (2, 3, 6)
     assert list(AnnotationItem.objects.order_by("position").values_list("key", "position")) == [
         (f"item-{number}", number) for number in range(5)
@@ -70,8 +67,7 @@ def test_same_items_again_change_nothing_and_more_follow_behind() -> None:
 
 
 def test_same_key_with_other_content_is_refused() -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
+    study = make_annotation_study(items=1)
     with pytest.raises(ImportFault, match="items never change, so give it another key"):
         push_items(study, [item_of(5), item_of(0, prompt="Another prompt?")], "tests")
     assert AnnotationItem.objects.count() == 1
@@ -137,9 +133,7 @@ def test_raised_overlap_adds_slots_when_the_items_are_imported_again() -> None:
 
 
 def test_pilot_has_items_of_its_own_even_of_the_same_names() -> None:
-    study = make_annotation_study()
-    make_items(study, 2)
-    assert push_items(study, [item_of(0)], "tests", pilot=True).items == 1
+    assert push_items(make_annotation_study(items=2), [item_of(0)], "tests", pilot=True).items == 1
     assert AnnotationItem.objects.filter(key="item-0").count() == 2
 
 
@@ -169,8 +163,7 @@ def test_training_and_gold_items_have_no_slots() -> None:
     ],
 )
 def test_sides_of_an_item_differ_by_at_most_one(overlap: int, sides: list[str]) -> None:
-    study = make_annotation_study(kind="preference", overlap=overlap)
-    (item,) = make_items(study, 1)
+    (item,) = make_items(make_annotation_study(kind="preference", overlap=overlap), 1)
     assert list(item.slots.order_by("number").values_list("side", flat=True)) == sides
 
 
@@ -224,8 +217,7 @@ def test_sides_of_an_item_differ_by_at_most_one(overlap: int, sides: list[str]) 
     ],
 )
 def test_fault_of_an_item_is_named_and_nothing_is_stored(kind: str, changes: dict[str, Any], says: str) -> None:
-    study = make_annotation_study(kind=kind)
-    (fault,) = faults_of(study, item_of(0, kind), item_of(1, kind, **changes))
+    (fault,) = faults_of(make_annotation_study(kind=kind), item_of(0, kind), item_of(1, kind, **changes))
     assert fault.startswith("line 2: ") and says in fault
 
 
@@ -256,11 +248,6 @@ def test_history_up_to_the_limit_is_taken_and_a_longer_one_refused_with_a_senten
     assert History.objects.get().characters == LONGEST_HISTORY
 
 
-def test_study_where_people_paste_answers_takes_no_items() -> None:
-    with pytest.raises(ImportFault, match="has no items to annotate"):
-        push_items(make_study(), [item_of(1)], "tests")
-
-
 # --- what the database refuses ----------------------------------------------
 
 
@@ -272,9 +259,7 @@ def test_item_is_never_changed(change: dict[str, Any]) -> None:
 
 
 def test_history_and_annotation_are_never_changed() -> None:
-    study = make_annotation_study(kind="attribute")
-    make_items(study, 1)
-    annotation = annotate(make_annotator(study)).annotation
+    annotation = annotate(make_annotator(make_annotation_study(kind="attribute", items=1))).annotation
     for rows in (History.objects.all(), type(annotation).objects.filter(pk=annotation.pk)):
         with pytest.raises(DatabaseError, match="never changed"), transaction.atomic():
             rows.update(**{"characters": 1} if rows.model is History else {"labels": {}})
@@ -297,8 +282,7 @@ def test_item_has_no_slot_beyond_what_it_wants_and_no_person_two() -> None:
 
 
 def test_done_slot_goes_to_nobody_else_and_keeps_its_side() -> None:
-    study = make_annotation_study(kind="preference")
-    make_items(study, 1)
+    study = make_annotation_study(kind="preference", items=1)
     annotate(make_annotator(study))
     done = Slot.objects.filter(done_at__isnull=False)
     with pytest.raises(DatabaseError, match="is done"), transaction.atomic():

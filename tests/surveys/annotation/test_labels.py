@@ -32,9 +32,7 @@ YES, NO = {"relevance": "yes"}, {"relevance": "no"}
 
 @pytest.fixture
 def study() -> Study:
-    study = make_annotation_study()
-    make_items(study, 4)
-    return study
+    return make_annotation_study(items=4)
 
 
 def shown_to(person: Participant, task: AnnotationTask | None = None) -> ShownTask:
@@ -153,8 +151,7 @@ def test_every_sign_of_life_renews_the_hold(study: Study) -> None:
 
 
 def test_late_label_takes_a_slot_that_is_free() -> None:
-    study = make_annotation_study(overlap=2)
-    make_items(study, 1)
+    study = make_annotation_study(overlap=2, items=1)
     late, quick = make_annotator(study), make_annotator(study)
     shown = shown_to(late)
     lose_hold(late)
@@ -164,21 +161,18 @@ def test_late_label_takes_a_slot_that_is_free() -> None:
 
 
 def test_late_label_without_a_slot_is_kept_but_never_counted() -> None:
-    study = make_annotation_study(overlap=1)
-    make_items(study, 1)
+    study = make_annotation_study(overlap=1, items=1)
     late, quick = make_annotator(study), make_annotator(study)
     shown = shown_to(late)
     lose_hold(late)
     annotate(quick)
-    outcome = submit(late, shown, LabelSubmission(NO))
-    assert outcome.surplus and Annotation.objects.count() == 2
+    assert submit(late, shown, LabelSubmission(NO)).surplus and Annotation.objects.count() == 2
     assert [label.rater for label in iter_labels(study)] == [quick.pseudonym]
     assert finish_annotating(late).code == "CODE1"
 
 
 def test_surplus_label_counts_once_a_slot_is_free_and_it_is_sent_again() -> None:
-    study = make_annotation_study(overlap=1)
-    make_items(study, 1)
+    study = make_annotation_study(overlap=1, items=1)
     late, quick = make_annotator(study), make_annotator(study)
     shown = shown_to(late)
     lose_hold(late)
@@ -242,8 +236,7 @@ def test_taking_back_sent_twice_takes_back_once(study: Study) -> None:
 
 
 def test_skip_is_taken_back_while_there_is_a_slot() -> None:
-    study = make_annotation_study(overlap=1)
-    make_items(study, 1)
+    study = make_annotation_study(overlap=1, items=1)
     person = make_annotator(study)
     skip(person, shown_to(person), "unclear")
     assert take_back(person).state == "withdrawn"
@@ -350,8 +343,7 @@ def test_labels_of_a_preference_are_one_row_a_part_and_turned_back() -> None:
 
 
 def test_words_are_no_labels() -> None:
-    study = make_annotation_study(kind="attribute")
-    make_items(study, 1)
+    study = make_annotation_study(kind="attribute", items=1)
     annotate(make_annotator(study), quality="no", uncomfortable="yes", **{"uncomfortable-why": "Too private."})
     assert {label.question: label.value for label in iter_labels(study)} == {"quality": "no", "uncomfortable": "yes"}
 
@@ -365,8 +357,7 @@ def test_previews_never_count_and_simulated_people_can_be_left_out(study: Study)
 
 
 def test_pilot_labels_stay_apart() -> None:
-    study = make_annotation_study("pilot")
-    make_items(study, 1)
+    study = make_annotation_study("pilot", items=1)
     make_items(study, 1, pilot=True)
     annotate(make_annotator(study))
     assert counted(study).count() == 0 and counted(study, pilot=True).count() == 1

@@ -18,7 +18,7 @@ from surveys.annotation.slots import hold_slots
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Annotation, Participant, Slot, Study
 from surveys.participation import recruitment
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator
 from tests.surveys.participation.threads import at_once, beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,8 +33,7 @@ def labels_per_item(study: Study) -> Counter[int]:
 
 
 def assert_nobody_twice(study: Study) -> None:
-    pairs = Counter(counted(study).values_list("item", "participant"))
-    assert set(pairs.values()) == {1}
+    assert set(Counter(counted(study).values_list("item", "participant")).values()) == {1}
 
 
 def work_through(participant: Participant) -> int:
@@ -47,8 +46,7 @@ def work_through(participant: Participant) -> int:
 @pytest.mark.parametrize("block", ["shuffled", "user"])
 def test_forty_people_at_once_give_every_item_exactly_three_labels(block: str) -> None:
     kind = "attribute" if block == "user" else "relevance"
-    study = make_annotation_study(kind=kind, block=block, quota=6)
-    make_items(study, 60)
+    study = make_annotation_study(kind=kind, block=block, quota=6, items=60)
     crowd = [make_annotator(study) for _ in range(CROWD)]
     done = at_once([lambda person=person: work_through(person) for person in crowd], PATIENCE)
     assert labels_per_item(study) == {3: 60}
@@ -81,8 +79,7 @@ def come_and_go(participant: Participant) -> None:
 
 
 def test_crowd_with_mishaps_never_gives_an_item_too_many_and_others_fill_it_up() -> None:
-    study = make_annotation_study(places=500, quota=8)
-    make_items(study, 40)
+    study = make_annotation_study(places=500, quota=8, items=40)
     crowd = [make_annotator(study) for _ in range(CROWD)]
     at_once([lambda person=person: come_and_go(person) for person in crowd], PATIENCE)
     assert max(labels_per_item(study)) <= 3
@@ -97,16 +94,14 @@ def test_crowd_with_mishaps_never_gives_an_item_too_many_and_others_fill_it_up()
 
 
 def test_last_slots_go_to_as_many_people_as_there_are_slots() -> None:
-    study = make_annotation_study(overlap=3)
-    make_items(study, 1)
+    study = make_annotation_study(overlap=3, items=1)
     people = [make_annotator(study) for _ in range(12)]
     tasks = at_once([lambda person=person: next_tasks(person) for person in people], PATIENCE)
     assert sorted(len(found) for found in tasks) == [0] * 9 + [1] * 3
 
 
 def test_slot_given_back_at_the_last_moment_is_waited_for() -> None:
-    study = make_annotation_study(overlap=1)
-    make_items(study, 1)
+    study = make_annotation_study(overlap=1, items=1)
     leaving, waiting = make_annotator(study), make_annotator(study)
     next_tasks(leaving)
     Slot.objects.update(held_until=timezone.now() - timedelta(seconds=1))
@@ -120,28 +115,23 @@ def test_slot_given_back_at_the_last_moment_is_waited_for() -> None:
 
 
 def test_same_person_in_many_windows_holds_one_slot() -> None:
-    study = make_annotation_study()
-    make_items(study, 5)
-    person = make_annotator(study)
+    person = make_annotator(make_annotation_study(items=5))
     tasks = at_once([lambda: next_tasks(person) for _ in range(8)], PATIENCE)
     assert len({task.item.pk for (task,) in tasks}) == 1
     assert Slot.objects.filter(participant=person).count() == 1
 
 
 def test_neighbours_never_wait_for_each_other_while_there_are_other_slots() -> None:
-    study = make_annotation_study()
-    make_items(study, 5)
+    study = make_annotation_study(items=5)
     one, other = make_annotator(study), make_annotator(study)
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
         (mine,) = hold_slots(one)
-        theirs = beside(lambda: next_tasks(other), pool)
-        (task,) = theirs.result(20)
+        (task,) = beside(lambda: next_tasks(other), pool).result(20)
         assert task.slot != mine
 
 
 def test_label_sent_while_another_window_withdraws_is_erased_too() -> None:
-    study = make_annotation_study()
-    make_items(study, 4)
+    study = make_annotation_study(items=4)
     for _ in range(4):
         person = make_annotator(study)
         (task,) = next_tasks(person)

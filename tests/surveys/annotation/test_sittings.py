@@ -49,9 +49,7 @@ def test_pilot_items_want_as_many_labels_as_the_pilot_does() -> None:
 
 
 def test_finished_sitting_goes_on_with_a_new_session_in_the_same_seat(client: Client) -> None:
-    study = make_annotation_study(quota=2, least=2, sittings=3, places=1)
-    make_items(study, 5)
-    person = make_annotator(study)
+    person = make_annotator(make_annotation_study(quota=2, least=2, sittings=3, places=1, items=5))
     place, seen = Place.objects.get(participant=person), []
     for sitting, expected in enumerate((2, 2, 1), 1):
         assert astuple(progress_of(person)) == (0, expected)
@@ -69,9 +67,7 @@ def test_finished_sitting_goes_on_with_a_new_session_in_the_same_seat(client: Cl
 
 
 def test_same_session_shows_its_code_again_and_no_further_sitting_begins(client: Client) -> None:
-    study = make_annotation_study(quota=1, sittings=2)
-    make_items(study, 4)
-    person = arrive(client, study)
+    person = arrive(client, make_annotation_study(quota=1, sittings=2, items=4))
     recruitment.Participant.objects.filter(pk=person.pk).update(step="prompts")
     person.refresh_from_db()
     sit_through(person)
@@ -81,9 +77,7 @@ def test_same_session_shows_its_code_again_and_no_further_sitting_begins(client:
 
 
 def test_nobody_is_paid_in_a_further_sitting_for_what_the_one_before_held(client: Client) -> None:
-    study = make_annotation_study(quota=3, least=2, sittings=2)
-    make_items(study, 6)
-    person = make_annotator(study)
+    person = make_annotator(make_annotation_study(quota=3, least=2, sittings=2, items=6))
     sit_through(person)
     come(client, person)
     person = Participant.objects.get(pk=person.pk)

@@ -14,7 +14,7 @@ from surveys.models import AuditEvent, Membership, Participant, Study, StudyVers
 from surveys.models.hashes import fingerprint
 from surveys.studies import access, lifecycle
 from surveys.studies.access import let_make_studies
-from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
+from tests.factories import make_account, make_annotation_study, make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.studies.files.sample_study import GOOD, changed
 
@@ -49,11 +49,7 @@ def test_log_in_never_leads_to_another_site() -> None:
 def test_wrong_password_says_the_same_as_an_unknown_name() -> None:
     make_account("ada")
     answers = {
-        re.sub(
-            r'value="[^"]*"',
-            "",
-            lines_of(Client().post("/console/login/", {"username": name, "password": "x"})),
-        )
+        re.sub(r'value="[^"]*"', "", lines_of(Client().post("/console/login/", {"username": name, "password": "x"})))
         for name in ("ada", "nobody-here")
     }
     assert len(answers) == 1
@@ -79,11 +75,7 @@ def test_log_out_is_a_form_and_ends_the_session() -> None:
 
 def test_password_is_changed_and_the_session_goes_on() -> None:
     client = log_in()
-    form = {
-        "old_password": "password",
-        "new_password1": "a-long-new-one-7",
-        "new_password2": "a-long-new-one-7",
-    }
+    form = {"old_password": "password", "new_password1": "a-long-new-one-7", "new_password2": "a-long-new-one-7"}
     assert client.post("/console/account/", form).status_code == 302
     assert client.get("/console/").status_code == 200
     assert Client().login(username="ada", password="a-long-new-one-7")
@@ -144,8 +136,7 @@ def test_list_of_studies_takes_as_many_statements_for_many(rows: int, django_ass
 def test_study_is_made_from_a_file_or_its_text(way: str) -> None:
     client = log_in_maker()
     given = {"file": SimpleUploadedFile("any name.toml", GOOD.encode())} if way == "file" else {"text": GOOD}
-    response = client.post("/console/new/", given)
-    assert response["Location"] == "/console/teas/setup/"
+    assert client.post("/console/new/", given)["Location"] == "/console/teas/setup/"
     study = Study.objects.get()
     assert (study.state, study.memberships.get().role) == ("draft", "owner")
     assert "You are its owner" in lines_of(client.get("/console/teas/setup/"))
@@ -153,9 +144,7 @@ def test_study_is_made_from_a_file_or_its_text(way: str) -> None:
 
 def test_all_faults_of_a_file_are_listed_with_line_and_place_and_nothing_is_made() -> None:
     text = changed(
-        ("minutes = 10", "minutes = 0"),
-        ('kind = "recommendation"', 'kind = "song"'),
-        ('title = "Teas"', "title = 5"),
+        ("minutes = 10", "minutes = 0"), ('kind = "recommendation"', 'kind = "song"'), ('title = "Teas"', "title = 5")
     )
     response = log_in_maker().post("/console/new/", {"text": text})
     assert response.status_code == 422
@@ -259,8 +248,7 @@ def test_file_of_another_study_is_no_version_of_this_one() -> None:
 
 def test_same_file_again_changes_nothing() -> None:
     study = make_study("draft")
-    client = log_in(study)
-    response = client.post("/console/teas/setup/new-version/", {"text": GOOD}, follow=True)
+    response = log_in(study).post("/console/teas/setup/new-version/", {"text": GOOD}, follow=True)
     assert said(response) == ["The file says the same as the current version. Nothing was changed."]
     assert study.versions.count() == 1
 
@@ -287,12 +275,7 @@ def test_setup_shows_the_definition_the_codes_and_the_link(settings) -> None:
 
 def test_every_code_has_its_prolific_type() -> None:
     page = lines_of(log_in(make_study("draft")).get("/console/teas/setup/"))
-    for code, kind in (
-        ("CODE1", "COMPLETED"),
-        ("CODE2", "NO_CONSENT"),
-        ("CODE3", "OTHER"),
-        ("CODE9", "OTHER"),
-    ):
+    for code, kind in (("CODE1", "COMPLETED"), ("CODE2", "NO_CONSENT"), ("CODE3", "OTHER"), ("CODE9", "OTHER")):
         assert f"{code} {kind}" in page
 
 
@@ -344,27 +327,20 @@ def test_launch_asks_first_with_what_is_frozen() -> None:
         assert words in page
 
 
-def test_step_that_is_not_possible_any_more_says_so() -> None:
-    study = make_study("closed")
-    response = log_in(study).post("/console/teas/setup/state/launch/", follow=True)
+def test_step_that_is_not_possible_or_not_known_says_so() -> None:
+    client = log_in(make_study("closed"))
+    response = client.post("/console/teas/setup/state/launch/", follow=True)
     assert said(response) == ["teas is closed, so it can't be launched now."]
-
-
-def test_unknown_step_is_not_found() -> None:
-    assert log_in(make_study()).post("/console/teas/setup/state/delete/").status_code == 404
+    assert client.post("/console/teas/setup/state/delete/").status_code == 404
 
 
 def test_setup_of_a_study_of_annotators_counts_items_and_places() -> None:
-    study = make_annotation_study("draft", places=7)
-    make_items(study, 3)
-    page = lines_of(log_in(study).get("/console/teas/setup/"))
+    page = lines_of(log_in(make_annotation_study("draft", places=7, items=3)).get("/console/teas/setup/"))
     assert "Teas: 3 items, 7 places" in page and "0 chatbots" not in page
 
 
 def test_preview_opens_a_participants_page() -> None:
-    study = make_study("draft")
-    client = log_in(study, "researcher")
-    response = client.post("/console/teas/setup/preview/", follow=True)
+    response = log_in(make_study("draft"), "researcher").post("/console/teas/setup/preview/", follow=True)
     assert response.status_code == 200 and "/s/teas/" in response.request["PATH_INFO"]
     assert Participant.objects.get().origin == "preview"
 

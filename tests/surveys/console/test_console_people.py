@@ -143,14 +143,7 @@ def test_hostile_text_is_shown_as_text_everywhere() -> None:
         comments=HOSTILE, reason=HOSTILE[:200], state="technical", finished_at="2026-01-01T00:00Z"
     )
     client = log_in(study, name="<script>alert(2)</script>")
-    for path in (
-        f"participants/{person.pseudonym}/",
-        "participants/",
-        "collect/",
-        "flow/",
-        "audit/",
-        "members/",
-    ):
+    for path in (f"participants/{person.pseudonym}/", "participants/", "collect/", "flow/", "audit/", "members/"):
         page = text_of(client.get(f"/console/teas/{path}"))
         assert "<script>alert" not in page and "<img src=x" not in page, path
     assert "&lt;script&gt;alert(&#x27;x&#x27;)" in text_of(
@@ -221,8 +214,7 @@ def test_flow_is_taken_away_as_svg_and_json() -> None:
 
 
 def test_audit_trail_has_the_newest_first_and_filters() -> None:
-    study = make_study()
-    client = log_in(study)
+    client = log_in(make_study())
     rows = re.findall(r'<tr>\s*<td class="number">(\d+)</td>', text_of(client.get("/console/teas/audit/")))
     assert rows == ["2", "1"]
     page = text_of(client.get("/console/teas/audit/?action=launched&actor=tests"))
@@ -265,8 +257,7 @@ def test_page_of_a_person_says_what_was_asked_again_and_what_became_of_it() -> N
         "Said that they cannot find this state of the account.",
     ):
         assert words in page
-    monitor = lines_of(log_in(study, name="bob").get("/console/teas/collect/"))
-    assert "Ask for teas (temporary)" in monitor
+    assert "Ask for teas (temporary)" in lines_of(log_in(study, name="bob").get("/console/teas/collect/"))
     setup = lines_of(log_in(study, name="eve").get("/console/teas/setup/"))
     assert "A second time, of 50 % of the people, at least 2 prompts later: teas, water" in setup
     assert "Press the dotted circle." in setup and "Rated from 1 to 5: How useful is it?" in setup

@@ -12,14 +12,7 @@ def test_evidence_without_observation_claims_nothing() -> None:
 
 
 def test_evidence_of_a_paste_says_how_much_and_how() -> None:
-    noted = {
-        "observed": True,
-        "copied_at": 5,
-        "pasted": 1200,
-        "typed": 300,
-        "share_pasted": 0.8,
-        "away_ms": 61_000,
-    }
+    noted = {"observed": True, "copied_at": 5, "pasted": 1200, "typed": 300, "share_pasted": 0.8, "away_ms": 61_000}
     noted |= {"edited_after": True, "pastes": [{"plain": 700}, {"plain": 500}]}
     assert describe_evidence(noted) == [
         "The copy button was pressed.",

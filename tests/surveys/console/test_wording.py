@@ -5,21 +5,8 @@ from decimal import Decimal
 import pytest
 from django.utils.safestring import mark_safe
 
+from surveys.console import wording
 from surveys.console.tags import with_bold
-from surveys.console.wording import (
-    counted,
-    decimal,
-    dollars,
-    duration,
-    exact_dollars,
-    join_words,
-    money,
-    money_range,
-    p_value,
-    percent,
-    plural,
-    sized,
-)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +23,7 @@ from surveys.console.wording import (
     ],
 )
 def test_small_sums_keep_two_digits(amount: float | Decimal, words: str) -> None:
-    assert dollars(amount) == words
+    assert wording.dollars(amount) == words
 
 
 @pytest.mark.parametrize(
@@ -44,35 +31,36 @@ def test_small_sums_keep_two_digits(amount: float | Decimal, words: str) -> None
     [("0.25000000", "$0.25"), ("1.5", "$1.50"), ("1000", "$1,000.00"), ("0.4998", "$0.4998"), ("0", "$0.00")],
 )
 def test_sums_to_compare_keep_every_digit(amount: str, words: str) -> None:
-    assert exact_dollars(Decimal(amount)) == words
+    assert wording.exact_dollars(Decimal(amount)) == words
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [
-        (-2, "0 s"),
-        (0.4, "0 s"),
-        (59, "59 s"),
-        (60, "1 min 00 s"),
-        (3599, "59 min 59 s"),
-        (7260, "2 h 01 min"),
-    ],
+    [(-2, "0 s"), (0.4, "0 s"), (59, "59 s"), (60, "1 min 00 s"), (3599, "59 min 59 s"), (7260, "2 h 01 min")],
 )
 def test_duration_is_short(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert wording.duration(seconds) == words
 
 
 def test_numbers_have_a_real_minus_and_a_thin_space() -> None:
-    assert (decimal(-0.126), decimal(-0.001), decimal(0.12, sign=True)) == ("\u22120.13", "0.00", "+0.12")
-    assert (percent(0.354), percent(0.354, 1), percent(-0.02)) == ("35\u202f%", "35.4\u202f%", "\u22122\u202f%")
-    assert (p_value(0.0004), p_value(0.04)) == ("<\u202f0.001", "0.040")
+    assert (wording.decimal(-0.126), wording.decimal(-0.001), wording.decimal(0.12, sign=True)) == (
+        "\u22120.13",
+        "0.00",
+        "+0.12",
+    )
+    assert (wording.percent(0.354), wording.percent(0.354, 1), wording.percent(-0.02)) == (
+        "35\u202f%",
+        "35.4\u202f%",
+        "\u22122\u202f%",
+    )
+    assert (wording.p_value(0.0004), wording.p_value(0.04)) == ("<\u202f0.001", "0.040")
 
 
 def test_plurals_and_counts() -> None:
-    assert [plural(n, "call") for n in (0, 1, 1200)] == ["0 calls", "1 call", "1,200 calls"]
-    assert plural(2, "person", "people") == "2 people"
-    assert (sized(400, 400), sized(352, 1400)) == ("n\u00a0=\u00a0400", "n\u00a0=\u00a0352–1,400")
-    assert join_words(["a", "b", "c"]) == "a, b and c"
+    assert [wording.plural(n, "call") for n in (0, 1, 1200)] == ["0 calls", "1 call", "1,200 calls"]
+    assert wording.plural(2, "person", "people") == "2 people"
+    assert (wording.sized(400, 400), wording.sized(352, 1400)) == ("n\u00a0=\u00a0400", "n\u00a0=\u00a0352–1,400")
+    assert wording.join_words(["a", "b", "c"]) == "a, b and c"
 
 
 @pytest.mark.parametrize(
@@ -87,12 +75,12 @@ def test_plurals_and_counts() -> None:
     ],
 )
 def test_templates_write_counts_alike(number: object, words: str, shown: object) -> None:
-    assert counted(number, words) == shown
+    assert wording.counted(number, words) == shown
 
 
 def test_cents_are_written_in_their_currency() -> None:
-    assert (money(123456), money(5, "GBP"), money(0)) == ("$1,234.56", "£0.05", "$0.00")
-    assert (money_range([900, 1200]), money_range([900], "GBP")) == ("$9.00 to $12.00", "£9.00")
+    assert (wording.money(123456), wording.money(5, "GBP"), wording.money(0)) == ("$1,234.56", "£0.05", "$0.00")
+    assert (wording.money_range([900, 1200]), wording.money_range([900], "GBP")) == ("$9.00 to $12.00", "£9.00")
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,7 @@ def test_faults_stand_at_their_fields_and_money_follows(site: Client, owner: Abs
     copy = begin(owner, TEAS, "a file")
     form = as_posted(fields_of(copy.text))
     form["pay.amount"], form["minutes"] = "3.00", "15"
-    live = site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
-    assert "$12.00" in live
+    assert "$12.00" in site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
     copy.refresh_from_db()
     assert copy.revision == 1
 
@@ -230,8 +229,7 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     send(site, copy, "about", title="Teas of today")
     page = site.get(reverse("editor:first", args=[copy.pk])).content.decode()
     assert "<b>1 change to version 1</b>" in page and '<ins dir="auto">Teas of today</ins>' in page
-    too_long = "x" * (LONGEST_REASON + 1)
-    for reason in ("", too_long):
+    for reason in ("", ("x" * (LONGEST_REASON + 1))):
         refused = make(site, copy, amendment=reason).content.decode()
         assert f'value="{reason}"' in refused and "Make version 2" in refused
         assert f'action="{reverse("editor:edit", args=[copy.pk, "about"])}"' in refused  # where *Save* sends it

@@ -17,13 +17,7 @@ from surveys.studies.lifecycle import prompts_of
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
-ITEM = {
-    "id": "tea/1",
-    "subject": "tea",
-    "question": "How long?",
-    "choices": ["1 min", "3 min"],
-    "answer": "B",
-}
+ITEM = {"id": "tea/1", "subject": "tea", "question": "How long?", "choices": ["1 min", "3 min"], "answer": "B"}
 SHARED = Path(os.environ.get("FIELDSTUDY_SHARED") or settings.BASE_DIR.parent / "shared") / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data files are not here")
 
@@ -56,8 +50,7 @@ def test_corrected_item_makes_a_new_version_of_the_draft(tmp_path: Path) -> None
 def test_launched_study_stays_as_it_is_and_is_named(tmp_path: Path) -> None:
     study = make_study("live")
     output = io.StringIO()
-    path = write_lines(tmp_path / "tea.jsonl", ITEM)
-    call_command("import_benchmark", "tea", str(path), stdout=output)
+    call_command("import_benchmark", "tea", str(write_lines(tmp_path / "tea.jsonl", ITEM)), stdout=output)
     assert "teas was launched and stays as it is" in output.getvalue()
     study.refresh_from_db()
     assert prompts_of(study.current_id)["water"].answer == "C"
@@ -187,8 +180,7 @@ def test_file_of_another_kind_is_refused(tmp_path: Path, name: str, content: byt
 
 @needs_shared
 def test_published_files_fill_the_field_study() -> None:
-    path = settings.BASE_DIR / "surveys" / "studies" / "field-13.toml"
-    study = make_study("draft", read_study(path))
+    study = make_study("draft", read_study(settings.BASE_DIR / "surveys" / "studies" / "field-13.toml"))
     counts = {}
     for name, file in (
         ("mmlu", "mmlu/college_medicine_test.jsonl"),

@@ -59,11 +59,7 @@ def test_rows_become_imported_responses(study: Study, file: Path) -> None:
     first, second = Participant.objects.order_by("id")
     assert (first.pid, first.origin, first.state, first.pilot) == ("P1", "imported", "completed", False)
     assert first.answers == {"chatbot": "chatgpt", "milk": "Oat milk", "cups": "3", "home_town": "Ulm"}
-    assert (first.cell.chatbot, first.cell.slug, first.context.model_shown) == (
-        "chatgpt",
-        "milky",
-        "GPT-4o mini",
-    )
+    assert (first.cell.chatbot, first.cell.slug, first.context.model_shown) == ("chatgpt", "milky", "GPT-4o mini")
     assert second.cell is None
     assert not Place.objects.filter(participant__isnull=False).exists()
     response = first.responses.get(prompt__slug="teas")
@@ -116,21 +112,12 @@ def test_text_of_200_kilobytes(study: Study, file: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
-        (
-            ["", "gemini", "teas", "Tea."],
-            "line 2: participant must be a name of 1 to 64 printable characters",
-        ),
-        (
-            ["P" * 65, "gemini", "teas", "Tea."],
-            "line 2: participant must be a name of 1 to 64 printable characters",
-        ),
+        (["", "gemini", "teas", "Tea."], "line 2: participant must be a name of 1 to 64 printable characters"),
+        (["P" * 65, "gemini", "teas", "Tea."], "line 2: participant must be a name of 1 to 64 printable characters"),
         (["P1", "gemni", "teas", "Tea."], "line 2: the study has no chatbot 'gemni'; did you mean gemini?"),
         (["P1", "gemini", "tea", "Tea."], "line 2: the study has no prompt 'tea'; did you mean teas?"),
         (["P1", "gemini", "x", "Tea."], "line 2: the study has no prompt 'x'; there are teas, water"),
-        (
-            ["P1", "gemini", "teas", " \n"],
-            "line 2: the text is empty; leave the row out where there is no answer",
-        ),
+        (["P1", "gemini", "teas", " \n"], "line 2: the text is empty; leave the row out where there is no answer"),
         (["P1", "gemini", "teas"], "line 2: has 3 cells, but there are 4 columns"),
         (["P1", "gemini", "teas", "Tea", "."], "line 2: has 5 cells, but there are 4 columns"),
     ],
@@ -142,16 +129,8 @@ def test_faulty_row_is_named_with_its_line(study: Study, file: Path, row: list[s
 @pytest.mark.parametrize(
     ("column", "value", "fault"),
     [
-        (
-            "submitted_at",
-            "yesterday",
-            "line 2: submitted_at 'yesterday' is not a time such as 2026-05-31T14:05:00Z",
-        ),
-        (
-            "submitted_at",
-            "2026-02-31",
-            "line 2: submitted_at '2026-02-31' is not a time such as 2026-05-31T14:05:00Z",
-        ),
+        ("submitted_at", "yesterday", "line 2: submitted_at 'yesterday' is not a time such as 2026-05-31T14:05:00Z"),
+        ("submitted_at", "2026-02-31", "line 2: submitted_at '2026-02-31' is not a time such as 2026-05-31T14:05:00Z"),
         ("cups", "many", "line 2: cups must be a whole number, not 'many'"),
         ("town", "u" * 2_001, "line 2: town has more than 2,000 characters"),
     ],
@@ -171,10 +150,7 @@ def test_line_of_a_row_after_texts_of_many_lines(study: Study, file: Path) -> No
     [
         (b"", "line 1: the column participant, chatbot, prompt, text is missing"),
         (b"participant,chatbot,text\n", "line 1: the column prompt is missing"),
-        (
-            b"participant;chatbot;prompt;text\n",
-            "prompt, text is missing; the columns must be separated by commas",
-        ),
+        (b"participant;chatbot;prompt;text\n", "prompt, text is missing; the columns must be separated by commas"),
         (b"participant,chatbot,prompt,text,text\n", "line 1: the column 'text' occurs more than once"),
         (
             b"participant,chatbot,prompt,text,\n",
@@ -191,7 +167,7 @@ def test_line_of_a_row_after_texts_of_many_lines(study: Study, file: Path) -> No
         (b"participant,chatbot,prompt,text\n" + b"x" * 4_000_001, "line 2: is longer than 4,000,000 bytes"),
         (b'participant,chatbot,prompt,text\nP1,gemini,teas,"a"b\n', "line 2: is not valid CSV"),
     ],
-    ids=["empty", "column", "semicolons", "twice", "no-name", "latin-1", "open-quote", "long-line", "quote"],
+    ids=lambda value: None,
 )
 def test_file_that_cannot_be_read_on(study: Study, file: Path, content: bytes, fault: str) -> None:
     file.write_bytes(content)
@@ -208,12 +184,9 @@ def test_every_fault_is_counted_and_the_first_are_shown(study: Study, file: Path
     assert str(raised.value).endswith("… and 150 more")
 
 
-def test_second_answer_of_one_person_to_one_prompt_is_a_fault(study: Study, file: Path) -> None:
+def test_second_answer_to_one_prompt_and_a_second_chatbot_are_faults(study: Study, file: Path) -> None:
     write_rows(file, ["P1", "gemini", "teas", "One."], ["P1", "gemini", "teas", "Two."])
     assert faults_of(study, file) == ["line 3: P1's answer to teas is already on line 2"]
-
-
-def test_person_with_two_chatbots_is_a_fault(study: Study, file: Path) -> None:
     write_rows(file, ["P1", "gemini", "teas", "One."], ["P1", "chatgpt", "water", "C"])
     assert faults_of(study, file) == ["line 3: says something else about P1 than line 2; one person has one chatbot"]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from surveys.annotation.imports.labels import import_annotations
+from surveys.annotation.label_imports import import_annotations
 from surveys.models import AuditEvent, Participant, Place
 from surveys.monitoring.people import DecisionError, mark_returned, start_preview
 from surveys.participation.prolific import PROLIFIC_ID
 from surveys.participation.steps import address
-from tests.factories import make_annotation_study, make_items, make_participant, make_study
+from tests.factories import make_annotation_study, make_participant, make_study
 
 pytestmark = pytest.mark.django_db
 State = Participant.State
@@ -28,15 +28,13 @@ def test_preview_is_a_participant_who_takes_no_place() -> None:
 @pytest.mark.parametrize("number", range(8))
 def test_preview_goes_the_whole_way(number: int) -> None:
     # Some pseudonyms once gave an order number larger than its column; hence several people.
-    study = make_study("draft")
-    preview = make_participant(study, State.COMPLETED, origin="preview")
+    preview = make_participant(make_study("draft"), State.COMPLETED, origin="preview")
     assert len(preview.order) == 2 and preview.code == "CODE1"
     assert not Place.objects.filter(participant=preview).exists()
 
 
 def test_preview_of_a_study_without_questions_begins_with_what_annotators_see_first(client: Client) -> None:
-    study = make_annotation_study("draft")
-    make_items(study, 1)
+    study = make_annotation_study("draft", items=1)
     page = client.get(address(start_preview(study, "ada"), "resume"), follow=True)
     assert "How it works" in page.text and "Preview: this is not counted" in page.text
 
@@ -60,11 +58,7 @@ def test_marking_somebody_as_returned_frees_the_place() -> None:
     assert (after.state, after.code, after.reason) == ("returned", "CODE8", "returned-on-prolific")
     assert not Place.objects.filter(participant=person).exists()
     event = AuditEvent.objects.filter(study=study).latest("number")
-    assert (event.action, event.subject, event.detail) == (
-        "marked as returned",
-        person.pseudonym,
-        {"before": "active"},
-    )
+    assert (event.action, event.subject, event.detail) == ("marked as returned", person.pseudonym, {"before": "active"})
 
 
 def test_somebody_who_completed_is_not_marked_as_returned() -> None:

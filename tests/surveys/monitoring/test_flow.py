@@ -77,8 +77,7 @@ def test_over_quota_and_late_finishers_are_told_apart() -> None:
     late = make_participant(study, Step.DEBRIEF)
     Place.objects.filter(participant=late).update(expires_at="2020-01-01T00:00Z")
     make_participant(study, State.COMPLETED)
-    turned_away = make_participant(study)
-    assert turned_away.state == State.OVER_QUOTA
+    assert make_participant(study).state == State.OVER_QUOTA
     recruitment.complete(late)
     counts = flow_counts(study)
     assert (counts["completed"], counts["overflow"], counts["over_quota"]) == (2, 1, 1)
@@ -135,8 +134,7 @@ def test_pilots_previews_and_imported_people_are_no_part_of_the_main_flow() -> N
     make_participant(study)
     recruitment.refuse_consent(study)
     make_participant(study, origin="preview")
-    imported = make_participant(study)
-    Participant.objects.filter(pk=imported.pk).update(pilot=False, origin="imported")
+    Participant.objects.filter(pk=make_participant(study).pk).update(pilot=False, origin="imported")
     assert flow_counts(study)["started"] == 0
     assert flow_counts(study, "pilot")["started"] == 2
     assert AnonymousExit.objects.get().pilot
@@ -150,11 +148,9 @@ def test_flow_of_nobody_is_all_zero() -> None:
 
 def test_figure_says_the_same_numbers_as_the_table() -> None:
     counts = flow_counts(make_mixed_study())
-    figure = draw_flow(counts)
-    words = [text for box in figure.boxes for _, _, text, _ in box.rows]
+    words = [text for box in draw_flow(counts).boxes for _, _, text, _ in box.rows]
     assert [text for text in words if text.startswith("n = ")] == ["n = 11", "n = 10", "n = 7", "n = 1", "n = 1"]
-    beside = [int(text.split(": ")[1]) for text in words if text.startswith("Stopped here")]
-    assert beside == [1, 3, 6]
+    assert [int(text.split(": ")[1]) for text in words if text.startswith("Stopped here")] == [1, 3, 6]
     assert sum(row["n"] for row in table_rows(counts)) == 11
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from surveys.annotation.labels import skip, take_back
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Participant, Slot, Study
-from surveys.monitoring.labelling import count_items, count_skips, say_labels
+from surveys.monitoring.monitor import count_items, count_skips, say_labels
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 from tests.surveys.console.console_pages import lines_of, log_in
 
@@ -20,9 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study() -> Study:
-    study = make_annotation_study(overlap=2)
-    make_items(study, 3)
-    return study
+    return make_annotation_study(overlap=2, items=3)
 
 
 def skip_next(person: Participant, reason: str, words: str = "") -> None:
@@ -34,8 +32,7 @@ def test_items_are_counted_by_how_far_they_are(study: Study) -> None:
     first, second = make_annotator(study), make_annotator(study)
     annotate(first)
     annotate(first)
-    task = next(iter(next_tasks(second)))
-    annotate(second, task)
+    annotate(second, next(iter(next_tasks(second))))
     (main,) = count_items(study)
     assert (main.pilot, main.items, main.wanted, main.given) == (False, 3, 6, 3)
     assert (main.full, main.begun, main.untouched) == (1, 1, 1)
@@ -89,8 +86,7 @@ def test_the_first_sentence_says_when_nothing_is_left_to_label(study: Study) -> 
 
 
 def test_a_pilot_without_work_left_leads_to_the_gate() -> None:
-    study = make_annotation_study("pilot", overlap=1)
-    make_items(study, 1)
+    study = make_annotation_study("pilot", overlap=1, items=1)
     (part,) = make_items(study, 1, start=5, pilot=True) and count_items(study)[1:]
     assert say_labels(study, [part]) == ""
     annotate(make_annotator(study))

@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from surveys.console.collect_views import say_pay
 from surveys.models import Participant, Place
-from surveys.monitoring.hourly_pay import HourlyPay
-from surveys.monitoring.monitor import AtPrompt, CellProgress, FlagCount, behind, say_state, watch
+from surveys.monitoring.monitor import AtPrompt, CellProgress, FlagCount, HourlyPay, behind, say_state, watch
 from surveys.monitoring.people import people_of
 from surveys.participation import recruitment
 from surveys.studies.lifecycle import definition_of, load_definition
@@ -180,8 +179,7 @@ def test_withdrawal_takes_the_persons_numbers_away() -> None:
 )
 def test_behind_is_a_cell_clearly_below_the_others(filled: tuple[int, ...], slow: int | None) -> None:
     # Shares of 10 places: a cell is behind when the median of the others is at least 0.15 above it.
-    cells = [CellProgress(number, f"cell {number}", 10, n, 0) for number, n in enumerate(filled)]
-    found = behind(cells)
+    found = behind([CellProgress(number, f"cell {number}", 10, n, 0) for number, n in enumerate(filled)])
     assert (found.id if found else None) == slow
 
 

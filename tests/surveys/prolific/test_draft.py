@@ -62,8 +62,7 @@ def test_draft_that_does_not_show_is_asked_for_anew_an_hour_later(books: Books, 
         make_draft(study, LINK, "ada", client_at())
     with pytest.raises(SetUpError, match="ada asked for the draft"):
         make_draft(study, LINK, "bob", client_at())
-    draft = ProlificDraft.objects.get()
-    ProlificDraft.objects.update(asked_at=draft.asked_at - timedelta(hours=1))
+    ProlificDraft.objects.update(asked_at=ProlificDraft.objects.get().asked_at - timedelta(hours=1))
     make_draft(study, LINK, "bob", client_at())
     assert (len(books.studies), books.calls["POST studies/"]) == (1, 2)
 

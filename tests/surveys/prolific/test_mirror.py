@@ -9,11 +9,11 @@ from surveys.models import Participant, ProlificStudy, Study, Submission
 from surveys.participation import recruitment
 from surveys.prolific import tasks
 from surveys.prolific.client import ProlificClient, ProlificError
-from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
+from surveys.prolific.transfer import read_back
 from surveys.studies import lifecycle
 from tests.factories import PROLIFIC_STUDY, make_definition, make_study
-from tests.surveys.prolific.world import make_paid_study, make_people
+from tests.surveys.prolific.world import make_paid_study, make_people, read_people
 
 pytestmark = pytest.mark.django_db
 
@@ -47,8 +47,7 @@ def test_pid_is_kept_of_participants_only(study: Study, books: Books, prolific: 
 
 
 def test_two_studies_here_never_pay_one_study_there(study: Study, books: Books, prolific: ProlificClient) -> None:
-    make_people(study, books, 2)
-    read_back(study, prolific)
+    read_people(study, books, prolific, 2)
     other = make_study("live", replace(make_definition(slug="other"), prolific_study_ids=(PROLIFIC_STUDY,)))
     with pytest.raises(ProlificError, match="is paid by another study here"):
         read_back(other, prolific)
@@ -71,8 +70,7 @@ def test_study_that_the_token_may_not_see_says_so(study: Study, books: Books, pr
 def test_bonuses_that_the_list_leaves_out_are_read_where_one_is_on_its_way(
     study: Study, books: Books, client_at: Callable[[], ProlificClient]
 ) -> None:
-    first, second = make_people(study, books, 2)
-    read_back(study, client_at())
+    first, second = read_people(study, books, client_at(), 2)
     paid = {"kind": "bonus", "state": "sent", "cents": 5, "decided_by": "ada", "sent_at": "2026-11-01T00:00Z"}
     Submission.objects.get(submission_id=first).payments.create(**paid)
     books.submissions[first].bonuses = books.submissions[second].bonuses = [5]
@@ -90,8 +88,7 @@ def without_bonuses(reply):
 
 
 def test_erased_ids_take_the_mirrors_along(study: Study, books: Books, prolific: ProlificClient) -> None:
-    [name] = make_people(study, books, 1)
-    read_back(study, prolific)
+    [name] = read_people(study, books, prolific, 1)
     lifecycle.close(study, "ada")
     lifecycle.erase_prolific_ids(study, "ada")
     row = Submission.objects.get()
@@ -104,8 +101,7 @@ def test_erased_ids_take_the_mirrors_along(study: Study, books: Books, prolific:
 def test_who_withdraws_leaves_no_id_of_theirs_in_the_mirror(
     study: Study, books: Books, client_at: Callable[[], ProlificClient]
 ) -> None:
-    [name] = make_people(study, books, 1)
-    read_back(study, client_at())
+    [name] = read_people(study, books, client_at(), 1)
     recruitment.withdraw(Participant.objects.get())
     assert Submission.objects.get().pid == ""
     read_back(study, client_at())

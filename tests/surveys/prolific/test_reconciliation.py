@@ -10,13 +10,13 @@ from django.utils import timezone
 from surveys.models import Participant, Payment, Session, Study, Submission
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
-from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS
+from surveys.prolific.transfer import read_back
 from surveys.studies.files.schema import Reward
 from tests.factories import PROLIFIC_STUDY
 from tests.surveys.console.console_pages import lines_of, log_in
-from tests.surveys.prolific.world import make_paid_study, make_people, row_of
+from tests.surveys.prolific.world import make_paid_study, make_people, read_people, row_of
 
 pytestmark = pytest.mark.django_db
 # (state here, status there) of people whose code is right.
@@ -113,8 +113,7 @@ def test_every_meaning_stands_in_the_rows_and_on_the_page(site: str, books: Book
 
 def test_screen_out_without_a_promise_asks_to_return(site: str, books: Books, prolific: ProlificClient) -> None:
     study = make_paid_study()
-    [name] = make_people(study, books, 1, "over_quota")
-    read_back(study, prolific)
+    [name] = read_people(study, books, prolific, 1, "over_quota")
     assert row_of(read_board(study), name).meaning == "screened-out-unpaid"
     assert MEANINGS["screened-out-unpaid"].action == "ask_return"
 

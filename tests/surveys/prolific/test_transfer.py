@@ -14,11 +14,10 @@ from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.decisions import Amount, decide, decide_amounts, listed
-from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
-from surveys.prolific.transfer import pay_and_read_back
+from surveys.prolific.transfer import pay_and_read_back, read_back
 from tests.surveys.participation.threads import at_once
-from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, make_people, row_of
+from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, make_people, read_people, row_of
 
 pytestmark = pytest.mark.django_db
 UNANSWERED = ["500", "429", "timeout", "500-after", "timeout-after"]
@@ -50,8 +49,7 @@ def an_hour_later() -> None:
 
 
 def test_decided_sent_and_read_back(study: Study, books: Books, prolific: ProlificClient) -> None:
-    names = make_people(study, books, 3)
-    read_back(study, prolific)
+    names = read_people(study, books, prolific, 3)
     assert decide_all(study, "to-approve") == 3
     assert states(study) == {"decided"} and books.total() == 0
     assert pay_and_read_back(study, prolific)
@@ -69,8 +67,7 @@ def test_decided_sent_and_read_back(study: Study, books: Books, prolific: Prolif
 
 
 def test_approving_twice_changes_nothing(study: Study, books: Books, prolific: ProlificClient) -> None:
-    make_people(study, books, 3)
-    read_back(study, prolific)
+    read_people(study, books, prolific, 3)
     decide_all(study, "to-approve")
     books.ordered = [("timeout-after", "approve")] * 5
     pay_and_read_back(study, prolific)
@@ -82,8 +79,7 @@ def test_approving_twice_changes_nothing(study: Study, books: Books, prolific: P
 def test_bonus_without_answer_is_read_back_before_anything_is_sent(
     study: Study, books: Books, prolific: ProlificClient, fault: str
 ) -> None:
-    names = make_people(study, books, 3, status="APPROVED")
-    read_back(study, prolific)
+    names = read_people(study, books, prolific, 3, status="APPROVED")
     bonus(study, names)
     books.order_fault(fault, "/pay")
     books.lag = 2  # lists: the one after sending shows nothing yet
@@ -161,8 +157,7 @@ def test_worker_killed_while_paying_pays_nobody_twice(
 def test_bonus_goes_only_where_prolific_shows_what_the_ledger_has(
     study: Study, books: Books, prolific: ProlificClient
 ) -> None:
-    names = make_people(study, books, 2, status="APPROVED")
-    read_back(study, prolific)
+    names = read_people(study, books, prolific, 2, status="APPROVED")
     bonus(study, names)
     books.submissions[names[0]].bonuses = [150]  # paid on Prolific's own pages meanwhile
     pay_and_read_back(study, prolific)
@@ -187,8 +182,7 @@ def test_reward_that_went_as_a_bonus_is_not_proposed_again(
 
 
 def test_one_whom_prolific_refuses_holds_up_nobody(study: Study, books: Books, prolific: ProlificClient) -> None:
-    names = make_people(study, books, 5, status="APPROVED")
-    read_back(study, prolific)
+    names = read_people(study, books, prolific, 5, status="APPROVED")
     bonus(study, names)
     prepare = books.prepare
     books.prepare = lambda at, lines: prepare("none" if names[2] in lines else at, lines)
@@ -201,8 +195,7 @@ def test_one_whom_prolific_refuses_holds_up_nobody(study: Study, books: Books, p
 def test_token_without_rights_pays_nobody_and_keeps_what_is_decided(
     study: Study, books: Books, client_at: Callable[[], ProlificClient]
 ) -> None:
-    make_people(study, books, 2)
-    read_back(study, client_at())
+    read_people(study, books, client_at(), 2)
     decide_all(study, "to-approve")
     books.token = "another"
     with pytest.raises(ProlificError, match="refused the token"):
@@ -214,8 +207,7 @@ def test_token_without_rights_pays_nobody_and_keeps_what_is_decided(
 def test_database_refuses_a_second_payment_of_the_same_number(
     study: Study, books: Books, prolific: ProlificClient
 ) -> None:
-    [name] = make_people(study, books, 1)
-    read_back(study, prolific)
+    [name] = read_people(study, books, prolific, 1)
     paid = {"submission": Submission.objects.get(), "kind": "approve", "decided_by": "ada"}
     Payment.objects.create(**paid)
     with pytest.raises(IntegrityError, match="payment_once"), transaction.atomic():
@@ -227,8 +219,7 @@ def test_database_refuses_a_second_payment_of_the_same_number(
 
 
 def test_numbers_that_have_changed_decide_nothing(study: Study, books: Books, prolific: ProlificClient) -> None:
-    make_people(study, books, 2)
-    read_back(study, prolific)
+    read_people(study, books, prolific, 2)
     with pytest.raises(DecisionError, match="have changed"):
         decide(study, "to-approve", "ada", 2, 399)
     one, two = ([Amount(each.pk, 1)] for each in Submission.objects.order_by("pk"))
@@ -294,8 +285,7 @@ def still_owed(amounts: list[Amount]) -> list[Amount]:
 @pytest.mark.django_db(transaction=True)
 def test_800_people_with_faults_are_each_paid_once(books: Books, client_at: Callable[[], ProlificClient]) -> None:
     study = make_paid_study()
-    names = make_people(study, books, 800)
-    read_back(study, client_at())
+    names = read_people(study, books, client_at(), 800)
     for name in names[::50]:
         books.give_back(name)  # after completing
     books.faults = {"429": 0.05, "500": 0.05, "timeout": 0.1, "timeout-after": 0.15, "500-after": 0.1}

@@ -8,10 +8,9 @@ from django.test import Client
 
 from surveys.models import Participant, Submission
 from surveys.prolific.client import ProlificClient
-from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
 from surveys.prolific.mock.server import Webhook, make_webhook
-from tests.surveys.prolific.world import make_paid_study, make_people
+from tests.surveys.prolific.world import make_paid_study, read_people
 
 pytestmark = pytest.mark.django_db
 SECRET = "a secret of the tests"
@@ -27,8 +26,7 @@ def name(books: Books, prolific: ProlificClient, settings) -> str:
     """Somebody who works here and has returned there since the last reading."""
     settings.PROLIFIC_WEBHOOK_SECRET = SECRET
     study = make_paid_study()
-    [name] = make_people(study, books, 1, "active")
-    read_back(study, prolific)
+    [name] = read_people(study, books, prolific, 1, "active")
     books.give_back(name)
     return name
 

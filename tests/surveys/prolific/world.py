@@ -9,20 +9,12 @@ from surveys.models import Participant, Payment, Session, Study
 from surveys.prolific.board import Board, Pair, read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.decisions import decide, propose
-from surveys.prolific.mirror import read_back
 from surveys.prolific.mock.books import Books
+from surveys.prolific.transfer import read_back
 from surveys.studies.lifecycle import definition_of
 from tests.factories import PROLIFIC_STUDY, make_definition, make_study
 
 NUMBERS = count(1)
-CODES = {
-    "completed": "completed",
-    "screened_out": "screened_out",
-    "over_quota": "over_quota",
-    "misunderstood": "misunderstood",
-    "technical": "technical",
-    "returned": "returned",
-}
 
 
 def make_paid_study(**changes) -> Study:
@@ -36,7 +28,7 @@ def make_people(study: Study, books: Books, number: int, state: str = "completed
     With the status `AWAITING REVIEW`, which stands in for none, they have entered their code.
     """
     codes, now = definition_of(study.current_id).codes, timezone.now()
-    code = codes.get(CODES.get(state, ""), "")
+    code = codes.get(state, "")
     numbers = [next(NUMBERS) for _ in range(number)]
     people = Participant.objects.bulk_create(
         Participant(
@@ -72,10 +64,13 @@ def make_people(study: Study, books: Books, number: int, state: str = "completed
     return ids
 
 
-def meaning_now(study: Study, client: ProlificClient, name: str) -> str:
-    """What the board says of a submission or session once it was read back."""
+def read_people(
+    study: Study, books: Books, client: ProlificClient, number: int, *state: str, **about: str
+) -> list[str]:
+    """The same, read back from there."""
+    names = make_people(study, books, number, *state, **about)
     read_back(study, client)
-    return row_of(read_board(study), name).meaning
+    return names
 
 
 def row_of(board: Board, name: str) -> Pair:

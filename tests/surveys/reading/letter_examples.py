@@ -86,10 +86,8 @@ MORE_LETTERS = [
     ("I'd say C, though B is close.", "C"),
     ("✅ **C. mitosis**", "C"),
     (
-        (
-            "**Answer:** (C) mitosis\n\n**Why the others are wrong:**\nA. lysis breaks cells\n"
-            "B. osmosis moves water\nD. meiosis halves"
-        ),
+        "**Answer:** (C) mitosis\n\n**Why the others are wrong:**\nA. lysis breaks cells\nB. osmosis moves water\nD. "
+        "meiosis halves",
         "C",
     ),
     ("La réponse correcte est C) mitosis", "C"),

@@ -13,14 +13,7 @@ from benchmarks.reading import measure_answers
 from benchmarks.reading.answer_rates import Read, as_tables, doubt_rates, item_rates, letter_rates, read_all, share_of
 from benchmarks.reading.answer_samples import LabelledAnswer, read_labelled_answers
 from benchmarks.reading.check_rates import BEGIN, END
-from benchmarks.reading.layouts import (
-    Layout,
-    ReadLayout,
-    layout_doubts,
-    layout_rates,
-    layouts_as_tables,
-    read_layouts,
-)
+from benchmarks.reading.layouts import Layout, ReadLayout, layout_doubts, layout_rates, layouts_as_tables, read_layouts
 from benchmarks.reading.measure_checks import default_data
 from surveys.reading.answers import RULES_VERSION, AnswerReading
 
@@ -53,13 +46,10 @@ def rates_of(rates, group, half="developed"):
     return next(rate for rate in rates if (rate.half, rate.group) == (half, group))
 
 
-def test_share_of_has_wilsons_interval():
+def test_share_of_has_wilsons_interval_and_none_of_nothing():
     # 8 of 10: centre (0.8 + 3.8415/20) / (1 + 3.8415/10) = 0.7167, half width 0.2266
     share = share_of(10, 8)
     assert (share.share, round(share.low, 3), round(share.high, 3)) == (0.8, 0.490, 0.943)
-
-
-def test_share_of_nothing_is_undefined():
     assert share_of(0, 0).share is None
 
 

@@ -70,39 +70,26 @@ def test_read_items_drops_repeats_before_it_counts_to_five():
     assert read_items("1. Tesla\n2. TESLA, Inc.\n3. The Tesla Company\n4. Apple") == ["tesla", "apple"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "   \n",
-        "I'm sorry, but I can't help with that request.",
-        "What kind of films do you like?",
-        "- ",
-        "1.\n2.\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "", "   \n", "I'm sorry, but I can't help with that request.", "What kind of films do you like?", "- ",
+    "1.\n2.\n",
+])  # fmt: skip
 def test_read_items_of_what_names_nothing_is_empty(text):
     assert read_items(text) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "items"),
-    [
-        ('{"items": ["Tesla", "Apple", "Goo', ["tesla", "apple"]),  # cut off at the longest length
-        ('{"items": ["Rock, Paper, \\"Scissors\\"", "Apple"]}', ['rock, paper, "scissors', "apple"]),
-        ('{"items": []}', []),
-        ('{"items": ["', []),
-    ],
-)
+@pytest.mark.parametrize(("text", "items"), [
+    ('{"items": ["Tesla", "Apple", "Goo', ["tesla", "apple"]),  # cut off at the longest length
+    ('{"items": ["Rock, Paper, \\"Scissors\\"", "Apple"]}', ['rock, paper, "scissors', "apple"]),
+    ('{"items": []}', []),
+    ('{"items": ["', []),
+])  # fmt: skip
 def test_read_items_of_json_takes_whole_strings_only(text, items):
     assert read_items(text) == items
 
 
-def test_read_items_of_one_name_is_that_name():
+def test_read_items_of_one_name_is_that_name_and_without_prose_lists_only():
     assert read_items("**Tesla**") == ["tesla"]
-
-
-def test_read_items_without_prose_counts_lists_only():
     assert count_items("I'd recommend Tesla, Apple, and Google.", prose=False) == 0
     assert count_items("- Tesla\n- Apple", prose=False) == 2
 
@@ -114,42 +101,18 @@ def test_read_items_keeps_titles_with_a_subtitle_whole():
 
 
 def test_read_items_of_recipe_steps_takes_quantities_for_no_numbering():
-    assert read_items("1. Omelette: whisk 2 eggs\n1.5 cups of milk\n2. Pancakes: mix all") == [
-        "omelette",
-        "pancakes",
-    ]
+    assert read_items("1. Omelette: whisk 2 eggs\n1.5 cups of milk\n2. Pancakes: mix all") == ["omelette", "pancakes"]
 
 
-@pytest.mark.parametrize(
-    ("raw", "item"),
-    [
-        ("  **Tesla**  ", "tesla"),
-        ("1. Tesla", "tesla"),
-        ("Tesla, Inc.", "tesla"),
-        ("Tesla Inc", "tesla"),
-        ("The Walt Disney Company", "walt disney"),
-        ("Apple Inc. – phones and computers", "apple"),
-        ("Patagonia: makes outdoor clothing", "patagonia"),
-        ("Patagonia — outdoor", "patagonia"),
-        ("“The Godfather” (1972)", "godfather"),
-        ("Coca-Cola", "coca-cola"),
-        ("Jean‑Luc", "jean-luc"),
-        ("Ｔｅｓｌａ", "tesla"),
-        ("Tesla™", "tesla"),
-        ("L’Oréal", "l'oréal"),
-        ("Straße", "strasse"),
-        ("A24", "a24"),
-        ("An Omelette", "omelette"),
-        ("Theta", "theta"),
-        ("🎬 Heat", "heat"),
-        ("BMW AG", "bmw"),
-        ("Company", "company"),
-        ("شركة تسلا", "شركة تسلا"),
-        ("千と千尋の神隠し", "千と千尋の神隠し"),
-        ("", ""),
-        ("**", ""),
-    ],
-)
+@pytest.mark.parametrize(("raw", "item"), [
+    ("  **Tesla**  ", "tesla"), ("1. Tesla", "tesla"), ("Tesla, Inc.", "tesla"), ("Tesla Inc", "tesla"),
+    ("The Walt Disney Company", "walt disney"), ("Apple Inc. – phones and computers", "apple"),
+    ("Patagonia: makes outdoor clothing", "patagonia"), ("Patagonia — outdoor", "patagonia"),
+    ("“The Godfather” (1972)", "godfather"), ("Coca-Cola", "coca-cola"), ("Jean‑Luc", "jean-luc"),
+    ("Ｔｅｓｌａ", "tesla"), ("Tesla™", "tesla"), ("L’Oréal", "l'oréal"), ("Straße", "strasse"), ("A24", "a24"),
+    ("An Omelette", "omelette"), ("Theta", "theta"), ("🎬 Heat", "heat"), ("BMW AG", "bmw"), ("Company", "company"),
+    ("شركة تسلا", "شركة تسلا"), ("千と千尋の神隠し", "千と千尋の神隠し"), ("", ""), ("**", ""),
+])  # fmt: skip
 def test_normalise_item_gives_one_form(raw, item):
     assert normalise_item(raw) == item
 
@@ -192,19 +155,16 @@ def test_read_answer_keeps_the_names_as_written():
     assert reading == AnswerReading(("walt disney", "l'oréal"), ("The Walt Disney Company", "L'Oréal"))
 
 
-@pytest.mark.parametrize(
-    ("text", "doubt"),
-    [
-        (LISTS["numbered"], ""),
-        ("1. Heat\n2. Alien", "fewer-than-asked"),
-        ("1. Heat – a chase.\n2. Alien – a ship and", "cut-off"),
-        ("I'd recommend Heat, Alien, Fargo, Amélie, and Up.", "prose-list"),
-        ("I'm sorry, but I can't recommend any films.", "refusal"),
-        ("Something went wrong. Please try again later.", "refusal"),
-        ("What kind of films do you like?", "nothing-found"),
-        ("- Put on some music that you liked when you were still at school and dance\n- Sing", "long-item"),
-    ],
-)
+@pytest.mark.parametrize(("text", "doubt"), [
+    (LISTS["numbered"], ""),
+    ("1. Heat\n2. Alien", "fewer-than-asked"),
+    ("1. Heat – a chase.\n2. Alien – a ship and", "cut-off"),
+    ("I'd recommend Heat, Alien, Fargo, Amélie, and Up.", "prose-list"),
+    ("I'm sorry, but I can't recommend any films.", "refusal"),
+    ("Something went wrong. Please try again later.", "refusal"),
+    ("What kind of films do you like?", "nothing-found"),
+    ("- Put on some music that you liked when you were still at school and dance\n- Sing", "long-item"),
+])  # fmt: skip
 def test_read_answer_of_items_says_why_to_doubt_them(text, doubt):
     assert read_answer(text, "recommendation").doubt == doubt
 
@@ -216,40 +176,36 @@ FULL_GUIDE = f"{GUIDE}| Spas | Bath |\n| Walls | York |\n| Port wine | Porto |\n
 OTHERS = "\n| Town |\n|---|\n| Lima |\n| Quito |\n| Bogotá |\n| Sucre |\n| Cusco |\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "doubt"),
-    [
-        pytest.param(NUMBERED + GUIDE, "", id="a short table after it"),
-        pytest.param(NUMBERED + FULL_GUIDE, "", id="a table of as many rows after it"),
-        pytest.param(FULL_GUIDE + NUMBERED, "", id="a table before it"),
-        pytest.param(FULL_GUIDE, "", id="the table alone, its names in the second column"),
-        pytest.param(NUMBERED + OTHERS, "two-lists", id="a table of other things"),
-        pytest.param("Look at:\n- Price\n- Season\n- Food\n\nMy five:\n" + NUMBERED, "", id="criteria before it"),
-        pytest.param("**Look at:**\n1. Price\n2. Food\n\n**My five:**\n" + NUMBERED, "", id="numbers that start again"),
-        pytest.param(NUMBERED + "\nTowns:\n- Lima\n- Quito\n- Cusco\n- Sucre\n- Ica", "two-lists", id="two full lists"),
-        pytest.param(NUMBERED.replace(" ", " **").replace("\n", "**\n- old\n- walls\n"), "", id="bullets between"),
-        pytest.param(
-            "- **South**\n  - Rome – old\n- **North**\n  - Oslo – snow\n  - Bath – spas\n- **Sea**\n  - York – walls\n"
-            "  - Porto – wine",
-            "",
-            id="items below bare groups",
-        ),
-        pytest.param("1\nRome\nIt is old.\n2\nOslo\n3\nBath\n4\nYork\n5\nPorto", "", id="numbers on their own lines"),
-        pytest.param(
-            "| | Rome | Oslo | Bath | York | Porto |\n|--|--|--|--|--|--|\n| Rain | 1 | 2 | 3 | 4 | 5 |",
-            "",
-            id="a header",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "doubt"), [
+    pytest.param(NUMBERED + GUIDE, "", id="a short table after it"),
+    pytest.param(NUMBERED + FULL_GUIDE, "", id="a table of as many rows after it"),
+    pytest.param(FULL_GUIDE + NUMBERED, "", id="a table before it"),
+    pytest.param(FULL_GUIDE, "", id="the table alone, its names in the second column"),
+    pytest.param(NUMBERED + OTHERS, "two-lists", id="a table of other things"),
+    pytest.param("Look at:\n- Price\n- Season\n- Food\n\nMy five:\n" + NUMBERED, "", id="criteria before it"),
+    pytest.param("**Look at:**\n1. Price\n2. Food\n\n**My five:**\n" + NUMBERED, "", id="numbers that start again"),
+    pytest.param(NUMBERED + "\nTowns:\n- Lima\n- Quito\n- Cusco\n- Sucre\n- Ica", "two-lists", id="two full lists"),
+    pytest.param(NUMBERED.replace(" ", " **").replace("\n", "**\n- old\n- walls\n"), "", id="bullets between"),
+    pytest.param(
+        "- **South**\n  - Rome – old\n- **North**\n  - Oslo – snow\n  - Bath – spas\n- **Sea**\n  - York – walls\n"
+        "  - Porto – wine",
+        "",
+        id="items below bare groups",
+    ),
+    pytest.param("1\nRome\nIt is old.\n2\nOslo\n3\nBath\n4\nYork\n5\nPorto", "", id="numbers on their own lines"),
+    pytest.param(
+        "| | Rome | Oslo | Bath | York | Porto |\n|--|--|--|--|--|--|\n| Rain | 1 | 2 | 3 | 4 | 5 |",
+        "",
+        id="a header",
+    ),
+])  # fmt: skip
 def test_read_answer_takes_the_list_with_the_asked_number_and_doubts_two_that_disagree(text, doubt):
     reading = read_answer(text, "recommendation")
     assert (reading.items, reading.doubt) == (CITIES, doubt)
 
 
 def test_read_answer_takes_the_table_where_the_list_has_fewer_than_asked():
-    tips = "\n\nTips:\n- Book early\n- Pack light"
-    table = OTHERS + tips
+    table = OTHERS + "\n\nTips:\n- Book early\n- Pack light"
     assert read_answer(table, "recommendation").items == ("lima", "quito", "bogotá", "sucre", "cusco")
     assert read_items("1. Rome\n2. Oslo\n3. Bath" + OTHERS, limit=3) == ["rome", "oslo", "bath"]
 
@@ -262,15 +218,12 @@ def test_read_answer_of_a_refusal_has_no_items_but_one_that_helps_all_the_same_h
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "reading"),
-    [
-        ("The answer is C.", AnswerReading(letter="C")),
-        ("The answer is A or C.", AnswerReading(doubt="several-letters")),
-        ("I'm sorry, but I can't answer that.", AnswerReading(doubt="refusal")),
-        ("It depends.", AnswerReading(doubt="nothing-found")),
-    ],
-)
+@pytest.mark.parametrize(("text", "reading"), [
+    ("The answer is C.", AnswerReading(letter="C")),
+    ("The answer is A or C.", AnswerReading(doubt="several-letters")),
+    ("I'm sorry, but I can't answer that.", AnswerReading(doubt="refusal")),
+    ("It depends.", AnswerReading(doubt="nothing-found")),
+])  # fmt: skip
 def test_read_answer_of_a_choice_is_a_letter_or_a_doubt(text, reading):
     assert read_answer(text, "choice") == reading
 

@@ -64,15 +64,12 @@ def test_measure_rates_of_no_case_has_no_share():
     assert "| – |" in as_table([rate])
 
 
-def test_write_table_replaces_what_stands_between_the_marks(tmp_path):
+def test_write_table_replaces_what_stands_between_the_marks_and_nothing_without_them(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"# Rates\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     write_table(page, "| new |\n")
     write_table(page, "| newer |\n")
     assert page.read_text(encoding="utf-8") == f"# Rates\n{BEGIN}\n\n| newer |\n\n{END}\nafter\n"
-
-
-def test_write_table_without_marks_changes_nothing(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Rates\n", encoding="utf-8")
     with pytest.raises(ValueError, match="no place"):

@@ -219,10 +219,7 @@ def test_error_below_a_half_answer_is_noticed():
         ("1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws\n```python\nprint(1)", "code"),
         ("1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws\n\nContinue generating", "button"),
         ("Here are ten movies:\n1. Heat\n2. Up\n3. Alien\n4. Amélie\n5. Jaws", "count"),
-        (
-            "- Heat: a thief\n- Up: a house that flies\n- Alien: a crew\n- Amélie: a shy waitress\n- Jaws",
-            "explanation",
-        ),
+        ("- Heat: a thief\n- Up: a house that flies\n- Alien: a crew\n- Amélie: a shy waitress\n- Jaws", "explanation"),
         ("You could watch Heat. It is about a thief and a detective who both know that it is", "hanging"),
         (ANSWER[:210] + "\n\nChatGPT can make mistakes. Check important info.", "sentence"),
     ],
@@ -258,11 +255,7 @@ def test_complete_answer_is_not_called_cut_off(text):
         ("pythonCopy code\n", "", "pythonCopy code"),
         ("", "\n\nRegenerate", "Regenerate"),
         ("Show drafts\n", "", "Show drafts"),
-        (
-            "",
-            "\nGemini can make mistakes, so double-check it",
-            "Gemini can make mistakes, so double-check it",
-        ),
+        ("", "\nGemini can make mistakes, so double-check it", "Gemini can make mistakes, so double-check it"),
         ("", "\nExport to Sheets", "Export to Sheets"),
         ("Thought for 3 seconds\n", "", "Thought for 3 seconds"),
         ("", "\nShare", "Share"),
@@ -350,17 +343,7 @@ HOSTILE = [
     "A. ",
     "a, ",
 ]
-HOSTILE += [
-    "The answer is ",
-    "\\boxed{",
-    "i'm sorry ",
-    "thought for ",
-    "`",
-    "“",
-    "\u0301",
-    "😀",
-    "- a - b: c\n",
-]
+HOSTILE += ["The answer is ", "\\boxed{", "i'm sorry ", "thought for ", "`", "“", "\u0301", "😀", "- a - b: c\n"]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

@@ -57,16 +57,14 @@ def test_compiled_catalogue_is_in_step(language: str) -> None:
 
 
 def test_study_speaks_its_own_language_whatever_the_browser_says(client: Client) -> None:
-    study = make_study(definition=make_definition(language="de"))
-    url, visit = arrival(study.slug)
+    url, visit = arrival(make_study(definition=make_definition(language="de")).slug)
     page = client.get(url, visit, headers={"Accept-Language": "en"})
     assert '<html lang="de" dir="ltr">' in page.text
     assert "Ich bin einverstanden und nehme teil" in page.text
 
 
 def test_language_of_the_address_wins_and_stays_with_the_person(client: Client) -> None:
-    study = make_bilingual()
-    url, visit = arrival(study.slug, lang="de")
+    url, visit = arrival(make_bilingual().slug, lang="de")
     assert "Ich bin einverstanden" in client.get(url, visit).text
     client.post(url, visit | {"consent": "yes"})
     participant = Participant.objects.get(pid=visit["PROLIFIC_PID"])
@@ -86,8 +84,7 @@ def test_switching_in_between_is_kept(client: Client) -> None:
 
 def test_switch_keeps_the_ids_of_the_arrival(client: Client) -> None:
     url, visit = arrival(make_bilingual().slug)
-    page = client.get(url, visit).text
-    link = re.search(r'href="(\?[^"]*lang=de[^"]*)"', page)
+    link = re.search(r'href="(\?[^"]*lang=de[^"]*)"', client.get(url, visit).text)
     assert link
     assert "Ich bin einverstanden" in client.get(url + link[1].replace("&amp;", "&")).text
 
@@ -108,8 +105,7 @@ def test_pages_around_a_study_are_in_no_language_but_its_own(client: Client) -> 
 
 
 def test_paste_checks_ask_in_the_persons_language(client: Client) -> None:
-    participant = make_participant(make_bilingual(), language="de")
-    page = client.post(address(participant, "prompt", 1), {"text": ""})
+    page = client.post(address(make_participant(make_bilingual(), language="de"), "prompt", 1), {"text": ""})
     assert "Das Feld ist leer." in page.text
 
 
@@ -126,8 +122,7 @@ def test_ends_of_people_who_are_gone_keep_the_language(client: Client) -> None:
 def test_right_to_left_language_turns_the_page(client: Client, settings, language: str) -> None:
     settings.LANGUAGES = [*settings.LANGUAGES, (language, language)]
     participant = make_participant(make_study(language=language), language=language)
-    page = client.get(address(participant, "prompt", 1)).text
-    assert f'<html lang="{language}" dir="rtl">' in page
+    assert f'<html lang="{language}" dir="rtl">' in client.get(address(participant, "prompt", 1)).text
 
 
 # --- a study in two languages -------------------------------------------------

@@ -73,8 +73,7 @@ VALUES = st.recursive(
 
 @given(VALUES, st.integers(0, 3))
 def test_depth_is_that_of_the_value(value: object, less: int) -> None:
-    deepest = depth_of(value)
-    around = DEEPEST + 1 - less - deepest
+    around = DEEPEST + 1 - less - depth_of(value)
     assert is_deep_json("[" * around + json.dumps(value) + "]" * around) is (less == 0)
 
 
@@ -121,8 +120,7 @@ def test_programs_are_refused_what_is_deep_in_any_encoding(encoding: str) -> Non
 
 def test_deep_lines_and_records_of_files_are_faults(tmp_path: Path) -> None:
     faults = Faults()
-    rows = list(read_json_lines(iter([f'{{"a": {DEEP}}}', '{"a": 1}']), faults))
-    assert rows == [(2, {"a": 1})]
+    assert list(read_json_lines(iter([f'{{"a": {DEEP}}}', '{"a": 1}']), faults)) == [(2, {"a": 1})]
     assert [(each.line, each.message) for each in faults.first] == [(1, "is nested too deeply")]
     for name, content in (("lines", f"{{}}\n{DEEP[1:-1]}\n"), ("array", f"[{{}}, {DEEP}]")):
         path = tmp_path / name

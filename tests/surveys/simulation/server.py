@@ -32,17 +32,7 @@ def test_database_url() -> str:
 
 
 def start_server(port: int, log: Path, workers: int = 1) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "granian",
-        "--interface",
-        "rsgi",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
+    command = [sys.executable, "-m", "granian", "--interface", "rsgi", "--host", "127.0.0.1", "--port", str(port)]
     command += ["--http", "1", "--workers", str(workers), "--no-ws", "fieldstudy.wsgi:front"]
     environment = {
         **os.environ,

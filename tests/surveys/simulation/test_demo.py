@@ -45,8 +45,7 @@ def test_filled_study_has_simulated_people_only_and_keeps_its_cells() -> None:
 
 
 def test_made_up_people_confirm_most_readings_and_correct_some() -> None:
-    study = make_study(places=20)
-    demo.fill(study, 1.0, seed=3, progress=lambda done, total: None, all_finish=True)
+    demo.fill(make_study(places=20), 1.0, seed=3, progress=lambda done, total: None, all_finish=True)
     said = Counter(ReadBack.objects.values_list("verdict", flat=True))
     assert said["right"] > said["unsaid"] > said["corrected"] > 0
     assert ReadBack.objects.exclude(response__participant__origin="simulated").count() == 0
@@ -60,10 +59,8 @@ def test_filling_again_adds_nobody() -> None:
 
 
 def test_half_filled_study_has_people_still_working() -> None:
-    study = make_study(places=8)
-    demo.fill(study, 0.5, seed=3, progress=lambda done, total: None)
-    states = Participant.objects.values_list("state", flat=True)
-    assert set(states) == {"completed", "active"}
+    demo.fill(make_study(places=8), 0.5, seed=3, progress=lambda done, total: None)
+    assert set(Participant.objects.values_list("state", flat=True)) == {"completed", "active"}
 
 
 def test_production_refuses_the_published_password(settings) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from surveys.models import Participant
-from surveys.simulation import rehearsing, tasks
-from surveys.simulation.rehearsing import DONE, last_of, rehearse
+from surveys.simulation import run, tasks
+from surveys.simulation.run import DONE, last_of, rehearse
 from surveys.studies import audit, under_way
 from tests.factories import make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in
@@ -17,7 +17,7 @@ PAGE = "/console/teas/setup/rehearsal/"
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_plays_them_and_the_page_says_how_it_went(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study("pilot", places=9)
-    under_way.forget_progress(study, rehearsing.WORK)
+    under_way.forget_progress(study, run.WORK)
     client, left = log_in(study), []
     monkeypatch.setattr(tasks.rehearse_study, "delay", lambda *given: left.append(given))
     assert client.post(PAGE, {"people": 3, "seed": 5}).status_code == 302
@@ -27,8 +27,7 @@ def test_a_worker_plays_them_and_the_page_says_how_it_went(monkeypatch: pytest.M
     assert len(left) == 1
     tasks.rehearse_study(*left[0])
     assert client.get(f"{PAGE}progress/")["HX-Refresh"] == "true"
-    page = lines_of(client.get(PAGE))
-    assert "The last rehearsal went as it should." in page
+    assert "The last rehearsal went as it should." in lines_of(client.get(PAGE))
     people = Participant.objects.filter(study=study)
     assert set(people.values_list("origin", "state")) == {("simulated", "completed")} and people.count() == 3
     event = last_of(study)
@@ -40,20 +39,20 @@ def test_one_that_breaks_off_or_never_ends_did_not_go_as_it_should(monkeypatch: 
     study = make_study("pilot", places=9)
     client = log_in(study)
     monkeypatch.setattr(tasks.rehearse_study, "delay", lambda *given: None)
-    under_way.forget_progress(study, rehearsing.WORK)
+    under_way.forget_progress(study, run.WORK)
     client.post(PAGE, {"people": 3})
     assert "Simulated people take the study now." in lines_of(client.get(PAGE))
-    under_way.forget_progress(study, rehearsing.WORK)  # its worker was killed
+    under_way.forget_progress(study, run.WORK)  # its worker was killed
     page = lines_of(client.get(PAGE))
     assert "The last rehearsal has not come to its end" in page and "Answers confirmed" not in page
     with monkeypatch.context() as just_now:  # it ends while the page is made
         just_now.setattr(under_way, "progress_of", lambda *given: audit.record(study, "ada", DONE) and None)
         assert "The last rehearsal went as it should." in lines_of(client.get(PAGE))
-    monkeypatch.setattr(rehearsing, "simulate", lambda *given: 1 / 0)
+    monkeypatch.setattr(run, "simulate", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         rehearse(study, 3, 1, False, "ada")
     page = lines_of(client.get(PAGE))
-    assert "The last rehearsal broke off." in page and rehearsing.UNFORESEEN in page and "division" not in page
+    assert "The last rehearsal broke off." in page and run.UNFORESEEN in page and "division" not in page
 
 
 @pytest.mark.django_db

@@ -4,6 +4,7 @@ import json
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from surveys.participation.steps import address
 from surveys.reading.checks import CHECKS, Paste, find_problems
 from surveys.simulation.answers import ANYTHING, TOPICS, draw_items, items_for, write_answer, write_wrong
 from surveys.simulation.browser import Browser, read_page
-from surveys.simulation.check import Exits, find_violations
+from surveys.simulation.check import find_violations
 from surveys.simulation.people import Person, Sent, Story, make_people
 from surveys.simulation.run import simulate
 from surveys.studies.files.definitions import read_study
@@ -78,8 +79,7 @@ def test_field_13_with_faults(site: str) -> None:
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_without_faults_everybody_finishes(site: str) -> None:
-    study = make_study(definition=read_study(STUDIES / "demo.toml"))
-    report = run(study, site, 4, seed=1, faults=False)
+    report = run(make_study(definition=read_study(STUDIES / "demo.toml")), site, 4, seed=1, faults=False)
     assert report["violations"] == [] and report["ends"] == {"DEMODONE1": 4}
     assert report["submissions"] == report["confirmed"] == 4 * 5 and report["mishaps"] == {}
     assert set(Participant.objects.values_list("origin", flat=True)) == {"simulated"}
@@ -197,8 +197,8 @@ def story_of(participant: Participant, end: str = "", code: str = "") -> Story:
     return story
 
 
-def violations(study: Study, *stories: Story, before: Exits | None = None) -> str:
-    return "\n".join(find_violations(study, stories, before or Exits(0, 0)))
+def violations(study: Study, *stories: Story, before: Counter[str] | None = None) -> str:
+    return "\n".join(find_violations(study, stories, before or Counter()))
 
 
 @pytest.fixture
@@ -286,11 +286,7 @@ def test_check_sees_a_decision_that_was_not_kept(done: Participant) -> None:
     story.kept.add("teas")
     assert "about teas is not stored" in violations(done.study, story)
     Flag.objects.create(
-        participant=done,
-        prompt=prompts_of(done.version_id)["teas"],
-        check_name="empty",
-        check_version=1,
-        message="",
+        participant=done, prompt=prompts_of(done.version_id)["teas"], check_name="empty", check_version=1, message=""
     )
     assert violations(done.study, story) == ""
 
@@ -310,16 +306,7 @@ def test_check_counts_refusals(done: Participant) -> None:
 def test_small_group_has_every_way_out(name: str) -> None:
     people = make_people(read_study(STUDIES / f"{name}.toml"), 24, True, 1)
     ways = {person.way for person in people}
-    assert {
-        "finish",
-        "late",
-        "no_consent",
-        "withdraw",
-        "return",
-        "come_back",
-        "technical",
-        "walk_away",
-    } <= ways
+    assert {"finish", "late", "no_consent", "withdraw", "return", "come_back", "technical", "walk_away"} <= ways
     assert ("misunderstand" in ways) == (name == "field-13")
     assert people[0].way == "finish" and len({person.pid for person in people}) == 24
 

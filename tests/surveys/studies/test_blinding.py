@@ -11,16 +11,7 @@ from surveys.studies.audit import END_REACHED
 from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.lifecycle import StudyError
 from surveys.studies.members import lift_blinding, why_blinded
-from tests.factories import (
-    make_account,
-    make_annotation_study,
-    make_annotator,
-    make_definition,
-    make_items,
-    make_participant,
-    make_response,
-    make_study,
-)
+from tests import factories
 from tests.roles import as_account, make_roles
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +19,7 @@ EXPECTED = Hypothesis("varied", "Gemini varies more.", "entropy_bits", "field/ge
 
 
 def make_planned(state: str, places: int = 1) -> Study:
-    study = make_study(state, make_definition(places=places, hypotheses=(EXPECTED,)))
+    study = factories.make_study(state, factories.make_definition(places=places, hypotheses=(EXPECTED,)))
     make_roles(study)
     return study
 
@@ -90,24 +81,23 @@ def test_all_places_filled_is_the_end_of_the_plan_and_without_hypotheses_there_i
     Place.objects.filter(cell__study=study).delete()  # of none, all are filled
     lift_blinding(study, "owner")
     assert Study.objects.get(slug="teas").unblinded_at
-    plain = make_study("draft", slug="herbs")
-    lift_blinding(plain, "owner")
+    lift_blinding(factories.make_study("draft", slug="herbs"), "owner")
     assert Study.objects.get(slug="herbs").unblinded_at
 
 
 def test_plan_of_labels_ends_with_the_last_label_or_the_end_that_was_shown() -> None:
     reliable = Hypothesis("reliable", "People agree.", "alpha", "people", "more", reference=0.5)
-    study = make_annotation_study(places=3, hypotheses=(reliable,), quota=5, overlap=1)
+    study = factories.make_annotation_study(places=3, hypotheses=(reliable,), quota=5, overlap=1)
     assert why_blinded(study).startswith("0 of 15 labels are given. The plan ends when all are")
-    make_items(study, 2)
-    make_items(study, 1, start=2, pilot=True)
+    factories.make_items(study, 2)
+    factories.make_items(study, 1, start=2, pilot=True)
     slots, now = Slot.objects.filter(item__study=study, item__pilot=False), timezone.now()
-    held = {"participant": make_annotator(study), "taken_at": now, "held_until": now}
+    held = {"participant": factories.make_annotator(study), "taken_at": now, "held_until": now}
     Place.objects.filter(cell__study=study).delete()  # of none, all are filled
     assert why_blinded(study).startswith("0 of 2 labels")
     slots.update(**held, done_at=now)
     assert not why_blinded(study)
-    make_items(study, 1, start=3)
+    factories.make_items(study, 1, start=3)
     assert why_blinded(study).startswith("2 of 3 labels")
     audit.record(study, "system", END_REACHED)
     assert not why_blinded(study)
@@ -118,22 +108,20 @@ def test_plan_of_labels_ends_with_the_last_label_or_the_end_that_was_shown() -> 
     [({}, False), ({"pilot": True}, True), ({"origin": "simulated"}, True), ({"origin": "imported"}, False)],
 )
 def test_answers_of_the_pilot_and_of_simulated_people_are_open(changes: dict, sees: bool) -> None:
-    study = make_planned("live", places=9)
-    person = make_participant(study)
-    response = make_response(person, "teas", "1. Assam", keep=True)
+    person = factories.make_participant(make_planned("live", places=9))
+    response = factories.make_response(person, "teas", "1. Assam", keep=True)
     Participant.objects.update(**changes)
     client = as_account("blinded")
     page = reverse("console:participant", args=["teas", person.pseudonym])
     text = reverse("console:response-text", args=["teas", person.pseudonym, response.pk])
-    found = [client.get(each).status_code for each in (page, text)]
-    assert found == ([200, 200] if sees else [403, 403])
+    assert [client.get(each).status_code for each in (page, text)] == ([200, 200] if sees else [403, 403])
     listed = client.get(f"{reverse('console:participants', args=['teas'])}?who=all").content.decode()
     assert person.pseudonym in listed and (page in listed) == sees
 
 
 def test_member_who_is_made_blinded_loses_what_they_saw() -> None:
     study = make_planned("live")
-    make_account("eve", study, "viewer")
+    factories.make_account("eve", study, "viewer")
     member = study.memberships.get(user__username="eve")
     assert as_account("eve").get("/console/teas/export/").status_code == 200
     as_account("owner").post(reverse("console:change-member", args=["teas", member.pk]), {"role": "blinded"})

@@ -100,8 +100,7 @@ def test_condition_in_words(kind: str, threshold: Any, words: str) -> None:
 
 def test_answers_about_the_context_are_those_of_the_form() -> None:
     for name in ("plan", "memory", "personalisation", "chat", "device"):
-        choices = ChatbotContext._meta.get_field(name).choices
-        assert CONTEXT[name] == tuple(value for value, _ in choices)
+        assert CONTEXT[name] == tuple(value for value, _ in ChatbotContext._meta.get_field(name).choices)
     assert set(CONTEXT) == {"product", "plan", "memory", "personalisation", "chat", "device", "model_shown"}
 
 
@@ -349,8 +348,7 @@ def test_chatbot_of_imported_people_is_known() -> None:
 @pytest.mark.django_db
 def test_people_of_another_study_are_not_named() -> None:
     study = make_excluding(*ALL_KINDS)
-    other = make_study(slug="other", places=9)
-    person = make_participant(other)
+    person = make_participant(make_study(slug="other", places=9))
     fail_attention(person, "leaf", "sea")
     make_response(person, "teas", REFUSAL, keep=True)
     assert excluded_people(study) == {} and excluded_responses(study) == {}
@@ -378,8 +376,7 @@ def test_rules_given_are_applied_instead_of_those_of_the_study() -> None:
 def test_exclusions_take_as_many_statements_for_many(rows: int, django_assert_num_queries: Callable) -> None:
     study = make_excluding(*ALL_KINDS)
     for _ in range(rows):
-        person = make_participant(study, State.COMPLETED)
-        fail_attention(person, "sea")
+        fail_attention(make_participant(study, State.COMPLETED), "sea")
     rules = rules_of(study)
     with django_assert_num_queries(3):  # people, pastes, flags
         assert len(excluded_people(study, rules)) == rows

@@ -14,7 +14,7 @@ from django.utils import timezone
 from surveys.models import AuditEvent, Invitation, Study
 from surveys.studies import access
 from surveys.studies.access import may_make_studies
-from surveys.studies.invitations import InvitationError, accept, invite, let_invite
+from surveys.studies.members import InvitationError, accept, invite, let_invite
 from tests.factories import make_account, make_study
 from tests.surveys.console.console_pages import text_of
 from tests.surveys.participation.threads import at_once
@@ -112,8 +112,7 @@ def test_only_who_may_gives_and_takes_back(study: Study) -> None:
 
 
 def test_what_became_of_an_invitation_stays(study: Study) -> None:
-    token = invite(make_account("ada", study, "owner"), study, "viewer")
-    accept(token, get_user_model()(username="bob"))
+    accept(invite(make_account("ada", study, "owner"), study, "viewer"), get_user_model()(username="bob"))
     rows = Invitation.objects.all()
     for change in ({"used_at": None, "used_by": ""}, {"role": "owner"}, {"revoked_at": timezone.now()}):
         with pytest.raises(IntegrityError), transaction.atomic():

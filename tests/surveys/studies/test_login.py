@@ -53,8 +53,7 @@ def test_who_logs_in_has_all_tries_again() -> None:
 
 def test_admin_pages_have_the_door_of_the_console(admin_user: Any) -> None:
     client = Client()
-    page = client.get("/admin/", follow=True)
-    assert page.redirect_chain[-1][0] == "/console/login/?next=/admin/"
+    assert client.get("/admin/", follow=True).redirect_chain[-1][0] == "/console/login/?next=/admin/"
     form = {"username": "admin", "password": "password", "next": "/admin/"}
     assert client.post("/console/login/", form, REMOTE_ADDR="192.0.2.9")["Location"] == "/admin/"
     assert client.get("/admin/").status_code == 200

@@ -18,11 +18,7 @@ def last_event(study: Study) -> AuditEvent:
 def test_creator_of_a_study_owns_it() -> None:
     account = make_account("ada")
     study = create_study(make_definition(), account)
-    assert (study.state, study.memberships.get().role, study.memberships.get().user) == (
-        "draft",
-        "owner",
-        account,
-    )
+    assert (study.state, study.memberships.get().role, study.memberships.get().user) == ("draft", "owner", account)
     assert [event.action for event in study.audit_events.all()] == ["created", "member added"]
 
 
@@ -68,7 +64,4 @@ def test_last_owner_can_neither_go_nor_step_down() -> None:
             change()
     add_member(study, make_account("eve"), Role.OWNER, "ada")
     remove_member(ada, "eve")
-    assert sorted(study.memberships.values_list("user__username", "role")) == [
-        ("bob", "researcher"),
-        ("eve", "owner"),
-    ]
+    assert sorted(study.memberships.values_list("user__username", "role")) == [("bob", "researcher"), ("eve", "owner")]

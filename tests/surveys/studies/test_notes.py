@@ -92,8 +92,7 @@ def test_form_leads_to_no_other_site_and_notes_nothing_of_another_study(person: 
 
 def test_export_has_notes_about_whom_it_is_about(person: Participant) -> None:
     client, response = as_account("researcher"), person.responses.get()
-    things = {"participant": person.pk, "response": response.pk, "version": person.version_id}
-    for kind, key in things.items():
+    for kind, key in {"participant": person.pk, "response": response.pk, "version": person.version_id}.items():
         write(client, kind, key, f"About the {kind}.")
     table = codebook_of(person.study).tables["notes"]
     found = [
@@ -120,8 +119,7 @@ def test_note_is_about_one_thing(person: Participant) -> None:
 
 
 def test_withdrawing_and_the_database_itself_erase_notes(person: Participant) -> None:
-    other = make_participant(person.study)
-    response = make_response(other, "teas", "1. Assam", keep=True)
+    response = make_response(make_participant(person.study), "teas", "1. Assam", keep=True)
     for kind, key in (("participant", person.pk), ("response", person.responses.get().pk), ("response", response.pk)):
         write(as_account("researcher"), kind, key, "Fine.")
     recruitment.withdraw(person)

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from surveys.studies.files.askings import Arm, Asking, Repeats, askings_of, is_drawn, most_apart, put_in
+from surveys.studies.files.askings import Arm, Asking, Repeats, askings_of, is_drawn, most_apart, order_for, put_in
 from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
-from surveys.studies.files.orders import order_for
 from tests.surveys.studies.files.sample_study import ASKED_AGAIN, GOOD, make_asking_definition, make_definition
 
 PROMPTS = [f"p{number}" for number in range(13)]
@@ -110,7 +109,7 @@ def test_without_askings_the_order_is_that_of_the_scheme() -> None:
 # --- what a file says -------------------------------------------------------
 
 
-def test_askings_come_after_the_prompts_in_their_order() -> None:
+def test_askings_come_after_the_prompts_and_survive_their_document() -> None:
     definition = make_asking_definition()
     assert definition.askings == [
         *map(Asking, ("teas", "water", "cakes", "pots")),
@@ -119,10 +118,6 @@ def test_askings_come_after_the_prompts_in_their_order() -> None:
         Asking("water", occasion=2),
     ]
     assert [asking.slug for asking in definition.askings[4:]] == ["teas--2", "teas--temporary", "water--2"]
-
-
-def test_a_study_comes_back_from_its_document_and_others_hold_no_word_of_it() -> None:
-    definition = make_asking_definition()
     assert Definition.from_document(definition.to_document()) == definition
     assert not {"repeats", "arms", "rating"} & make_definition().to_document().keys()
 
@@ -131,8 +126,7 @@ def test_a_study_comes_back_from_its_document_and_others_hold_no_word_of_it() ->
     ("paste", "asks"), [("", True), ('\n[checks]\npaste = ["empty"]\n', True), ("\n[checks]\npaste = []\n", False)]
 )
 def test_who_asks_again_asks_about_the_same_again(paste: str, asks: bool) -> None:
-    definition = parse_study((GOOD + ASKED_AGAIN + paste).encode(), "teas")
-    assert ("same-again" in definition.paste_checks) == asks
+    assert ("same-again" in parse_study((GOOD + ASKED_AGAIN + paste).encode(), "teas").paste_checks) == asks
     assert "same-again" not in make_definition().paste_checks
 
 

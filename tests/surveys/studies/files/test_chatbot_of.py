@@ -36,7 +36,7 @@ def test_model_belongs_to_the_chatbot_that_is_known_for_it(model: str, chatbot: 
     assert chatbot_of(make_definition(), model) == chatbot
 
 
-def test_patterns_of_the_file_take_the_place_of_what_is_known() -> None:
+def test_patterns_of_the_file_take_the_place_of_what_is_known_and_the_first_wins() -> None:
     study = with_models(chatgpt=("gpt-4o-mini*", "In-House?"))
     assert [chatbot_of(study, model) for model in ("gpt-4o-mini-2024-07-18", "in-house1", "gpt-4o", "gemini-pro")] == [
         "chatgpt",
@@ -44,9 +44,6 @@ def test_patterns_of_the_file_take_the_place_of_what_is_known() -> None:
         None,
         "gemini",
     ]
-
-
-def test_model_that_fits_two_chatbots_belongs_to_the_first() -> None:
     assert chatbot_of(with_models(chatgpt=("*",), gemini=("gemini*",)), "gemini-pro") == "chatgpt"
 
 

@@ -11,17 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surveys.models.hashes import fingerprint
-from surveys.reading.checks import CHECKS
-from surveys.studies.files.definitions import (
-    Definition,
-    StudyFileError,
-    cells_for,
-    letters,
-    parse_study,
-    prompt_text,
-    read_study,
-    screened_out,
-)
+from surveys.studies.files import definitions
 from surveys.studies.lifecycle import fill_benchmark_items
 from tests.surveys.studies.files.sample_study import GOOD, SAMPLES, changed, make_definition
 
@@ -32,78 +22,40 @@ SHARED = Path(os.environ.get("FIELDSTUDY_SHARED", ROOT.parent / "shared"))
 # Shipped studies -----------------------------------------------------------------------------------------
 
 
-def test_field_13_has_the_design_of_the_field_evaluation():
-    study = read_study(STUDIES / "field-13.toml")
-    kinds = [prompt.kind for prompt in study.prompts]
-    assert (kinds.count("recommendation"), kinds.count("choice")) == (9, 4)
-    assert all(prompt.items == 5 for prompt in study.prompts if prompt.kind == "recommendation")
-    assert [prompt.benchmark for prompt in study.prompts[9:]] == ["mmlu", "mmlu", "ethics", "ethics"]
-    assert [bot.slug for bot in study.chatbots] == ["chatgpt", "gemini"]
-    assert {cell.slug: cell.places for cell in study.cells} == {
-        "black-women": 100,
-        "black-men": 100,
-        "white-women": 100,
-        "white-men": 100,
-    }
-    assert study.pay_per_hour == 12
-    assert len(study.attention) == 2
-
-
 @pytest.mark.skipif(not (SHARED / "data" / "mmlu").is_dir(), reason="needs the benchmark files of FIELDSTUDY_SHARED")
 def test_field_13_names_items_that_the_benchmarks_have():
     files = ["mmlu/college_medicine_test", "ethics/commonsense_short_test", "ethics/justice_test"]
     rows = [json.loads(line) for name in files for line in (SHARED / "data" / f"{name}.jsonl").open(encoding="utf-8")]
     items = {row["id"]: row for row in rows}
-    study = read_study(STUDIES / "field-13.toml")
+    study = definitions.read_study(STUDIES / "field-13.toml")
     assert all(prompt.item in items for prompt in study.prompts if prompt.kind == "choice")
-    medicine = {name: item for name, item in items.items() if "choices" in item}
-    filled = fill_benchmark_items(study, medicine)
+    filled = fill_benchmark_items(study, {name: item for name, item in items.items() if "choices" in item})
     assert [prompt.imported for prompt in filled.prompts[9:]] == [True, True, False, False]
     assert filled.prompts[9].question == items["mmlu/college_medicine/test/16"]["question"]
 
 
 def test_field_13_consent_says_what_prolific_asks_for():
-    text = read_study(STUDIES / "field-13.toml").consent.text.casefold()
-    for word in (
-        "what we collect",
-        "use",
-        "keep",
-        "90 days",
-        "anonymous",
-        "share",
-        "withdraw",
-        "legal basis",
-        "paste",
-    ):
+    text = definitions.read_study(STUDIES / "field-13.toml").consent.text.casefold()
+    for word in ("what we collect", "use", "keep", "90 days", "anonymous", "share", "withdraw", "legal basis", "paste"):
         assert word in text
 
 
 def test_demo_has_a_place_for_every_answer():
-    study = read_study(STUDIES / "demo.toml")
+    study = definitions.read_study(STUDIES / "demo.toml")
     quota = [question for question in study.questions if question.purpose == "quota"]
     assert len(quota) == 1
     assert not study.chatbot_question.none
     for option in quota[0].options:
         for bot in study.chatbots:
             answers = {quota[0].slug: option}
-            assert screened_out(study, answers, bot.slug) is None
-            assert len(cells_for(study, [bot.slug], answers)) == 1
-
-
-def test_demo_has_four_prompts_and_no_checks_of_people():
-    study = read_study(STUDIES / "demo.toml")
-    assert [prompt.kind for prompt in study.prompts] == ["recommendation"] * 3 + ["choice"]
-    assert study.comprehension == study.attention == ()
-    assert [cell.places for cell in study.cells] == [20, 20]
-    assert study.pay_per_hour >= 12
-    assert set(study.paste_checks) == set(CHECKS)
-    assert [asking.slug for asking in study.askings[4:]] == ["breakfasts--2"]
+            assert definitions.screened_out(study, answers, bot.slug) is None
+            assert len(definitions.cells_for(study, [bot.slug], answers)) == 1
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
 def test_shipped_study_survives_its_document(path):
-    study = read_study(path)
-    assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
+    study = definitions.read_study(path)
+    assert definitions.Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
 
 
 HASHES = {
@@ -119,7 +71,7 @@ HASHES = {
 
 def test_hashes_of_studies_stay_what_they_are():
     """A study that was loaded before would get a new version otherwise."""
-    studies = [read_study(path) for path in (*STUDIES.glob("*.toml"), SAMPLES / "teas.toml")]
+    studies = [definitions.read_study(path) for path in (*STUDIES.glob("*.toml"), SAMPLES / "teas.toml")]
     assert {study.slug: fingerprint(study.to_document()) for study in studies} == HASHES
 
 
@@ -138,27 +90,17 @@ def test_left_out_keys_get_their_defaults():
     assert study.prolific_study_ids == ()
 
 
-def test_keys_left_blank_count_as_left_out():
+def test_keys_may_be_blank_empty_or_left_out_where_nothing_needs_them():
     blank = make_definition(("required = false", 'required = false\nhelp = ""\noptions = []\naccept = []'))
     assert blank == make_definition()
-
-
-def test_paste_checks_can_all_be_switched_off():
     assert make_definition(("[debrief]", "[checks]\npaste = []\n[debrief]")).paste_checks == ()
-
-
-def test_misunderstood_code_may_be_left_out_without_comprehension_checks():
     comprehension = GOOD[GOOD.index("[[comprehension]]") : GOOD.index("[[attention]]")]
-    study = make_definition((comprehension, ""), ('misunderstood = "CODE9"\n', ""))
-    assert "misunderstood" not in study.codes
+    assert "misunderstood" not in make_definition((comprehension, ""), ('misunderstood = "CODE9"\n', "")).codes
 
 
-def test_short_study_may_exclude_after_one_failed_check():
+def test_least_pay_and_an_exclusion_after_one_check_are_enough_for_a_short_study():
     study = make_definition(("minutes = 10", "minutes = 4"), ("attention_fails = 2", "attention_fails = 1"))
     assert study.exclusions[0].attention_fails == 1
-
-
-def test_pay_of_exactly_the_minimum_is_enough():
     # 1.60 for 12 minutes is 8.00 an hour.
     study = make_definition(("minutes = 10", "minutes = 12"), ("amount = 2.00", "amount = 1.6"))
     assert (study.pay.amount, study.pay.cents, study.pay_per_hour) == (Decimal("1.60"), 160, 8)
@@ -190,7 +132,7 @@ def test_definition_survives_file_and_document(choices, text, items):
     )
     assert study.prompts[1].choices == tuple(choices)
     assert (study.prompts[0].text, study.prompts[0].items) == (text.strip(), items)
-    assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
+    assert definitions.Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
 
 
 def test_fingerprint_does_not_depend_on_the_order_of_keys():
@@ -235,13 +177,13 @@ def test_fingerprint_does_not_change_with_comments_and_layout():
     ],
 )
 def test_cells_for_a_person(chatbots, answers, cells):
-    assert cells_for(make_definition(), chatbots, answers) == cells
+    assert definitions.cells_for(make_definition(), chatbots, answers) == cells
 
 
 def test_cell_without_conditions_takes_everybody():
     plain = GOOD[GOOD.rindex("[[cells]]") : GOOD.index("[codes]")]
     study = make_definition((plain, ""), ('where = { milk = ["Milk", "Oat milk"] }', "where = {}"))
-    assert cells_for(study, ["gemini"], {}) == [("gemini", "milky")]
+    assert definitions.cells_for(study, ["gemini"], {}) == [("gemini", "milky")]
 
 
 SUGAR = """
@@ -259,18 +201,18 @@ purpose = "quota"
 def test_cells_that_name_different_questions_overlap():
     # A person who takes milk and no sugar would fit both.
     text = changed(("\n[[cells]]\n", SUGAR), ('{ milk = "No milk" }', '{ sugar = "No sugar" }'))
-    with pytest.raises(StudyFileError) as caught:
-        parse_study(text.encode(), "teas")
+    with pytest.raises(definitions.StudyFileError) as caught:
+        definitions.parse_study(text.encode(), "teas")
     assert [(fault.place, fault.message) for fault in caught.value.faults] == [
         ("cells[2].where", "overlaps with the cell `milky`: a person could fit both")
     ]
 
 
 def test_cells_told_apart_by_one_of_two_questions_do_not_overlap():
-    study = read_study(STUDIES / "field-13.toml")
+    study = definitions.read_study(STUDIES / "field-13.toml")
     black, white = "Black or African American", "White"
     fits = [
-        cells_for(study, ["chatgpt"], {"ethnicity": ethnicity, "gender": gender})
+        definitions.cells_for(study, ["chatgpt"], {"ethnicity": ethnicity, "gender": gender})
         for ethnicity in (black, white)
         for gender in ("Woman", "Man")
     ]
@@ -290,21 +232,17 @@ def test_cells_told_apart_by_one_of_two_questions_do_not_overlap():
     ],
 )
 def test_reason_for_screening_out(answers, chatbot, reason):
-    assert screened_out(make_definition(), answers, chatbot) == reason
+    assert definitions.screened_out(make_definition(), answers, chatbot) == reason
 
 
 def test_nobody_is_screened_out_by_a_chatbot_question_without_none():
-    study = make_definition(('none = "Neither"\n', ""))
-    assert screened_out(study, {"adult": "Yes"}, "none") is None
+    assert definitions.screened_out(make_definition(('none = "Neither"\n', "")), {"adult": "Yes"}, "none") is None
 
 
-def test_attention_check_accepts_each_of_its_answers():
+def test_checks_accept_each_of_their_answers():
     leaf, sea = make_definition().attention
     assert [leaf.passed_by(answer) for answer in ("Green tea", "Black tea", "")] == [True, False, False]
     assert [sea.passed_by(answer) for answer in sea.options] == [False, True, True]
-
-
-def test_comprehension_check_accepts_its_answer():
     (task,) = make_definition().comprehension
     assert [task.passed_by(answer) for answer in task.options] == [True, False]
 
@@ -312,26 +250,20 @@ def test_comprehension_check_accepts_its_answer():
 # Prompts -------------------------------------------------------------------------------------------------
 
 
-def test_recommendation_is_asked_as_it_stands():
+def test_prompt_is_asked_as_it_stands_with_lettered_options_and_its_own_request():
     prompt = make_definition().prompts[0]
-    assert prompt_text(prompt) == "Recommend five teas."
-    assert letters(prompt) == ""
-
-
-def test_choice_is_asked_with_lettered_options():
+    assert definitions.prompt_text(prompt) == "Recommend five teas."
+    assert definitions.letters(prompt) == ""
     prompt = make_definition().prompts[1]
-    assert letters(prompt) == "ABC"
-    assert prompt_text(prompt) == (
+    assert definitions.letters(prompt) == "ABC"
+    assert definitions.prompt_text(prompt) == (
         "How hot should it be?\n\nA. Cold\nB. Warm\nC. Hot\n\nPlease answer with the letter of one option."
     )
-
-
-def test_request_for_the_letter_can_be_in_another_language():
     prompt = make_definition(('answer = "C"', 'answer = "C"\nrequest = "Nenne nur den Buchstaben."')).prompts[1]
-    assert prompt_text(prompt).endswith("C. Hot\n\nNenne nur den Buchstaben.")
+    assert definitions.prompt_text(prompt).endswith("C. Hot\n\nNenne nur den Buchstaben.")
 
 
-def test_benchmark_item_replaces_the_default():
+def test_benchmark_item_replaces_the_default_which_stays_without_one():
     study = make_definition()
     item = {"question": "How long?", "choices": ["1", "2", "3", "4"], "answer": "D", "subject": "tea"}
     filled = fill_benchmark_items(study, {"tea/1": item, "tea/2": item})
@@ -339,12 +271,8 @@ def test_benchmark_item_replaces_the_default():
     assert filled.prompts[1] == replace(
         study.prompts[1], question="How long?", choices=("1", "2", "3", "4"), answer="D", imported=True
     )
-    assert letters(filled.prompts[1]) == "ABCD"
-    assert Definition.from_document(filled.to_document()) == filled
-
-
-def test_default_stays_where_no_item_was_imported():
-    study = make_definition()
+    assert definitions.letters(filled.prompts[1]) == "ABCD"
+    assert definitions.Definition.from_document(filled.to_document()) == filled
     assert fill_benchmark_items(study, {"tea/2": {"question": "?", "choices": ["1", "2"], "answer": "A"}}) == study
 
 

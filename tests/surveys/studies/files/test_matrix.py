@@ -68,12 +68,9 @@ def test_fault_of_a_set_has_place_line_and_way_out(sets: dict[str, int], place: 
     assert fault.line == FILE.splitlines().index("[matrix]") + (2 if place == "matrix.set" else 3)
 
 
-def test_a_prompt_may_not_be_called_like_a_question() -> None:
+def test_prompt_may_not_be_called_like_a_question_and_languages_say_their_title() -> None:
     with pytest.raises(StudyFileError, match="questions of \\[matrix\\]"):
         parse_study(FILE.replace('slug = "water"', 'slug = "question-7"').encode(), "teas")
-
-
-def test_each_language_says_title_and_request_in_its_own_words() -> None:
     with pytest.raises(StudyFileError, match="languages.de.matrix.title is missing"):
         parse_study((FILE + IN_GERMAN).encode(), "teas")
 

@@ -79,7 +79,6 @@ def test_own_question_is_said_in_each_language() -> None:
 
 @pytest.mark.django_db
 def test_annotators_are_shown_no_figure() -> None:
-    study = make_annotation_study()
-    assert "perception" not in study.current.document
+    assert "perception" not in make_annotation_study().current.document
     with pytest.raises(StudyFileError, match="perception is not for a study of annotators"):
         parse_study(b"[annotation]\n[perception]\n", "teas")

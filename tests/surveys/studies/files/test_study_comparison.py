@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 
-from surveys.models import Study
 from surveys.models.hashes import fingerprint
 from surveys.studies.exclusions import effect_of
 from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
-from surveys.studies.files.schema import Exclusion, Reference
+from surveys.studies.files.schema import Reference
 from surveys.studies.lifecycle import fill_benchmark_items, load_definition
 from tests.surveys.studies.files.sample_study import changed, make_definition
 
 RULE = "attention_fails = 2"
 END = "[debrief]"
-# The SHA-256 over the document of the sample as it was before the keys of this module were known.
-FINGERPRINT = "25ad46f47eafc3db5c5e69c05932114a01bbf98eccde9d0b996bf9b3c153a83f"
 VARIANT = """
 [[prompts]]
 slug = "teas-typos"
@@ -114,39 +111,9 @@ def test_variants_models_and_references_survive_their_document() -> None:
 # Studies that were stored before -------------------------------------------------------------------------
 
 
-def old_document() -> dict[str, Any]:
-    """The document of the sample as it was stored before: with none of the later keys."""
-    document = json.loads(json.dumps(make_definition().to_document()))
-    assert "references" not in document
-    assert document["exclusions"] == [
-        {"slug": "inattentive", "text": "Both attention checks failed.", "attention_fails": 2}
-    ]
-    assert not any("models" in bot for bot in document["chatbots"])
-    assert not any({"variant", "variant_of"} & prompt.keys() for prompt in document["prompts"])
-    return document
-
-
-def test_document_of_an_older_study_is_read() -> None:
-    study = Definition.from_document(old_document())
-    assert study == make_definition()
-    assert study.references == () and study.chatbots[0].models == ()
-    assert study.exclusions == (Exclusion("inattentive", "Both attention checks failed.", attention_fails=2),)
-
-
-def test_fingerprint_of_an_older_study_is_what_it_was() -> None:
-    assert fingerprint(make_definition().to_document()) == FINGERPRINT
-
-
-@pytest.mark.parametrize("change", [(RULE, "minutes_under = 4"), (END, REFERENCE + END)])
-def test_fingerprint_changes_with_what_the_new_keys_say(change: tuple[str, str]) -> None:
-    assert fingerprint(make_definition(change).to_document()) != FINGERPRINT
-
-
 @pytest.mark.django_db
 def test_unchanged_file_of_an_older_study_makes_no_new_version() -> None:
     load_definition(make_definition(), "tests")
-    study = Study.objects.get()
-    assert study.current.document == old_document()
     assert load_definition(make_definition(), "tests")[1] == "unchanged"
     assert load_definition(make_definition((END, REFERENCE + END)), "tests")[1] == "updated"
 
@@ -261,10 +228,8 @@ def test_fault_of_a_reference_is_named(old: str, new: str, place: str, says: str
 
 
 def test_reference_stands_once_for_each_benchmark() -> None:
-    other = REFERENCE.replace('"tea"', '"coffee"')
-    assert len(make_definition((END, REFERENCE + other + END)).references) == 2
-    again = REFERENCE.replace("Best", "BEST")
-    ((place, message),) = faults_of((END, REFERENCE + again + END))
+    assert len(make_definition((END, REFERENCE + REFERENCE.replace('"tea"', '"coffee"') + END)).references) == 2
+    ((place, message),) = faults_of((END, REFERENCE + REFERENCE.replace("Best", "BEST") + END))
     assert place == "references[2].name" and "references[1] has it for `tea` already" in message
 
 

@@ -4,16 +4,15 @@ import re
 from pathlib import Path
 
 from surveys.reading.checks import CHECKS
+from surveys.studies.files.askings import SCHEMES
 from surveys.studies.files.definitions import parse_study
-from surveys.studies.files.orders import SCHEMES
 from surveys.studies.files.schema import LISTS, PROMPT_KINDS, TABLES, StudyHead, keys_of
 
 DOCS = (Path(__file__).resolve().parents[4] / "docs" / "study-files.md").read_text(encoding="utf-8")
 
 
 def test_example_of_the_docs_is_a_study():
-    example = re.search(r"```toml\n(.*?)```", DOCS, re.DOTALL)
-    study = parse_study(example[1].encode(), "tea")
+    study = parse_study(re.search(r"```toml\n(.*?)```", DOCS, re.DOTALL)[1].encode(), "tea")
     assert (len(study.prompts), study.cells[0].places, study.pay_per_hour) == (1, 20, 12)
 
 

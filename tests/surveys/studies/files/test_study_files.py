@@ -96,14 +96,10 @@ def test_line_is_right_below_a_table_inside_a_list():
     assert (fault.place, fault.line) == ("cells[2].where", line_with(text, "[cells.where]"))
 
 
-def test_line_is_right_in_a_file_with_windows_line_ends():
+def test_line_is_right_with_windows_line_ends_and_unusual_keys():
     text = changed(("places = 3", "places = 0"))
     assert faults_of(text.replace("\n", "\r\n"))[0].line == line_with(text, "places = 0")
-
-
-def test_key_with_unusual_characters_is_quoted():
-    text = changed(("minutes = 10", '"mi nutes" = 1\nminutes = 10'))
-    (fault,) = faults_of(text)
+    (fault,) = faults_of(changed(("minutes = 10", '"mi nutes" = 1\nminutes = 10')))
     assert (fault.place, fault.line) == ('"mi nutes"', 4)
 
 
@@ -133,13 +129,10 @@ def test_error_text_has_one_line_a_fault():
 # Files that cannot be read at all ------------------------------------------------------------------------
 
 
-def test_missing_file_is_one_fault(tmp_path):
+def test_missing_file_and_a_folder_are_one_fault(tmp_path):
     with pytest.raises(StudyFileError) as caught:
         read_study(tmp_path / "teas.toml")
     assert caught.value.faults == [StudyFault("file", None, "cannot be read: No such file or directory")]
-
-
-def test_folder_instead_of_a_file_is_one_fault(tmp_path):
     with pytest.raises(StudyFileError, match="Is a directory"):
         read_study(tmp_path)
 
@@ -190,23 +183,9 @@ def test_large_file_is_not_read_to_its_end(tmp_path):
         read_study(path)
 
 
-def test_empty_file_names_all_that_is_missing():
+def test_empty_file_names_all_that_is_missing_and_a_byte_order_mark_is_passed_over():
     missing = {fault.place for fault in faults_of(b"") if fault.message.startswith("is missing")}
-    assert {
-        "slug",
-        "title",
-        "minutes",
-        "pay",
-        "consent",
-        "codes",
-        "debrief",
-        "chatbots",
-        "cells",
-        "prompts",
-    } <= missing
-
-
-def test_byte_order_mark_of_windows_editors_is_passed_over():
+    assert {"slug", "title", "minutes", "pay", "consent", "codes", "debrief", "chatbots", "cells", "prompts"} <= missing
     assert parse_study(b"\xef\xbb\xbf" + GOOD.encode(), "teas") == make_definition()
 
 

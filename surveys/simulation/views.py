@@ -7,12 +7,12 @@ from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 from redis import RedisError
 
-from surveys.console.pages import show, study_page
+from surveys.console.pages import FORM, show, study_page
 from surveys.models import Study
-from surveys.simulation.rehearsing import FAILED, MOST, STARTED, WORK, last_of, why_not
+from surveys.simulation.run import FAILED, MOST, STARTED, WORK, last_of, why_not
 from surveys.simulation.tasks import rehearse_study
 from surveys.studies import audit, under_way
 from surveys.studies.access import Role
@@ -31,8 +31,7 @@ class RehearsalForm(forms.Form):
     faults = forms.BooleanField(label="Things go wrong on the way (lines break, people leave)", required=False)
 
 
-@study_page(Role.OWNER)
-@require_http_methods(["GET", "POST", "HEAD"])
+@study_page(Role.OWNER, FORM)
 def rehearsal(request: HttpRequest) -> HttpResponse:
     study, reason, status = request.study, why_not(request.study), 200
     form = RehearsalForm(request.POST or None)
@@ -71,8 +70,7 @@ def standing(study: Study) -> dict:
     return under_way.standing(study, WORK)
 
 
-@study_page(Role.OWNER)
-@require_safe
+@study_page(Role.OWNER, require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
     """How far it is; the page is loaded again when all have gone."""
     page = standing(request.study)

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from surveys.annotation.imports.label_rows import AnnotationRow, LabelReader, in_one_spelling
+from surveys.annotation.label_rows import AnnotationRow, LabelReader, in_one_spelling
 from surveys.imports.files import Faults, imported_participant, refuse, storing
 from surveys.models import Annotation, AnnotationItem, Participant, Study
 from surveys.models.hashes import fingerprint
@@ -204,11 +204,12 @@ class LabelStore:
 
     def keep_items(self, rows: list[AnnotationRow]) -> dict[str, int]:
         """Ids by key; of a study made for the file, items are made too."""
-        known = AnnotationItem.objects.filter(study=self.study, pilot=False)
-        there = {key: (pk, cluster, corpus) for key, pk, cluster, corpus in known.values_list(*ITEM)}
+        items = AnnotationItem.objects.filter(study=self.study, pilot=False)
+        there = {key: about for key, *about in items.values_list("key", "pk", "cluster", "corpus")}
         about = {row.item: row for row in reversed(rows)}
         for key, row in about.items():
-            if key in there and not _fits(row, *there[key][1:]):
+            known = there.get(key)
+            if known and (row.cluster not in ("", known[1]) or row.corpus not in ("", known[2])):
                 self.faults.add(row.line, f"{key[:60]} is already in the study with another cluster or corpus")
         last = AnnotationItem.objects.filter(study=self.study).aggregate(last=Max("position"))["last"]
         position = 0 if last is None else last + 1
@@ -277,14 +278,6 @@ class LabelStore:
             left=self.left,
             active_ms=None if said.seconds is None else round(said.seconds * 1000),
         )
-
-
-ITEM = ("key", "pk", "cluster", "corpus")
-
-
-def _fits(row: AnnotationRow, cluster: str, corpus: str) -> bool:
-    """Whether the row says nothing else about its item than what is known."""
-    return row.cluster in ("", cluster) and row.corpus in ("", corpus)
 
 
 def _gather(rows: Iterable[AnnotationRow]) -> dict[tuple[str, str], RaterLabels]:

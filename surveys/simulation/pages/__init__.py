@@ -1,1 +1,0 @@
-"""The console's page of a rehearsal with simulated people."""
