@@ -15,14 +15,10 @@ def main() -> None:
     servers.assume_own_computer()
     if servers.needs_services(sys.argv):
         attached = servers.attach()
-        if "DATABASE_URL" in attached and not servers.keeps_tables(sys.argv):
-            migrate_embedded_database()
+        if "DATABASE_URL" in attached and sys.argv[1] not in servers.SCHEMA_COMMANDS:
+            django.setup()
+            schema.apply_pending_migrations()
     execute_from_command_line(sys.argv)
-
-
-def migrate_embedded_database() -> None:
-    django.setup()
-    schema.apply_pending_migrations()
 
 
 if __name__ == "__main__":

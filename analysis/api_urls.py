@@ -8,7 +8,7 @@ from analysis.exports import api as exports
 from analysis.exports.refusals import NoSuchAddress
 from analysis.people.pages import api as people
 from analysis.report import api as metrics
-from analysis.runs import api, completions_api, corpus_api
+from analysis.runs import api, corpus_api
 
 app_name = "api"
 urlpatterns = [
@@ -40,13 +40,9 @@ urlpatterns = [
     ),
     path("studies/<slug:slug>/people/<slug:corpus>/<str:step>/", people.StartStep.as_view(), name="people-step"),
     path("studies/<slug:slug>/runs/", api.Runs.as_view(), name="runs"),
-    path("studies/<slug:slug>/completions/", completions_api.Completions.as_view(), name="completions"),
+    path("studies/<slug:slug>/completions/", api.Completions.as_view(), name="completions"),
     path("runs/<int:number>/", api.OneRun.as_view(), name="run"),
-    path("runs/<int:number>/pause/", api.PauseRun.as_view(), name="pause-run"),
-    path("runs/<int:number>/resume/", api.ResumeRun.as_view(), name="resume-run"),
-    path("runs/<int:number>/cancel/", api.CancelRun.as_view(), name="cancel-run"),
-    path("runs/<int:number>/retry/", api.RetryRun.as_view(), name="retry-run"),
-    path("runs/<int:number>/note/", api.NoteRun.as_view(), name="note-run"),
+    *(path(f"runs/<int:number>/{action}/", view, name=f"{action}-run") for action, view in api.CHANGES.items()),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path(
         "docs/",

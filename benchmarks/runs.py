@@ -206,7 +206,7 @@ TOLD = '{"attributes": [{"reasoning": "r", "attribute": "Likes tea.", "confidenc
 
 def measure_extraction(options: argparse.Namespace) -> None:
     """Extraction at 200 ms: a corpus planned, each call written from its conversation, sent, and its reply read."""
-    from analysis.runs.asking.extract import EXTRACT
+    from analysis.runs.asking.conversations import EXTRACT
     from analysis.runs.asking.plans import plan_conversations
     from analysis.runs.asking.replies import read_replies
     from analysis.runs.lanes.lanes import run_lane

@@ -5,21 +5,27 @@ import math
 import os
 import re
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from analysis.endpoints.providers import PROVIDERS
+from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.addresses import is_private
 from analysis.endpoints.providers.calls import CallFailed, Provider, Settings
+from analysis.endpoints.providers.openai import OpenAIProvider
+from analysis.endpoints.providers.scripted import FakeProvider
 from analysis.models import Endpoint
 
+PROVIDERS: dict[str, type[Provider]] = {"openai": OpenAIProvider, "fake": FakeProvider}
 MILLION = Decimal(1_000_000)
 NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 LOCAL_NAMES = ("localhost", "metadata.google.internal", "metadata")
+LIMITS = ("requests_per_minute", "tokens_per_minute", "concurrency", "context_window", "max_tokens")
 OWN_FIELDS = ("model", "messages", "stream", "n")
 CALL_SECONDS = 120
 
@@ -59,7 +65,7 @@ def check_fields(endpoint: Endpoint) -> None:
         raise EndpointError(
             "Give the name of an environment variable, such as OPENAI_API_KEY, not the key itself (--key-env VAR)."
         )
-    for field in ("requests_per_minute", "tokens_per_minute", "concurrency", "context_window", "max_tokens"):
+    for field in LIMITS:
         value = getattr(endpoint, field)
         if value is not None and not 0 < value < 2**31:
             raise EndpointError(f"{field.replace('_', ' ')} is {value}; it must be above 0.")
@@ -77,17 +83,22 @@ def check_fields(endpoint: Endpoint) -> None:
 def check_address(url: str) -> None:
     """Refuse what is no address, and in production an address inside our own network."""
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host, port = host_of(url)
     except ValueError:
-        host = port = None
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not host:
-        raise EndpointError(f"{url!r} is not a base URL. It looks like https://api.openai.com/v1.")
+        raise EndpointError(f"{url!r} is not a base URL. It looks like https://api.openai.com/v1.") from None
+    parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise EndpointError("The base URL may hold no user, password or query: keys belong in --key-env.")
     if not settings.ALLOW_PRIVATE_ENDPOINTS:
-        refuse_private(host, port or 443)
+        refuse_private(host, port)
+
+
+def host_of(url: str) -> tuple[str, int]:
+    """Host and port of an address of the web. Raises ValueError where it is none."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(url)
+    return parts.hostname, parts.port or 443
 
 
 def refuse_private(host: str, port: int) -> None:
@@ -147,15 +158,25 @@ def open_provider(endpoint: Endpoint, temperature: float, max_tokens: int | None
     )
 
 
+@asynccontextmanager
+async def calling(
+    endpoint: Endpoint, temperature: float, max_tokens: int | None = None
+) -> AsyncIterator[tuple[Provider, Limiter]]:
+    """The provider, and the limits that all lanes of the endpoint share, as long as an event loop calls it."""
+    provider, limiter = open_provider(endpoint, temperature, max_tokens), Limiter(endpoint)
+    try:
+        yield provider, limiter
+    finally:
+        await limiter.close()
+        await provider.close()
+
+
 def check_endpoint(endpoint: Endpoint, temperature: float) -> None:
     """Before anything is written: the key is there and an API answers. Asks for the list of models, free."""
 
     async def check() -> None:
-        provider = open_provider(endpoint, temperature)
-        try:
+        async with calling(endpoint, temperature) as (provider, _):
             await provider.check()
-        finally:
-            await provider.close()
 
     try:
         asyncio.run(check())

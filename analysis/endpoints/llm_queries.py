@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from analysis.endpoints.endpoints import open_provider, price
+from analysis.endpoints.endpoints import calling, price
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Endpoint
@@ -66,8 +66,7 @@ def ask_all(
         if budget is not None and spent.usd + cost_at_most(endpoint, asks) > budget:
             spent.stopped = f"The next {len(batch)} could exceed the budget of {budget} dollars."
             break
-        provider = open_provider(endpoint, temperature)  # its connections belong to one event loop
-        told = asyncio.run(ask_batch(endpoint, provider, asks, spent))
+        told = asyncio.run(ask_batch(endpoint, temperature, asks, spent))  # connections belong to one event loop
         store(told)
         progress(begin + len(batch), len(things))
         if spent.stopped:
@@ -81,18 +80,15 @@ def cost_at_most(endpoint: Endpoint, asks: Sequence[Ask]) -> Decimal:
     return price(endpoint, tokens, endpoint.max_tokens * len(asks))
 
 
-async def ask_batch(endpoint: Endpoint, provider: Provider, asks: list[Ask], spent: Spent) -> list[Exchange]:
-    limiter, room = Limiter(endpoint), asyncio.Semaphore(endpoint.concurrency)
+async def ask_batch(endpoint: Endpoint, temperature: float, asks: list[Ask], spent: Spent) -> list[Exchange]:
+    room = asyncio.Semaphore(endpoint.concurrency)
+    async with calling(endpoint, temperature) as (provider, limiter):
 
-    async def one(ask: Ask) -> Exchange | None:
-        async with room:
-            return await call(provider, limiter, ask, spent)
+        async def one(ask: Ask) -> Exchange | None:
+            async with room:
+                return await call(provider, limiter, ask, spent)
 
-    try:
         told = [done for done in await asyncio.gather(*map(one, asks)) if done]
-    finally:
-        await limiter.close()
-        await provider.close()
     spent.replies += len(told)
     spent.usd += sum(
         (price(endpoint, done.reply.prompt_tokens or 0, done.reply.completion_tokens or 0) for done in told), Decimal(0)

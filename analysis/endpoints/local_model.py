@@ -52,17 +52,13 @@ def start_server(port: int, parallel: int, threads: int | None = None) -> Any:
     parameters.model_alias = {MODEL}
     parameters.hostnames, parameters.port = [HOST], port
     parameters.n_parallel, parameters.n_ctx = parallel, TRAINED_WINDOW * parallel
-    parameters.cpuparams.n_threads = threads or free_processors()
+    # All processors but one: where a thread gets none, all others wait for it, and the model is ten times slower.
+    parameters.cpuparams.n_threads = threads or max(1, (os.cpu_count() or 1) - 1)
     parameters.verbosity = QUIET
     parameters.ui = False
     server = xllamacpp.Server(parameters)
     wait_until_ready(port)
     return server
-
-
-def free_processors() -> int:
-    """All but one: where a thread gets no processor, all others wait for it, and the model is ten times slower."""
-    return max(1, (os.cpu_count() or 1) - 1)
 
 
 def check_port(port: int) -> None:
@@ -92,20 +88,16 @@ def base_url(port: int) -> str:
     return f"http://{HOST}:{port}/v1"
 
 
+def local_fields(port: int, parallel: int) -> dict[str, Any]:
+    windows = {"context_window": STATED_WINDOW, "max_tokens": LONGEST_REPLY}
+    return {"base_url": base_url(port), "model": MODEL, "concurrency": parallel, **windows}
+
+
 def add_local_endpoint(port: int, parallel: int) -> Endpoint:
-    return add_endpoint(
-        ENDPOINT,
-        base_url=base_url(port),
-        model=MODEL,
-        concurrency=parallel,
-        context_window=STATED_WINDOW,
-        max_tokens=LONGEST_REPLY,
-    )
+    return add_endpoint(ENDPOINT, **local_fields(port, parallel))
 
 
 def add_command(port: int, parallel: int) -> str:
     """What `add_local_endpoint` does, as a command."""
-    return (
-        f"manage.py add_endpoint {ENDPOINT} --base-url {base_url(port)} --model {MODEL} "
-        f"--concurrency {parallel} --context-window {STATED_WINDOW} --max-tokens {LONGEST_REPLY}"
-    )
+    options = (f"--{name.replace('_', '-')} {value}" for name, value in local_fields(port, parallel).items())
+    return " ".join(["manage.py add_endpoint", ENDPOINT, *options])

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.endpoints.endpoints import NAME, EndpointError, add_endpoint
+from analysis.endpoints.endpoints import LIMITS, NAME, EndpointError, add_endpoint
 from analysis.models import Endpoint
 from analysis.owners.sharing import take_back
 from surveys.console.pages import may, show, study_page
@@ -42,22 +42,8 @@ class EndpointForm(forms.ModelForm):
     class Meta:
         model = Endpoint
         fields = (
-            "name",
-            "provider",
-            "model",
-            "key_env",
-            "requests_per_minute",
-            "tokens_per_minute",
-            "concurrency",
-            "context_window",
-            "max_tokens",
-            "price_in",
-            "price_out",
-            "json_schema",
-            "extra",
-            "embeddings",
-            "shared",
-            "shared_with",
+            *("name", "provider", "model", "key_env", *LIMITS, "price_in", "price_out"),
+            *("json_schema", "extra", "embeddings", "shared", "shared_with"),
         )
         labels = {
             "key_env": "Variable with the key",
@@ -92,13 +78,11 @@ class EndpointForm(forms.ModelForm):
         )
         self.fields["shared_with"].optional = True
         self.fields["base_url"].initial = self.instance.base_url
-        for name in ("requests_per_minute", "tokens_per_minute", "extra"):
-            self.fields[name].required = False
         for name in ("price_in", "price_out"):
             self.initial[name] = f"{Decimal(getattr(self.instance, name)).normalize():f}"
         for name in ("key_env", "requests_per_minute", "tokens_per_minute", "extra"):
-            self.fields[name].optional = True
-        for name in ("concurrency", "context_window", "max_tokens", "requests_per_minute", "tokens_per_minute"):
+            self.fields[name].required, self.fields[name].optional = False, True
+        for name in LIMITS:
             self.fields[name].validators.append(MinValueValidator(1))
         if self.instance.pk:
             self.fields["name"].disabled = True
@@ -121,7 +105,11 @@ class EndpointForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         variable = given.get("key_env")
-        if variable and "key_env" in self.changed_data and not is_key_name(variable):
+        if (
+            variable
+            and "key_env" in self.changed_data
+            and (not KEY_NAME.fullmatch(variable) or OWN_SECRETS.search(variable))
+        ):
             # Shown again it might be the key itself, typed into the wrong field.
             self.data = self.data.copy()
             self.data[self.add_prefix("key_env")] = ""
@@ -135,10 +123,6 @@ class EndpointForm(forms.ModelForm):
                 "making the first endpoint with it.",
             )
         return given
-
-
-def is_key_name(variable: str) -> bool:
-    return bool(KEY_NAME.fullmatch(variable)) and not OWN_SECRETS.search(variable)
 
 
 def is_paired(variable: str, url: str, study: Any) -> bool:
@@ -170,16 +154,13 @@ def endpoints(request: HttpRequest) -> HttpResponse:
     found = usable.select_related("study").annotate(number=Count("runs")).order_by("name")
     rows = [
         {
-            **{"endpoint": endpoint, "has_key": has_key(endpoint), "prices": write_prices(endpoint)},
-            **{"is_own": endpoint.study == request.study, "may_change": may_change(request, endpoint)},
+            **{"endpoint": endpoint, "has_key": has_key(endpoint), "is_own": endpoint.study == request.study},
+            "prices": f"{endpoint.price_in.normalize():f}, {endpoint.price_out.normalize():f}",
+            "may_change": may_change(request, endpoint),
         }
         for endpoint in found
     ]
     return show(request, "endpoints/endpoints.html", HERE, rows=rows)
-
-
-def write_prices(endpoint: Endpoint) -> str:
-    return f"{endpoint.price_in.normalize():f}, {endpoint.price_out.normalize():f}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,4 +1,7 @@
-"""Commands about one corpus: how it is found, and by what its texts are embedded."""
+"""What commands about corpora share: how one is found, by what its texts are embedded, how much goes to annotators."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -6,7 +9,8 @@ from analysis.corpora import embeddings
 from analysis.corpora.embeddings import Embedder, endpoint_embedder
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.models import Corpus
-from surveys.imports.actions import Action, Options, Report
+from analysis.people.stages.portions import WHOLE, Portion
+from surveys.imports.actions import Action, Options, Report, arg, flag
 
 
 class CorpusAction(Action):
@@ -35,3 +39,23 @@ def find_corpus(name: str) -> Corpus:
 
 def choose_embedder(endpoint: str | None) -> Embedder:
     return endpoint_embedder(find_endpoint(endpoint)) if endpoint else embeddings.local_embedder()
+
+
+PORTION = (
+    arg("--items", type=int, metavar="N", help="at most so many in all (default as many as there are)"),
+    arg("--people", type=int, metavar="N", help="of at most so many users, by seed (default all)"),
+    arg("--seed", type=int, default=WHOLE.seed, help="which ones, and of pairs in which order"),
+    flag("--toxic", "also conversations marked as toxic or redacted"),
+    flag("--both", "also what the pilot has, or of the pilot the main study"),
+)
+
+
+def portion_of(options: Mapping[str, Any]) -> Portion:
+    items, people, seed = (options[name] for name in ("items", "people", "seed"))
+    return Portion(items, people, seed, options["both"], options["toxic"], options.get("sample") or "")
+
+
+def say_portion(report: Mapping[str, Any]) -> str:
+    left = [f"{report['beyond']:,} more wait for a larger portion"] if report["beyond"] else []
+    left += [f"{report['in_other_part']:,} are in the other part of the study"] if report["in_other_part"] else []
+    return "".join(f"; {words}" for words in left)

@@ -4,6 +4,7 @@ Conversations, personas, questions and endpoints are there from the first stage 
 """
 
 import json
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +28,8 @@ from analysis.models.conditions import CONDITIONS
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.merging import merge_attributes
 from analysis.people.steps import NAMES
+from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import read_replies
-from analysis.runs.judging.plans import plan_judging
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.imports.benchmarks import import_benchmark
@@ -102,9 +103,7 @@ def analyse_repeats(progress: ShowProgress) -> None:
 
 
 def make_sources(study: Study) -> None:
-    corpus = make_corpus()
-    make_personas()
-    make_benchmark()
+    corpus = import_sources()
     embedding = Endpoint.objects.filter(name=EMBEDDINGS).first() or add_endpoint(
         EMBEDDINGS, provider=Endpoint.Provider.FAKE, model="words-simulated", embeddings=True
     )
@@ -116,14 +115,10 @@ def make_sources(study: Study) -> None:
         merge_attributes(corpus, embedder, ALIKE, actor=ACTOR)
     for name in MODELS:
         if not Endpoint.objects.filter(name=name).exists():
-            add_model(name, known_answers(study))
-
-
-def known_answers(study: Study) -> dict[str, str]:
-    """The right letter to each question, as the scripted models may know it."""
-    choices = study.current.prompts.filter(asked_of_all(), kind=Prompt.Kind.CHOICE).values_list("text", "answer")
-    items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
-    return dict(choices) | dict(items)
+            # The right letter to each question, as the scripted models may know it.
+            own = study.current.prompts.filter(asked_of_all(), kind=Prompt.Kind.CHOICE).values_list("text", "answer")
+            items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
+            add_model(name, dict(own) | dict(items))
 
 
 def add_model(name: str, known: dict[str, str]) -> Endpoint:
@@ -208,69 +203,27 @@ QUESTIONS = 24
 ALIKE = 0.95  # from which attributes are merged: all have the words of one template
 SEED = "demo sources"
 
-SUBJECTS = {
-    "cooking": ("a lentil stew", "a birthday cake", "packed lunches", "a dinner for six", "sourdough bread"),
-    "work": ("a cover letter", "a difficult e-mail", "my first presentation", "a shift plan", "a job interview"),
-    "home": ("a leaking tap", "a small balcony", "an old bicycle", "a shared flat", "a noisy fridge"),
-    "study": ("a statistics exam", "a history essay", "a Spanish test", "a lab report", "note taking"),
-    "health": ("sleeping better", "a first five-kilometre run", "a sore back", "screen time", "drinking less coffee"),
-    "music": ("a playlist for a long drive", "learning the bass", "a choir audition", "a small concert", "old records"),
-    "travel": ("a train journey with children", "three days in a city", "a packing list", "camping in rain", "a visa"),
-    "family": ("my mother's birthday", "a shy toddler", "a teenager and homework", "a reunion", "a wedding speech"),
-}
-ASKING = (
-    "Can you help me with {about}?",
-    "I have to deal with {about} this week. Where do I start?",
-    "What would you do first about {about}?",
-    "I tried something with {about} yesterday and it went wrong. Any ideas?",
-    "Could you make that shorter? I only have an evening for {about}.",
-    "And if I have almost no money for {about}?",
-    "Thanks. What do most people forget about {about}?",
-    "One more thing about {about}: how do I know that it worked?",
-)
-ANSWERING = (
-    "Start small: write down what you have, what you need, and by when. Then take the first point only.",
-    "Most people begin with what is easiest. Try that, look at it the next day, and change one thing.",
-    "You could split it into three evenings: one to plan, one to do it, one to put it right.",
-    "That happens. Leave out what is not needed, and ask somebody who has done it before.",
-    "A simple rule is to stop while it still goes well, and to keep notes for the next time.",
-)
-TRADES = (
-    "nurse",
-    "electrician",
-    "student",
-    "librarian",
-    "bus driver",
-    "accountant",
-    "barber",
-    "biologist",
-    "carpenter",
-)
-PLACES = ("a small town", "a large city", "the coast", "a suburb", "the mountains", "a farm")
-PASTIMES = (
-    "plays chess",
-    "sings in a choir",
-    "runs before work",
-    "repairs radios",
-    "reads crime novels",
-    "bakes bread",
-)
-TRAITS = (
-    "likes quiet mornings",
-    "prefers plain words",
-    "saves for a house",
-    "is new in town",
-    "cares for two children",
+MADE_UP = tomllib.loads(Path(__file__).with_name("made_up_sources.toml").read_text(encoding="utf-8"))
+SUBJECTS, TRADES, PLACES, PASTIMES, TRAITS = (
+    MADE_UP[name] for name in ("subjects", "trades", "places", "pastimes", "traits")
 )
 
 
-def make_corpus() -> Corpus:
-    if Corpus.objects.filter(name=CORPUS).exists():
-        return Corpus.objects.get(name=CORPUS)
-    with lines_in_file(conversations()) as path:
-        import_corpus(CORPUS, path, "wildchat", None, lambda share, number: None)
-    note_origin(CORPUS, SOURCE, LICENCE)
-    return Corpus.objects.get(name=CORPUS)
+def import_sources() -> Corpus:
+    if not PersonaSet.objects.filter(name=PERSONAS).exists():
+        with lines_in_file(personas()) as path:
+            import_personas(PERSONAS, path, source=SOURCE, licence=LICENCE)
+    with lines_in_file(questions()) as path:
+        import_benchmark(BENCHMARK, path, ACTOR)
+    return make_corpus(CORPUS, conversations())
+
+
+def make_corpus(name: str, records: Iterable[dict[str, Any]]) -> Corpus:
+    if not Corpus.objects.filter(name=name).exists():
+        with lines_in_file(records) as path:
+            import_corpus(name, path, "wildchat", None, lambda share, number: None)
+        note_origin(name, SOURCE, LICENCE)
+    return Corpus.objects.get(name=name)
 
 
 def conversations() -> Iterator[dict[str, Any]]:
@@ -302,9 +255,9 @@ def attributes() -> Iterator[NewAttribute]:
 
 
 def messages(about: str, random: Random, turns: int) -> Iterator[dict[str, str]]:
-    for question in random.sample(ASKING, turns):
+    for question in random.sample(MADE_UP["asking"], turns):
         yield {"role": "user", "content": question.format(about=about)}
-        yield {"role": "assistant", "content": random.choice(ANSWERING)}
+        yield {"role": "assistant", "content": random.choice(MADE_UP["answering"])}
 
 
 def give_to_demo() -> None:
@@ -318,23 +271,11 @@ def give_to_demo() -> None:
         row.shared_with.set(studies)
 
 
-def make_personas() -> PersonaSet:
-    if not PersonaSet.objects.filter(name=PERSONAS).exists():
-        with lines_in_file(personas()) as path:
-            import_personas(PERSONAS, path, source=SOURCE, licence=LICENCE)
-    return PersonaSet.objects.get(name=PERSONAS)
-
-
 def personas() -> Iterator[dict[str, str]]:
     random = Random(f"{SEED} personas")
     ways = [(trade, place, pastime) for trade in TRADES for place in PLACES for pastime in PASTIMES]
     for trade, place, pastime in random.sample(ways, 80):
         yield {"persona": f"A made-up {trade} from {place} who {pastime} and {random.choice(TRAITS)}."}
-
-
-def make_benchmark() -> None:
-    with lines_in_file(questions()) as path:
-        import_benchmark(BENCHMARK, path, ACTOR)
 
 
 def questions() -> Iterator[dict[str, Any]]:

@@ -1,19 +1,16 @@
 """The demo's stage of people: invented conversations go all the way to items for annotators, by a scripted model."""
 
-import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from analysis.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder, local_embedder
-from analysis.corpora.importing import import_corpus, note_origin
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.endpoints.local_model import ENDPOINT, LocalModelError, add_local_endpoint, start_server
-from analysis.management.demo import EMBEDDINGS, LICENCE, SOURCE
+from analysis.management.demo import EMBEDDINGS, ShowProgress, make_corpus
 from analysis.models import Corpus, Endpoint
 from analysis.people.filters import FilterSettings
 from analysis.people.funnel import filter_users
@@ -42,8 +39,6 @@ BETWEEN = (
 )
 REPLY = "Gladly. Start small, write down what is there and what is missing, and change one thing at a time."
 
-ShowProgress = Callable[[int, int, str], None]
-
 
 def fill_people(progress: ShowProgress) -> None:
     """The corpus with all that is concluded about its people; running it again changes nothing."""
@@ -55,7 +50,7 @@ def fill_people(progress: ShowProgress) -> None:
 
 
 def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
-    corpus = _make_corpus(CORPUS, _records())
+    corpus = make_corpus(CORPUS, _records())
     if corpus.steps.filter(name=NAMES.PUSH, state="done").exists():
         return
     endpoint = _make_endpoint(MODEL, "reader-simulated").name
@@ -73,22 +68,12 @@ def _local_steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     """A small real model concludes what it can from three conversations, in a corpus of its own."""
     if not os.environ.get("LOCAL_MODEL"):
         return
-    corpus = _make_corpus(LOCAL_CORPUS, list(_records())[:LOCAL_CONVERSATIONS])
+    corpus = make_corpus(LOCAL_CORPUS, list(_records())[:LOCAL_CONVERSATIONS])
     if corpus.steps.filter(name=NAMES.EXTRACT, state="done").exists():
         return
     few = FilterSettings(conversations=1, messages=0)
     yield "people: three conversations for the local model", partial(filter_users, corpus, few, actor=ACTOR)
     yield "people: extraction by the local model", partial(_ask_local_model, corpus)
-
-
-def _make_corpus(name: str, records: Any) -> Corpus:
-    if not Corpus.objects.filter(name=name).exists():
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / f"{name}.jsonl"
-            path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-            import_corpus(name, path, "wildchat", None, lambda share, number: None)
-        note_origin(name, SOURCE, LICENCE)
-    return Corpus.objects.get(name=name)
 
 
 def _records() -> Iterator[dict[str, Any]]:

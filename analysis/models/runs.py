@@ -1,4 +1,4 @@
-"""Endpoints, runs, simulated users, tasks, and one row for each call."""
+"""Endpoints, the words that models are asked in, runs, simulated users, tasks, and one row for each call."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -238,10 +238,14 @@ class Run(Owned):
         return self.endpoint.model if self.endpoint else self.imported_model
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether its answers are made up: nobody may take them for a model's."""
+        return self.endpoint is not None and self.endpoint.provider == Endpoint.Provider.FAKE
+
+    @property
     def author(self) -> str:
         """Who says what is read of its tasks: named as a judge is; scripted ones say so."""
-        made_up = " (simulated)" if self.endpoint.provider == Endpoint.Provider.FAKE else ""
-        return f"{self.endpoint.name} {self.instruction}{made_up}"
+        return f"{self.endpoint.name} {self.instruction}{' (simulated)' if self.is_simulated else ''}"
 
     @property
     def users_differ(self) -> bool:
@@ -254,14 +258,15 @@ class Run(Owned):
         """In words what else than model and temperature a question is asked with; what stands in front is apart."""
         if self.endpoint is None:
             return self.imported_settings
-        is_scripted = self.endpoint.provider == Endpoint.Provider.FAKE  # its fields are the script, not a setting
-        fields = [f"{name}={value}" for name, value in sorted(self.endpoint.extra.items()) if not is_scripted]
-        parts = [
-            *([self.prompt_form] if self.benchmark else []),
-            *(["worked examples"] if self.worked_examples else []),
-            *(["JSON schema"] if self.endpoint.json_schema else []),
-        ]
-        return ", ".join([*parts, *fields])
+        said = {self.prompt_form: self.benchmark, "worked examples": self.worked_examples}
+        return ", ".join([*(words for words, is_so in said.items() if is_so), *self.request_fields])
+
+    @property
+    def request_fields(self) -> list[str]:
+        """What else each request carries; a scripted endpoint's fields are its script, not a setting."""
+        extra = {} if self.is_simulated else self.endpoint.extra
+        fields = [f"{name}={value}" for name, value in sorted(extra.items())]
+        return ["JSON schema", *fields] if self.endpoint.json_schema else fields
 
     @property
     def settings(self) -> str:
@@ -412,3 +417,33 @@ class Task(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+LONGEST_INSTRUCTION = 50_000  # characters
+LONGEST_NAME = 20
+SHORT = 8  # characters of the hash that stand in a label
+
+
+class Instruction(models.Model):
+    """The words for one task, or for judges. They never change, since what was sent is rebuilt from them."""
+
+    task = models.CharField(max_length=20, help_text="As in extract or category; judge for what judges are told.")
+    name = models.SlugField(max_length=LONGEST_NAME, help_text="By which it is chosen; the newest of a name is asked.")
+    sha256 = models.CharField(max_length=64, help_text="Of the text; its beginning is the version.")
+    text = models.TextField()
+    file = models.CharField(max_length=200, help_text="The file's name.")
+    added_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "name", "sha256"], name="instruction_once"),
+            models.CheckConstraint(name="instruction_says_something", condition=Q(text__regex=r"\S")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task} {self.name}-{self.version}"
+
+    @property
+    def version(self) -> str:
+        return self.sha256[:SHORT]

@@ -22,6 +22,7 @@ class RunSetting:
     label: str  # in forms, and where runs are compared
     help: str = ""
     default: Any = None
+    usual: int = 0  # of a number that may be left open: what then counts
     most: int = 0  # of a number, which is 1 or more; of a text its letters
     metavar: str | None = None
     column: str = ""  # what the column of exports holds; a setting without one stands there in `settings`, in `words`
@@ -97,6 +98,7 @@ SETTINGS = (
         int,
         "Conversations in front",
         f"As many as fit the model's window. Default: {HISTORY_SIZE}.",
+        usual=HISTORY_SIZE,
         most=1000,
         metavar="K",
         column="conversations in front; empty: the default, or none",
@@ -109,6 +111,7 @@ SETTINGS = (
         int,
         "Attributes in front",
         f"As many as fit the model's window. Default: {MEMORY_SIZE}.",
+        usual=MEMORY_SIZE,
         most=100,
         metavar="K",
         column="attributes in front; empty: the default, or none",
@@ -154,6 +157,12 @@ AMOUNTS = tuple(setting for setting in IN_ROWS if setting.unit)
 def drawn_from(asked: Any) -> list[Any]:
     """The rows from which a run, or its plan, draws what stands in front."""
     return [row for name in DRAWN if (row := getattr(asked, name))]
+
+
+def number_in_front(run: Any) -> int:
+    """How many conversations or attributes are to stand in front of a prompt, as far as they fit."""
+    setting = next(each for each in AMOUNTS if each.name in run.registered.takes)
+    return setting.usual if setting.of(run) is None else setting.of(run)
 
 
 def with_fields(name: str, defaults: dict[str, Any]) -> Any:

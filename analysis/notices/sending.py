@@ -20,7 +20,7 @@ from django.core.validators import validate_email
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from analysis.endpoints.endpoints import EndpointError, refuse_private
+from analysis.endpoints.endpoints import EndpointError, host_of, refuse_private
 from analysis.endpoints.providers.addresses import PublicResolver
 from analysis.models import NoticeAddress
 from analysis.notices.news import News, full_disk, news_of
@@ -32,6 +32,7 @@ Kind, Every = NoticeAddress.Kind, NoticeAddress.Every
 PAUSES = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1)}
 FIRST_RETRY, LAST_RETRY = timedelta(minutes=5), timedelta(days=1)
 PATIENCE = 10  # seconds
+NO_WEBHOOK = "This is no address of a webhook. It looks like https://hooks.example.org/abc."
 MOST = 10  # addresses of a study
 log = logging.getLogger(__name__)
 SIGNATURE = "X-Field-Study-Signature"
@@ -74,18 +75,17 @@ def check_address(kind: str, address: str) -> None:
             raise NoticeError("This is no mail address.") from None
         return
     try:
-        parts = urlsplit(address)
-        host, port = parts.hostname, parts.port
+        (host, port), parts = host_of(address), urlsplit(address)
     except ValueError:
-        raise NoticeError("This is no address of a webhook.") from None
-    if not host or parts.username or parts.scheme not in ("https", "http"):
-        raise NoticeError("This is no address of a webhook. It looks like https://hooks.example.org/abc.")
+        raise NoticeError(NO_WEBHOOK) from None
+    if parts.username:
+        raise NoticeError(NO_WEBHOOK)
     if settings.ALLOW_PRIVATE_ENDPOINTS:
         return
     if parts.scheme != "https":
         raise NoticeError("A webhook’s address begins with https://.")
     try:
-        refuse_private(host, port or 443)
+        refuse_private(host, port)
     except EndpointError as error:
         raise NoticeError(str(error)) from None
 

@@ -10,17 +10,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
 from analysis.models import NoticeAddress
+from analysis.notices import sending
 from analysis.notices.news import NEWS, news_of
-from analysis.notices.sending import (
-    SIGNATURE,
-    NoticeError,
-    add_address,
-    found_or_failed,
-    remove_address,
-    secret_of,
-    shown,
-    try_address,
-)
+from analysis.notices.sending import NoticeError, found_or_failed, secret_of, shown
 from surveys.console.pages import show, study_page
 from surveys.studies.access import Role, within_limit
 
@@ -43,7 +35,7 @@ def notices(request: HttpRequest) -> HttpResponse:
         form.add_error(None, BUSY)
     if form.is_valid():
         try:
-            added = add_address(request.study, **form.cleaned_data, actor=request.user.get_username())
+            added = sending.add_address(request.study, **form.cleaned_data, actor=request.user.get_username())
             form = AddressForm()
         except NoticeError as error:
             form.add_error("address", str(error))
@@ -53,7 +45,7 @@ def notices(request: HttpRequest) -> HttpResponse:
         "addresses": [(row, shown(row)) for row in rows],
         "server_hears": settings.EMAIL_HOST and settings.NOTICES_MAIL,
         "secret": secret_of(added) if added and added.kind == NoticeAddress.Kind.WEBHOOK else "",
-        "header": SIGNATURE,
+        "header": sending.SIGNATURE,
         "news": found_or_failed(request.study, news_of),
         "kinds": list(NEWS),
     }
@@ -66,13 +58,13 @@ def change(request: HttpRequest) -> HttpResponse:
     number = int(wanted) if wanted.isdecimal() and len(wanted) < 19 else 0
     row = get_object_or_404(request.study.notice_addresses, pk=number)
     if "remove" in request.POST:
-        remove_address(row, request.user.get_username())
+        sending.remove_address(row, request.user.get_username())
         messages.success(request, f"{shown(row)} hears nothing more.")
         return redirect("notices:page", request.study.slug)
     try:
         if not within_limit(request, "notice"):
             raise NoticeError(BUSY)
-        try_address(row)
+        sending.try_address(row)
     except NoticeError as error:
         messages.error(request, str(error))
     else:

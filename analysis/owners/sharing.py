@@ -149,10 +149,9 @@ def goes_on(run: Run) -> bool:
     """Whether one of the studies that a run without a study is shared with may still send it."""
     for study in run.shared_with.all():
         may_ask = Endpoint.objects.usable_in([study]).filter(pk=run.endpoint_id).exists()
-        if may_ask and all(thing.is_shared_with(study) or is_owners(run, thing) for thing in drawn_from(run)):
+        if may_ask and all(
+            thing.is_shared_with(study) or (run.owner is not None and thing.may_be_changed_by(run.owner))
+            for thing in drawn_from(run)
+        ):
             return True
     return False
-
-
-def is_owners(run: Run, thing: Any) -> bool:
-    return run.owner is not None and thing.may_be_changed_by(run.owner)

@@ -1,9 +1,12 @@
-"""The API of baselines: runs of a study, and what is done to them."""
+"""The API of baselines: runs of a study, what is done to them, and their calls with what was answered."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django import forms
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, extend_schema_view, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,19 +14,15 @@ from rest_framework.views import APIView
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
 from analysis.exports.refusals import refused
-from analysis.models import Run
-from analysis.models.conditions import CHOICES
-from analysis.models.settings import SETTINGS, STORED, RunSetting
-from analysis.runs.lanes.runs import RunError, failures, progress
-from analysis.runs.pages.actions import CANNOT_BE_DONE, act, order_run
-from analysis.runs.pages.forms import DOLLARS, TOKENS, RunForm, estimate_run
-from analysis.runs.pages.reads import OWN, is_simulated, runs_of, stand
-from analysis.runs.pages.views import read_budget
-from analysis.runs.recipes.plans import say_notes
-from analysis.runs.recipes.questions import FORMS
+from analysis.models import Completion, Run
+from analysis.models.settings import STORED
+from analysis.runs.lanes.runs import COUNTS, RunError, RunProgress, failures, progress, stand
+from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, act, read_given
+from analysis.runs.pages.new_run import DOLLARS, TOKENS, RunForm, estimate_run, order_run
+from analysis.runs.pages.reads import LEFT, OWN, runs_of
+from analysis.runs.recipes.plans import Plan, say_notes
+from surveys.models import Study
 from surveys.studies.access import Role, studies_of, study_for
-
-COUNTS = ("calls", "done", "failed", "in_flight", "pending", "calls_per_second", "eta_seconds")
 
 
 class EstimateSerializer(serializers.Serializer):
@@ -48,7 +47,9 @@ class RunSerializer(serializers.ModelSerializer):
             if setting.chooses_row
         }
     )
-    simulated = serializers.SerializerMethodField(help_text="True when the answers are made up.")
+    simulated = serializers.BooleanField(
+        source="is_simulated", read_only=True, help_text="True when the answers are made up."
+    )
     first_run = serializers.IntegerField(source="first_run_id", allow_null=True)
     usd = serializers.FloatField(source="spent")
     budget_usd = serializers.FloatField(source="budget", allow_null=True)
@@ -63,61 +64,54 @@ class RunSerializer(serializers.ModelSerializer):
             *("batch", "usd", "budget_usd", "first_run", "created_by", "created_at", "began_at", "ended_at"),
         )
 
-    def get_simulated(self, run: Run) -> bool:
-        return is_simulated(run)
-
 
 class StandingSerializer(RunSerializer):
     """A row of the list: a run and how far it is."""
 
-    calls = serializers.IntegerField()
-    done = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    in_flight = serializers.IntegerField()
-    pending = serializers.IntegerField()
+    vars().update({name: serializers.IntegerField() for name in COUNTS})
     calls_per_second = serializers.FloatField()
     eta_seconds = serializers.IntegerField(allow_null=True)
 
     class Meta(RunSerializer.Meta):
-        fields = (*RunSerializer.Meta.fields, *COUNTS)
+        fields = (*RunSerializer.Meta.fields, *COUNTS, "calls_per_second", "eta_seconds")
 
-    def to_representation(self, standing: Any) -> dict[str, Any]:
-        counts = {name: getattr(standing, name) for name in COUNTS}
-        return RunSerializer(standing.run).data | counts
-
-
-def setting_serializer(setting: RunSetting) -> serializers.Field:
-    kinds = {int: serializers.IntegerField, bool: serializers.BooleanField}
-    return kinds.get(setting.kind, serializers.CharField)(
-        required=False, help_text=f"{setting.label}. {setting.help}".strip()
-    )
+    def to_representation(self, standing: RunProgress) -> dict[str, Any]:
+        rate = {"calls_per_second": standing.calls_per_second, "eta_seconds": standing.eta_seconds}
+        return RunSerializer(standing.run).data | standing.counts | rate
 
 
-ORDER = inline_serializer(
-    "NewRun",
-    {
-        "benchmark": serializers.CharField(
-            required=False, help_text="Its name, to ask its items. Default: the study's prompts are asked."
-        ),
-        "prompt_form": serializers.ChoiceField(FORMS, required=False, help_text="How an item is put. Default: helm."),
-        "worked_examples": serializers.BooleanField(required=False, help_text="Five solved items before each."),
-        "prompts": serializers.ListField(
-            child=serializers.CharField(), required=False, help_text="Slugs of the study's prompts. Default: all."
-        ),
-        "condition": serializers.ChoiceField(CHOICES),
-        "endpoint": serializers.CharField(help_text="Its name."),
-        "repeats": serializers.IntegerField(min_value=1),
-        **{setting.name: setting_serializer(setting) for setting in SETTINGS},
-        "temperature": serializers.FloatField(required=False, help_text="Default: 1."),
-        "seed": serializers.IntegerField(required=False, help_text="Default: 0."),
-        "budget": serializers.DecimalField(12, 6, required=False, help_text="Dollars."),
-        "batch": serializers.BooleanField(required=False),
-        "again": serializers.BooleanField(
-            required=False, help_text="A run of its own instead of extending the one of the same plan."
-        ),
-        "dry_run": serializers.BooleanField(required=False, help_text="Say what it would cost and keep nothing."),
-    },
-)
+# What a program has to know of the form's fields that their words on the page do not say.
+TOLD = {
+    "benchmark": "Its name, to ask its items. Default: the study's prompts are asked.",
+    "prompt_form": f"How an item is put. Default: {Plan.prompt_form}.",
+    "prompts": "Slugs of the study's prompts. Default: all.",
+    "endpoint": "Its name.",
+    "dry_run": "Say what it would cost and keep nothing.",
+    **{name: f"Default: {getattr(Plan, name):g}." for name in ("temperature", "seed")},
+}
+KINDS = ("BooleanField", "DecimalField", "FloatField", "IntegerField")  # that a form and a schema call alike
+BOUNDS = ("min_value", "max_value", "max_digits", "decimal_places")
+
+
+def order_fields(form: type[forms.Form], told: Mapping[str, str]) -> dict[str, serializers.Field]:
+    """What a program sends in place of a form, as the schema describes it."""
+    fields = {name: order_field(field, told.get(name)) for name, field in form.base_fields.items()}
+    return fields | {"dry_run": serializers.BooleanField(required=False, help_text=told["dry_run"])}
+
+
+def order_field(field: Any, told: str | None) -> serializers.Field:
+    words = told or " ".join(filter(None, (field.label and f"{field.label}.", field.help_text)))
+    said = {"required": field.required, "help_text": words}
+    said |= {bound: getattr(field, bound) for bound in BOUNDS if hasattr(field, bound)}
+    if isinstance(field, forms.MultipleChoiceField):
+        return serializers.ListField(child=serializers.CharField(), **said)
+    if type(field) is forms.ChoiceField and field.choices:
+        return serializers.ChoiceField(field.choices, **said)
+    kind = type(field).__name__
+    return getattr(serializers, kind if kind in KINDS else "CharField")(**said)
+
+
+ORDER = inline_serializer("NewRun", order_fields(RunForm, TOLD))
 STARTED = inline_serializer(
     "StartedRun",
     {
@@ -164,10 +158,7 @@ class Runs(APIView):
         study = study_for(request.user, slug, Role.RESEARCHER)
         if study.current is None:
             raise BadRequest(f"{study.slug} has no prompts yet. Load its study file first.")
-        order = read_order(request.data)
-        dry_run = order.pop("dry_run", False)
-        if not isinstance(dry_run, bool):
-            raise BadRequest("dry_run is true or false.")
+        order, dry_run = read_order(request.data, RunForm.base_fields)
         form = RunForm(order, version=study.current, strict=True)
         if not form.is_valid():
             raise BadRequest(first_fault(form))
@@ -194,16 +185,18 @@ class Runs(APIView):
         return Response({"run": None, "estimate": estimate, "note": found.get("note", "")})
 
 
-def read_order(data: Any) -> dict[str, Any]:
-    """The request's fields. An unknown one is refused: `repeat` for `repeats` would cost another sum."""
+def read_order(data: Any, fields: Iterable[str]) -> tuple[dict[str, Any], bool]:
+    """What is given, and whether nothing is to be sent. An unknown field is refused: it would cost another sum."""
+    known = (*fields, "dry_run")
     if not isinstance(data, dict):
-        raise BadRequest("Send a JSON object with condition, endpoint and repeats.")
-    names = (*RunForm.base_fields, "dry_run")
-    unknown = sorted(set(data) - set(names))
-    if unknown:
-        known = ", ".join(names)
-        raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. The fields are {known}.")
-    return {name: value for name, value in data.items() if value is not None}
+        raise BadRequest(f"Send a JSON object. The fields are {', '.join(known)}.")
+    if unknown := sorted(set(data) - set(known)):
+        raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. The fields are {', '.join(known)}.")
+    given = {name: value for name, value in data.items() if value is not None}
+    dry_run = given.pop("dry_run", False)
+    if not isinstance(dry_run, bool):
+        raise BadRequest("dry_run is true or false.")
+    return given, dry_run
 
 
 def run_for(request: Request, number: int, least: Role = Role.VIEWER) -> Run:
@@ -233,17 +226,20 @@ def describe_run(run: Run) -> dict[str, Any]:
 RESUME = inline_serializer(
     "Resume", {"budget": serializers.DecimalField(12, 6, required=False, help_text="The new budget.")}
 )
-
-
 NOTE = inline_serializer("Note", {"note": serializers.CharField(allow_blank=True, help_text="Up to 2,000 characters.")})
 
 
-def told(name: str, summary: str, request: Any = None) -> Any:
-    """What the schema says of an action."""
-    told_of = extend_schema(
-        operation_id=name, request=request, responses={200: PROGRESS, **refused(403, 409)}, summary=summary
-    )
-    return extend_schema_view(post=told_of)
+def change_run(action: str, run: Run, request: Request, study: Study) -> Response:
+    """Do one of ACTIONS to a run by the means of this study; how far the run then is."""
+    try:
+        given = read_given(action, request.data if isinstance(request.data, dict) else {})
+    except RunError as error:
+        raise BadRequest(str(error)) from None
+    try:
+        act(action, run, request.user, study, **given)
+    except CANNOT_BE_DONE as error:
+        raise Conflict(str(error)) from None
+    return Response(describe_run(run))
 
 
 class ChangeRun(APIView):
@@ -253,49 +249,96 @@ class ChangeRun(APIView):
 
     def post(self, request: Request, number: int) -> Response:
         run = run_for(request, number, Role.RESEARCHER)
-        try:
-            act(self.action, run, request.user, run.study, **self.read(request))
-        except CANNOT_BE_DONE as error:
-            raise Conflict(str(error)) from None
-        return Response(describe_run(run_for(request, number)))
-
-    def read(self, request: Request) -> dict[str, Any]:
-        return {}
+        return change_run(self.action, run, request, run.study)
 
 
-@told("pause_run", "Pause: nothing more is sent")
-class PauseRun(ChangeRun):
-    action = "pause"
+def changing(action: str, summary: str, body: Any = None) -> Any:
+    """The view of an action, with what the schema says of it."""
+    responses = {200: PROGRESS, **refused(403, 409)}
+    told = extend_schema(operation_id=f"{action}_run", request=body, responses=responses, summary=summary)
+    view: Any = type(f"{action.capitalize()}Run", (ChangeRun,), {"action": action})
+    return extend_schema_view(post=told)(view).as_view()
 
 
-@told("resume_run", "Go on with what is pending", RESUME)
-class ResumeRun(ChangeRun):
-    action = "resume"
-
-    def read(self, request: Request) -> dict[str, Any]:
-        given = request.data.get("budget") if isinstance(request.data, dict) else None
-        try:
-            return {} if given is None else {"budget": read_budget(given)}
-        except RunError as error:
-            raise BadRequest(str(error)) from None
+BODIES = {"resume": RESUME, "note": NOTE}
+CHANGES = {
+    name: changing(name, control.summary, BODIES.get(name)) for name, control in ACTIONS.items() if control.summary
+}
 
 
-@told("cancel_run", "Cancel for good")
-class CancelRun(ChangeRun):
-    action = "cancel"
+# --- calls with what was answered
+
+FILTERS = [
+    OpenApiParameter("run", int, description="Only this run's."),
+    OpenApiParameter("prompt", str, description="Only this prompt's, by its slug."),
+    OpenApiParameter("status", str, enum=Completion.Status.values, description="Default: all."),
+]
 
 
-@told("note_run", "Write what is to be remembered of it", NOTE)
-class NoteRun(ChangeRun):
-    action = "note"
+class CompletionSerializer(serializers.ModelSerializer):
+    run = serializers.IntegerField(source="run_id")
+    condition = serializers.CharField(source="run.condition")
+    model = serializers.CharField(source="run.model", help_text="Asked; see model_served.")
+    simulated = serializers.BooleanField(
+        source="run.is_simulated", read_only=True, help_text="True when the answer is made up."
+    )
+    prompt = serializers.CharField(source="prompt.slug", default=None, allow_null=True)
+    item = serializers.CharField(source="item.item", default=None, allow_null=True)
+    annotation_item = serializers.CharField(
+        source="task.annotation_item.key",
+        default=None,
+        allow_null=True,
+        help_text="Of a judge's call: the item that it is about.",
+    )
+    task = serializers.CharField(
+        source="task.key", default=None, allow_null=True, help_text="Of a task's call: its name in the run."
+    )
+    left = serializers.CharField(help_text="Of a judge's call: which response stands on the left, if any.")
+    user = serializers.IntegerField(source="user.index", default=None, allow_null=True)
 
-    def read(self, request: Request) -> dict[str, Any]:
-        note = request.data.get("note") if isinstance(request.data, dict) else None
-        if not isinstance(note, str):
-            raise BadRequest("Send the note as a text, empty to take it away.")
-        return {"note": note}
+    class Meta:
+        model = Completion
+        fields = (
+            *("id", "run", "condition", "model", "simulated", "prompt", "item"),
+            *("annotation_item", "task", "left", "user", "repeat", "status"),
+            *("reply", "finish_reason", "model_served", "fingerprint", "request_id", "messages_sha256"),
+            *("included", "skipped", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms"),
+            *("attempts", "lost_answers", "cost", "error", "error_kind", "sent_at", "done_at"),
+        )
 
 
-@told("retry_run", "Send the failed calls again")
-class RetryRun(ChangeRun):
-    action = "retry"
+class Completions(APIView):
+    @extend_schema(
+        operation_id="completions",
+        parameters=FILTERS + PAGING,
+        responses={200: page_of("CompletionPage", CompletionSerializer(many=True)), **refused(400)},
+        summary="Calls of a study's runs and their answers",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        study = study_for(request.user, slug)
+        rows = (
+            filtered(Completion.objects.filter(run__study=study), request)
+            .select_related("run__endpoint", "prompt", "item", "user", "task__annotation_item")
+            .annotate(left=LEFT)
+            .defer("task__payload", "task__values", "task__annotation_item__payload")
+            .defer("user__recipe", "prompt__text", "item__question", "item__choices")
+            .order_by("id")
+        )
+        pages = Pages()
+        page = pages.paginate_queryset(rows, request, view=self)
+        return pages.get_paginated_response(CompletionSerializer(page, many=True).data)
+
+
+def filtered(rows: QuerySet[Completion], request: Request) -> QuerySet[Completion]:
+    run, status = request.query_params.get("run"), request.query_params.get("status")
+    if run:
+        if not run.isdecimal() or len(run) > 18:
+            raise BadRequest("run takes a run's number.")
+        rows = rows.filter(run=int(run))
+    if status:
+        if status not in Completion.Status.values:
+            raise BadRequest(f"status is one of {', '.join(Completion.Status.values)}.")
+        rows = rows.filter(status=status)
+    if prompt := request.query_params.get("prompt"):
+        rows = rows.filter(prompt__slug=prompt.replace("\0", "")[:60])
+    return rows

@@ -3,8 +3,7 @@
 import sys
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -45,24 +44,16 @@ class RunAction(Action):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with one_line_errors():
+        try:
             super().handle(*args, **options)
+        except ERRORS as error:
+            raise CommandError(" ".join(str(error).split())) from None
 
     def tell(self, report: Report, options: Options) -> str:
-        if "dry_run" in report:
-            return " ".join(filter(None, (say_estimate(report["estimate"]), report["note"])))
-        return tell_end(report)
+        return say_plan(report["estimate"], report["note"]) if "dry_run" in report else tell_end(report)
 
     def failure(self, report: Report) -> str:
         return "" if "dry_run" in report else why_stopped(report)
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    try:
-        yield
-    except ERRORS as error:
-        raise CommandError(" ".join(str(error).split())) from None
 
 
 def parse_dollars(text: str) -> Decimal:
@@ -102,9 +93,9 @@ RUN_ARGUMENTS = (
     *ORDER,
     arg("--condition", required=True, choices=list(CONDITIONS)),
     arg("--repeats", type=int, default=1, metavar="N", help="draws of each prompt, of a sock puppet by each user"),
-    arg("--temperature", type=float, default=1.0),
+    arg("--temperature", type=float, default=Plan.temperature),
     *map(setting_argument, SETTINGS),
-    arg("--seed", type=int, default=0),
+    arg("--seed", type=int, default=Plan.seed),
     flag("--new", "a run of its own instead of extending the earlier one"),
     *WAYS,
 )
@@ -124,8 +115,12 @@ def carry_out(options: Options, version: StudyVersion | None = None, **more: Any
     if version:
         for source in drawn_from(run):
             lend(source, version.study, ACTOR)  # its members see the messages of the run
-    actions.say(" ".join(filter(None, (f"Run {run.pk}: {say_estimate(estimate)}", note))))
+    actions.say(f"Run {run.pk}: {say_plan(estimate, note)}")
     return send(run, options)
+
+
+def say_plan(estimate: Report, note: str) -> str:
+    return f"{say_estimate(estimate)} {note}".rstrip()
 
 
 def read_plan(options: Options, version: StudyVersion | None, **more: Any) -> Plan:

@@ -3,7 +3,6 @@
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,28 +12,22 @@ from analysis.exports.refusals import refused
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
-from analysis.runs.api import PROGRESS, RESUME, ResumeRun, StandingSerializer, describe_run
+from analysis.runs.api import PROGRESS, RESUME, StandingSerializer, change_run, order_fields, read_order
 from analysis.runs.asking.orders import ORDERED
-from analysis.runs.pages.actions import CANNOT_BE_DONE, act
+from analysis.runs.lanes.runs import stand
+from analysis.runs.pages.actions import ACTIONS
 from analysis.runs.pages.asking_views import AskForm
-from analysis.runs.pages.reads import runs_about_corpora, stand
+from analysis.runs.pages.reads import runs_about_corpora
 from analysis.runs.tasks import ask_step
 
-ASKING = inline_serializer(
-    "Asking",
-    {
-        "endpoint": serializers.CharField(help_text="Its name."),
-        "prompts": serializers.CharField(required=False, help_text="Of candidates: the study that has them."),
-        "budget": serializers.DecimalField(12, 6, required=False, help_text="Dollars."),
-        "limit": serializers.IntegerField(required=False, help_text="The most calls."),
-        "batch": serializers.BooleanField(required=False),
-        "again": serializers.BooleanField(required=False, help_text="Only what could not be read."),
-        "dry_run": serializers.BooleanField(required=False, help_text="Plan it and send nothing."),
-    },
-)
-
-
-ACTIONS = ("pause", "resume", "cancel", "retry")
+TOLD = {
+    "endpoint": "Its name.",
+    "texts": "Of candidates: what people might ask, one a line, or JSON lines with id and prompt.",
+    "prompts": "Of candidates: the study that has them.",
+    "dry_run": "Plan it and send nothing.",
+}
+ASKING = inline_serializer("Asking", order_fields(AskForm, TOLD))
+BUTTONS = [action for action, control in ACTIONS.items() if control.able]
 
 
 class CorpusRuns(APIView):
@@ -64,18 +57,9 @@ class AskCorpus(APIView):
         found, study = corpus_and_study(request, slug, corpus)
         if task not in ORDERED:
             raise Http404
-        given = dict(request.data) if isinstance(request.data, dict) else {}
-        dry_run = given.pop("dry_run", False)
-        form = AskForm(
-            {name: value for name, value in given.items() if value is not None},
-            task=task,
-            user=request.user,
-            study=study,
-        )
-        if unknown := sorted(set(given) - set(form.fields)):
-            raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. The fields are {', '.join(form.fields)}.")
-        if not isinstance(dry_run, bool):
-            raise BadRequest("dry_run is true or false.")
+        how = {"task": task, "user": request.user, "study": study}
+        given, dry_run = read_order(request.data, AskForm(**how).fields)
+        form = AskForm(given, **how)
         if not form.is_valid():
             raise BadRequest(first_fault(form))
         settings = form.settings() | ({"dry_run": True} if dry_run else {})
@@ -89,7 +73,7 @@ class AskCorpus(APIView):
 class ChangeCorpusRun(APIView):
     @extend_schema(
         operation_id="change_corpus_run",
-        parameters=[OpenApiParameter("action", str, OpenApiParameter.PATH, enum=list(ACTIONS))],
+        parameters=[OpenApiParameter("action", str, OpenApiParameter.PATH, enum=BUTTONS)],
         request=RESUME,
         responses={200: PROGRESS, **refused(403, 409)},
         summary="Pause, resume, cancel or retry a run about a corpus",
@@ -97,11 +81,6 @@ class ChangeCorpusRun(APIView):
     def post(self, request: Request, slug: str, corpus: str, number: int, action: str) -> Response:
         found, study = corpus_and_study(request, slug, corpus)
         run = get_object_or_404(runs_about_corpora(request.user, study).filter(corpus=found), pk=number)
-        if action not in ACTIONS:
+        if action not in BUTTONS:
             raise Http404
-        given = ResumeRun().read(request) if action == "resume" else {}
-        try:
-            act(action, run, request.user, study, **given)
-        except CANNOT_BE_DONE as error:
-            raise Conflict(str(error)) from None
-        return Response(describe_run(run))
+        return change_run(action, run, request, study)

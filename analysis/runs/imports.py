@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,20 +12,8 @@ from django.utils import timezone
 
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.runs.recipes.questions import Question
-from surveys.imports.files import (
-    CellFault,
-    Faults,
-    FileColumn,
-    TableReader,
-    batches,
-    choice_column,
-    name_column,
-    optional,
-    parsed,
-    refuse,
-    storing,
-    text_column,
-)
+from surveys.imports import files
+from surveys.imports.files import CellFault, FileColumn, batches, name_column, optional, parsed
 from surveys.models import BenchmarkItem, Study
 from surveys.studies import audit
 from surveys.studies.lifecycle import prompts_of
@@ -35,8 +23,6 @@ HIGHEST_TEMPERATURE = 5.0
 MOST_REPEATS = 1_000_000
 NO_REPEAT = f"repeat must be a whole number below {MOST_REPEATS:,}, not {{!r}}"
 NO_TEMPERATURE = f"temperature must be a number from 0 to {HIGHEST_TEMPERATURE:g}, not {{!r}}"
-
-
 SEEN = 250  # bytes that are kept of a row while a file is checked
 
 
@@ -69,12 +55,12 @@ class CompletionReader:
     """What rows may hold, given what they can answer by its name, and the faults found on the way."""
 
     def __init__(self, asked: Mapping[str, Question], what: str) -> None:
-        self.faults = Faults()
-        self.table = TableReader(
+        self.faults = files.Faults()
+        self.table = files.TableReader(
             FileColumn("source", _read_source, needed=True),
             name_column("model", Run._meta.get_field("imported_model").max_length),
-            choice_column("prompt", asked, what),
-            text_column("text"),
+            files.choice_column("prompt", asked, what),
+            files.text_column("text"),
             name_column("run", 100, needed=False),
             name_column("user", SimulatedUser._meta.get_field("name").max_length, needed=False),
             name_column("settings", Run._meta.get_field("imported_settings").max_length, needed=False),
@@ -129,7 +115,7 @@ def import_completions(study: Study, path: Path, actor: str, benchmark: str = ""
     asked, what = _askable(study, benchmark)
     _check_file(CompletionReader(asked, what), path)
     reader = CompletionReader(asked, what)
-    with storing(study, ANALYZE):
+    with files.storing(study, ANALYZE):
         store = CompletionStore(study, actor, benchmark, reader)
         for batch in batches(reader.read(path), BATCH, lambda row: len(row.text)):
             store.add(batch)
@@ -141,14 +127,14 @@ def import_completions(study: Study, path: Path, actor: str, benchmark: str = ""
 
 def _askable(study: Study, benchmark: str) -> tuple[dict[str, Question], str]:
     if not study.current_id:
-        refuse(f"{study.slug} has no definition yet. Load its study file first.")
+        files.refuse(f"{study.slug} has no definition yet. Load its study file first.")
     if not benchmark:
         return {slug: prompt for slug, prompt in prompts_of(study.current_id).items() if not prompt.asks}, "the study"
     items: dict[str, Question] = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=benchmark)}
     if not items:
         names = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark", flat=True).distinct()
         known = ", ".join(names) or "none yet"
-        refuse(f"There is no benchmark {benchmark!r} ({known}). Import it with import_benchmark.")
+        files.refuse(f"There is no benchmark {benchmark!r} ({known}). Import it with import_benchmark.")
     return items, f"the benchmark {benchmark}"
 
 
@@ -166,18 +152,15 @@ def _check_file(reader: CompletionReader, path: Path) -> None:
     reader.faults.raise_any()
 
 
-@dataclass
-class RepeatCounts:
+class RepeatCounts(Counter[tuple[RunKey, int, str]]):
     """Numbers a user's answers to one prompt in one run by their order, where the file does not number them."""
-
-    counts: Counter[tuple[RunKey, int, str]] = field(default_factory=Counter)
 
     def number_of(self, row: CompletionRow) -> int:
         if row.repeat is not None:
             return row.repeat
         key = (row.key, row.asked.pk, row.user)
-        self.counts[key] += 1
-        return self.counts[key] - 1
+        self[key] += 1
+        return self[key] - 1
 
 
 class CompletionStore:
@@ -209,32 +192,18 @@ class CompletionStore:
     def run_for(self, key: RunKey) -> Run:
         if key not in self.runs:
             known = {
-                "study": self.study,
-                "benchmark": self.benchmark,
-                "condition": Run.Condition.IMPORTED,
-                "imported_source": key.source,
-                "imported_model": key.model,
-                "imported_run": key.run,
-                "imported_settings": key.settings,
+                **{"study": self.study, "benchmark": self.benchmark, "condition": Run.Condition.IMPORTED},
+                **{f"imported_{name}": getattr(key, name) for name in ("source", "model", "run", "settings")},
                 "temperature": key.temperature,
             }
             same = {name: value for name, value in known.items() if value is not None}
             run = Run.objects.filter(**same, temperature__isnull=key.temperature is None).first()
             if run is None:
-                run = self.make_run(known)
+                self.done.runs += 1
+                told = {"version_id": self.study.current_id, "state": Run.State.DONE, "created_by": self.actor}
+                run = Run.objects.create(**known, **told, began_at=self.moment, ended_at=self.moment)
             self.runs[key] = run
         return self.runs[key]
-
-    def make_run(self, known: dict[str, object]) -> Run:
-        self.done.runs += 1
-        return Run.objects.create(
-            **known,
-            version_id=self.study.current_id,
-            state=Run.State.DONE,
-            created_by=self.actor,
-            began_at=self.moment,
-            ended_at=self.moment,
-        )
 
     def make_users(self, numbered: list[tuple[Run, CompletionRow, int]]) -> None:
         """The simulated users that the rows name and that are not there yet."""

@@ -1,26 +1,10 @@
 """Addresses of the console's pages of baselines and endpoints."""
 
-from django.urls import path, register_converter
+from django.urls import path
 
 from analysis.endpoints import views
-from analysis.runs.pages import asking_views, list_views, new_run_views, trial_views
+from analysis.runs.pages import asking_views, list_views, new_run, trial_views
 from analysis.runs.pages import views as runs
-from analysis.runs.pages.actions import ACTIONS
-
-
-class RunControl:
-    """One of the things that can be done to a run."""
-
-    regex = "|".join(ACTIONS)
-
-    def to_python(self, value: str) -> str:
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
-
-
-register_converter(RunControl, "action")
 
 app_name = "baselines"
 RUNS = "console/<slug:slug>/baselines/"
@@ -31,8 +15,8 @@ urlpatterns = [
     path(RUNS, list_views.runs, name="runs"),
     path(f"{RUNS}rows/", list_views.runs_part, name="runs-part"),
     path(f"{RUNS}compare/", list_views.compare, name="compare"),
-    path(f"{RUNS}new/", new_run_views.new_run, name="new-run"),
-    path(f"{RUNS}new/estimate/", new_run_views.estimate, name="estimate"),
+    path(f"{RUNS}new/", new_run.new_run, name="new-run"),
+    path(f"{RUNS}new/estimate/", new_run.estimate, name="estimate"),
     path(f"{RUNS}endpoints/", views.endpoints, name="endpoints"),
     path(f"{RUNS}endpoints/new/", views.edit, name="new-endpoint"),
     path(f"{RUNS}endpoints/<slug:name>/", views.edit, name="endpoint"),
@@ -42,5 +26,5 @@ urlpatterns = [
     path(f"{RUNS}<int:number>/calls/", runs.calls_part, name="calls-part"),
     path(f"{RUNS}<int:number>/calls/<int:call>/", runs.completion, name="completion"),
     path(f"{RUNS}<int:number>/calls/<int:call>.json", runs.completion_messages, name="completion-messages"),
-    path(f"{RUNS}<int:number>/<action:action>/", runs.change_run, name="change-run"),
+    path(f"{RUNS}<int:number>/<slug:action>/", runs.change_run, name="change-run"),
 ]

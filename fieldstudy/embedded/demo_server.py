@@ -18,16 +18,8 @@ from typing import NoReturn
 
 import psutil
 
+from fieldstudy.embedded import children as processes
 from fieldstudy.embedded import servers
-from fieldstudy.embedded.children import (
-    ask_to_stop,
-    await_end,
-    describe_process,
-    find_process,
-    last_lines,
-    start_child,
-    stop_process,
-)
 
 START_PATIENCE = 60  # seconds until the server must have answered
 STOP_PATIENCE = 8  # seconds a server may take to finish what it is doing
@@ -44,6 +36,7 @@ Field Study is running. Open
 Any 24 characters a-f and 0-9 make another PROLIFIC_PID, that is, another person.
 Logs are in {logs}. Ctrl-C stops everything.
 """
+LOCAL_MODEL = "local model"
 LOCAL_MODEL_PORT = 8090  # one for all demos: the endpoint's address stays the same from run to run
 WELCOME_LOCAL_MODEL = """
 A small real model answers at http://127.0.0.1:{port}/v1, as the endpoint `local`. Ask it the demo's prompts with
@@ -76,19 +69,19 @@ class Child:
 
     def start(self) -> None:
         options = {"cwd": servers.ROOT, "env": self.environment}
-        self.process = start_child(self.command, self.log, stop=signal.SIGTERM, **options)
+        self.process = processes.start_child(self.command, self.log, stop=signal.SIGTERM, **options)
 
     def start_again(self) -> None:
         now = time.monotonic()
         self.restarts = [moment for moment in self.restarts if now - moment < RESTART_WINDOW]
         ended = f"The {self.name} process ended unexpectedly (status {self.process.poll()})"
-        await_end(self.process, 0)  # and what it leaves: its own children hold the port
+        processes.await_end(self.process, 0)  # and what it leaves: its own children hold the port
         if lacking := shared_memory_fault():
-            raise SystemExit(f"{ended}. {lacking} The end of {self.log}:\n{tail(self)}")
+            raise SystemExit(f"{ended}. {lacking} The end of {self.log}:\n{processes.last_lines(self.log)}")
         if len(self.restarts) == MOST_RESTARTS:
             raise SystemExit(
                 f"{ended}, once more after {MOST_RESTARTS} restarts within {RESTART_WINDOW} seconds, so the rest is "
-                f"stopped too. The end of {self.log}:\n{tail(self)}"
+                f"stopped too. The end of {self.log}:\n{processes.last_lines(self.log)}"
             )
         print(f"{ended} and is started again.", file=sys.stderr, flush=True)
         self.restarts.append(now)
@@ -114,7 +107,10 @@ class Stopped(Exception):
 
 def main() -> None:
     options = read_options()
-    port, prolific = options.port, find_port()
+    port = options.port
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        prolific = int(probe.getsockname()[1])  # nobody listens there
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     os.environ.setdefault("DEBUG", "true")
@@ -172,8 +168,8 @@ def remember_run(port: int, children: list[Child]) -> None:
     """What the next run needs to recognise this one, or what a killed one left behind."""
     record = {
         "port": port,
-        "runner": describe_process(psutil.Process()),
-        "children": [describe_process(child.process) for child in children],
+        "runner": processes.describe_process(psutil.Process()),
+        "children": [processes.describe_process(child.process) for child in children],
     }
     unfinished = record_path().with_suffix(".part")
     unfinished.write_text(json.dumps(record))
@@ -185,16 +181,16 @@ def clear_previous_run(port: int) -> None:
         record = json.loads(record_path().read_text())
     except (FileNotFoundError, ValueError):
         return
-    runner = find_process(record["runner"])
+    runner = processes.find_process(record["runner"])
     if runner is not None:
         raise SystemExit(
             f"The demo is already running on http://localhost:{record['port']} (process {runner.pid}). Open "
             f"that, stop it with `kill {runner.pid}`, or start a second one beside it: "
             f"FIELDSTUDY_VAR=var/second make demo PORT={max(port, record['port']) + 1}"
         )
-    orphans = [process for child in record["children"] if (process := find_process(child))]
+    orphans = [process for child in record["children"] if (process := processes.find_process(child))]
     for process in orphans:
-        stop_process(process, signal.SIGTERM, STOP_PATIENCE)
+        processes.stop_process(process, signal.SIGTERM, STOP_PATIENCE)
     if orphans:
         print(f"Stopped {len(orphans)} server(s) that a killed run had left behind.", file=sys.stderr)
     record_path().unlink()
@@ -216,20 +212,8 @@ def environment(port: int) -> dict[str, str]:
     return {**os.environ, "SITE_URL": f"http://localhost:{port}", "PYTHONUNBUFFERED": "1"}
 
 
-def find_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def prolific_api(port: int) -> str:
     return f"http://127.0.0.1:{port}/api/v1/"
-
-
-def rehearsal(port: int) -> dict[str, str]:
-    """The mock instead of Prolific, whatever the environment names: a demo pays nobody."""
-    return {"PROLIFIC_API": prolific_api(port), "PROLIFIC_TOKEN_VARIABLE": "MOCK_TOKEN", "MOCK_TOKEN": "mock"}
 
 
 def books_path() -> Path:
@@ -251,51 +235,39 @@ def start_servers(port: int, prolific: int, local_model: bool, children: list[Ch
     celery = [sys.executable, "-m", "celery", "-A", "fieldstudy"]
     worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"]
     worker += ["--without-gossip", "--without-mingle"]  # there is no other worker to talk to
-    beat = [
-        *celery,
-        "beat",
-        "--schedule",
-        str(servers.var_folder() / "run" / "beat.db"),
-        "--pidfile=",
-        "--loglevel",
-        "INFO",
-    ]
+    schedule = str(servers.var_folder() / "run" / "beat.db")
+    beat = [*celery, "beat", "--schedule", schedule, "--pidfile=", "--loglevel", "INFO"]
     mock = [sys.executable, "-m", "surveys.prolific.mock.server", "--port", str(prolific)]
     commands = {"web": web, "worker": worker, "prolific": [*mock, "--books", str(books_path())], "beat": beat}
     if local_model:
-        model = [sys.executable, "manage.py", "local_model", "--port", str(LOCAL_MODEL_PORT), "--add"]
-        commands["local model"] = model
+        commands[LOCAL_MODEL] = [sys.executable, "manage.py", "local_model", "--port", str(LOCAL_MODEL_PORT), "--add"]
+    # The mock instead of Prolific, whatever the environment names: a demo pays nobody.
+    rehearsal = {"PROLIFIC_API": prolific_api(prolific), "PROLIFIC_TOKEN_VARIABLE": "MOCK_TOKEN", "MOCK_TOKEN": "mock"}
     for name, command in commands.items():
-        children.append(Child(name, command, environment(port) | rehearsal(prolific)))
+        children.append(Child(name, command, environment(port) | rehearsal))
         remember_run(port, children)
 
 
 def wait_until_healthy(port: int, children: list[Child]) -> None:
     deadline = time.monotonic() + START_PATIENCE
-    while not answers(port) or (any(child.name == "local model" for child in children) and not model_answers()):
+    healths = {f"http://127.0.0.1:{port}/healthz"}
+    healths |= {f"http://127.0.0.1:{LOCAL_MODEL_PORT}/health" for child in children if child.name == LOCAL_MODEL}
+    while not all(map(answers, healths)):
         keep_running(port, children)
         if time.monotonic() > deadline:
             # What ended again and again, and else the web server.
             late = max(children, key=lambda child: len(child.restarts))
-            raise SystemExit(
-                f"The demo did not answer within {START_PATIENCE} seconds. The end of {late.log}:\n{tail(late)}"
-            )
+            said = f"The demo did not answer within {START_PATIENCE} seconds. The end of {late.log}:"
+            raise SystemExit(f"{said}\n{processes.last_lines(late.log)}")
         time.sleep(0.1)
 
 
-def answers(port: int) -> bool:
+def answers(address: str) -> bool:
+    """Whether it is well there; ours also needs a worker."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as response:
-            return json.load(response)["worker"] == "ok"
+        with urllib.request.urlopen(address, timeout=5) as response:
+            return json.load(response).get("worker", "ok") == "ok"
     except (urllib.error.URLError, OSError, ValueError):
-        return False
-
-
-def model_answers() -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{LOCAL_MODEL_PORT}/health", timeout=5) as response:
-            return response.status == 200
-    except (urllib.error.URLError, OSError):
         return False
 
 
@@ -313,15 +285,11 @@ def keep_running(port: int, children: list[Child]) -> None:
             remember_run(port, children)
 
 
-def tail(child: Child) -> str:
-    return last_lines(child.log)
-
-
 def stop_servers(children: list[Child]) -> None:
     for child in children:
-        ask_to_stop(child.process, signal.SIGTERM)  # all at once: each then has the whole time to finish
+        processes.ask_to_stop(child.process, signal.SIGTERM)  # all at once: each then has the whole time to finish
     for child in children:
-        await_end(child.process, STOP_PATIENCE)
+        processes.await_end(child.process, STOP_PATIENCE)
     if children:
         record_path().unlink(missing_ok=True)
 

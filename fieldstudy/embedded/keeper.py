@@ -18,16 +18,8 @@ from urllib.parse import quote
 import psutil
 import psycopg
 
-from fieldstudy.embedded import postgres
-from fieldstudy.embedded.children import (
-    ANOTHER_FOLDER,
-    Failure,
-    explain_file_error,
-    explain_output,
-    is_alive,
-    start_child,
-    stop_process,
-)
+from fieldstudy.embedded import children, postgres
+from fieldstudy.embedded.children import ANOTHER_FOLDER, Failure
 
 LONGEST_SOCKET = 100  # bytes that a Unix socket's path may have: 107 on Linux, 103 on macOS
 START_PATIENCE = 60  # seconds; a killed server first replays its log
@@ -58,10 +50,10 @@ def main() -> None:
     except Failure as failure:
         answer({"failure": str(failure)})
     except OSError as error:
-        answer({"failure": str(explain_file_error(error, var))})
+        answer({"failure": str(children.explain_file_error(error, var))})
     finally:
         for service in reversed(services):
-            stop_process(service.process, service.stop, STOP_PATIENCE)
+            children.stop_process(service.process, service.stop, STOP_PATIENCE)
         shutil.rmtree(short_folder(var), ignore_errors=True)
         fcntl.flock(life, fcntl.LOCK_UN)
 
@@ -85,7 +77,7 @@ def watch(services: list[Service], holders: int) -> None:
 
 
 def check_services(services: list[Service]) -> None:
-    if not all(is_alive(service.process) for service in services):
+    if not all(children.is_alive(service.process) for service in services):
         raise SystemExit(1)
 
 
@@ -101,7 +93,7 @@ def start_services(var: Path, services: list[Service]) -> dict[str, str]:
     try:
         postgres.create_database(sockets)
     except psycopg.Error as error:
-        raise explain_output("PostgreSQL could not make the database", str(error), data) from None
+        raise children.explain_output("PostgreSQL could not make the database", str(error), data) from None
     return {
         "DATABASE_URL": f"postgresql://postgres@/{postgres.DATABASE}?host={quote(str(sockets), safe='')}",
         "REDIS_URL": f"unix://{quote(str(valkey_socket))}?db=0",
@@ -136,21 +128,21 @@ def start_valkey(var: Path, socket: Path) -> psutil.Process:
     """No file on disk: what has to survive is in rows, and a full disk must not stop the queue."""
     for process in psutil.process_iter(["cmdline"]):  # one that a killed keeper has left
         if any(str(socket) in part for part in process.info["cmdline"] or []):
-            stop_process(process, signal.SIGTERM, STOP_PATIENCE)
+            children.stop_process(process, signal.SIGTERM, STOP_PATIENCE)
     socket.unlink(missing_ok=True)
     log = var / "log" / "valkey.log"
     command = [valkey_binary(), "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"]
     command += ["--save", "", "--appendonly", "no", "--dir", str(var / "run")]
-    return start_child(command, log, stop=signal.SIGTERM)
+    return children.start_child(command, log, stop=signal.SIGTERM)
 
 
 def wait_until(ready: Callable[[], bool], process: psutil.Process, name: str, log: Path, place: Path) -> None:
     deadline = time.monotonic() + START_PATIENCE
     while not ready():
         late = time.monotonic() > deadline
-        if late or not is_alive(process):
+        if late or not children.is_alive(process):
             what = f"{name} was not ready in {START_PATIENCE} seconds" if late else f"{name} did not start"
-            raise explain_output(what, log.read_text(errors="replace"), place)
+            raise children.explain_output(what, log.read_text(errors="replace"), place)
         time.sleep(0.01)
 
 

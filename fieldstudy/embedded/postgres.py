@@ -84,16 +84,13 @@ def data_folder(var: Path, account: pwd.struct_passwd) -> Path:
     if os.geteuid() != 0 or data.is_symlink() or may_pass(var.parent):
         return data.resolve()
     if data.exists():
+        closed = " ".join(str(place) for place in var.parents if not place.stat().st_mode & stat.S_IXOTH)
         raise Failure(
             f"PostgreSQL, which does not run as root, cannot reach {data} as {account.pw_name}. Let it pass "
-            f"(chmod o+x {closed_above(var)}), or {ANOTHER_FOLDER}."
+            f"(chmod o+x {closed}), or {ANOTHER_FOLDER}."
         )
     data.symlink_to(make_apart() / "data")
     return data.resolve()
-
-
-def closed_above(var: Path) -> str:
-    return " ".join(str(place) for place in var.parents if not place.stat().st_mode & stat.S_IXOTH)
 
 
 def hand_over(folder: Path, account: pwd.struct_passwd, var: Path) -> None:

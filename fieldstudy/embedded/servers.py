@@ -48,11 +48,6 @@ def needs_services(argv: list[str]) -> bool:
     return argv[1] in (*DATA_COMMANDS, *SCHEMA_COMMANDS, *own)
 
 
-def keeps_tables(argv: list[str]) -> bool:
-    """Whether pending migrations are to be left alone by this command line."""
-    return argv[1] in SCHEMA_COMMANDS
-
-
 def assume_own_computer() -> None:
     """Who gives a command and names neither database nor queue sits there, unless they say otherwise."""
     if missing_urls() == set(URL_NAMES):

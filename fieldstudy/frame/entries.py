@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from django.http import HttpRequest
 from django.urls import reverse
 
-from fieldstudy.frame.standing import Advice, EntryStanding, count_study, standing_of
+from fieldstudy.frame.standing import STANDINGS, Advice, EntryStanding, count_study
 from surveys.models import Study
 from surveys.studies.access import RANK, Role
 
@@ -148,12 +148,10 @@ def frame_of(request: HttpRequest, here: str) -> ConsoleFrame:
     counts = count_study(study, request.user)
     entries = []
     for entry in entries_of(study):
-        standing = standing_of(entry.name, study, counts)
-        if standing.step:
-            may = rank >= RANK[ACTS]
-            arguments = standing.step.arguments
-            address = reverse(standing.step.page, args=[study.slug, *arguments])
-            standing = replace(standing, step=replace(standing.step, address=address) if may else None)
+        standing = STANDINGS[entry.name](study, counts)
+        if step := standing.step:
+            address = reverse(step.page, args=[study.slug, *step.arguments])
+            standing = replace(standing, step=replace(step, address=address) if rank >= RANK[ACTS] else None)
         tabs = tuple(
             replace(
                 tab,

@@ -122,42 +122,39 @@ WAITS = "{} asked for it. Another researcher confirms or declines it."
 
 
 def study_stands(study: Study, counts: Counts) -> EntryStanding:
-    version = f"Version {study.current.number}" if study.current else "No version"
+    version, words, step = f"Version {study.current.number}" if study.current else "No version", "nothing to do", None
     if study.archived_at:
-        return EntryStanding(study.get_state_display(), "", f"{version}, in the archive")
-    if name := counts.asked.get(TeamRequest.What.LAUNCH):
+        words = "in the archive"
+    elif name := counts.asked.get(TeamRequest.What.LAUNCH):
+        words = "waits for a second person"
         step = Advice("A launch waits for a second person", WAITS.format(name), "console:change-state", ("launch",))
-        return EntryStanding(study.get_state_display(), "", f"{version}, waits for a second person", step)
-    if study.state == Study.State.DRAFT:
-        step = Advice(
-            "Read and launch the study", "Nobody can take part before. A pilot tries it first.", "console:setup"
-        )
-        return EntryStanding(study.get_state_display(), "", f"{version}, not launched", step)
-    if study.state == Study.State.PAUSED:
+    elif study.state == Study.State.DRAFT:
+        words, why = "not launched", "Nobody can take part before. A pilot tries it first."
+        step = Advice("Read and launch the study", why, "console:setup")
+    elif study.state == Study.State.PAUSED:
+        words = "recruiting is paused"
         step = Advice("Resume recruiting", "Nobody new can begin.", "console:change-state", ("resume",))
-        return EntryStanding(study.get_state_display(), "", f"{version}, recruiting is paused", step)
-    return EntryStanding(study.get_state_display(), "", f"{version}, nothing to do")
+    return EntryStanding(study.get_state_display(), "", f"{version}, {words}", step)
 
 
 def collect_stands(study: Study, counts: Counts) -> EntryStanding:
-    count, unit = f"{counts.filled:,}", f"of {counts.places:,}"
+    is_live, step = study.state == Study.State.LIVE, None
     if name := counts.asked.get(TeamRequest.What.PAY):
-        step = Advice("A payment waits for a second person", WAITS.format(name), "paying:board")
-        return EntryStanding(count, unit, "A payment waits for a second person", step)
-    if not counts.number("people"):
+        words = "A payment waits for a second person"
+        step = Advice(words, WAITS.format(name), "paying:board")
+    elif not counts.number("people"):
         words = "Nobody has come yet"
-        step = Advice("Give people the link", f"{words}. The set-up has the link and the codes.", "console:setup")
-        return EntryStanding(count, unit, words, step if study.state == Study.State.LIVE else None)
-    if study.state == Study.State.LIVE and counts.filled == counts.places:
-        step = Advice("Close the study", "All places are filled.", "console:change-state", ("close",))
-        return EntryStanding(count, unit, "All places are filled", step)
-    if study.state == Study.State.LIVE and (slow := behind(counts.cells)):
-        why = f"{slow.filled:,} of {slow.places:,} places are filled."
-        return EntryStanding(
-            count, unit, f"{slow.name} is behind", Advice(f"{slow.name} is behind", why, "console:monitor")
-        )
-    words = f"{plural(counts.leased, 'person', 'people')} at work" if counts.leased else "Nobody is at work now"
-    return EntryStanding(count, unit, words)
+        why = f"{words}. The set-up has the link and the codes."
+        step = Advice("Give people the link", why, "console:setup") if is_live else None
+    elif is_live and counts.filled == counts.places:
+        words = "All places are filled"
+        step = Advice("Close the study", f"{words}.", "console:change-state", ("close",))
+    elif is_live and (slow := behind(counts.cells)):
+        words = f"{slow.name} is behind"
+        step = Advice(words, f"{slow.filled:,} of {slow.places:,} places are filled.", "console:monitor")
+    else:
+        words = f"{plural(counts.leased, 'person', 'people')} at work" if counts.leased else "Nobody is at work now"
+    return EntryStanding(f"{counts.filled:,}", f"of {counts.places:,}", words, step)
 
 
 def models_stand(study: Study, counts: Counts) -> EntryStanding:
@@ -221,7 +218,3 @@ STANDINGS: dict[str, Callable[[Study, Counts], EntryStanding]] = {
     "agreement": agreement_stands,
     "export": export_stands,
 }
-
-
-def standing_of(entry: str, study: Study, counts: Counts) -> EntryStanding:
-    return STANDINGS[entry](study, counts)

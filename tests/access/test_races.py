@@ -78,11 +78,11 @@ def test_taking_back_waits_for_a_press_and_then_stops_what_it_began(
     def slowly(run: Run, **given: Any) -> tuple[str, dict]:
         pressed.set()
         assert go_on.wait(SECONDS)
-        done = resume(run, **given)
+        done = resume.do(run, **given)
         order.append("resumed")
         return done
 
-    monkeypatch.setitem(actions.ACTIONS, "resume", slowly)
+    monkeypatch.setitem(actions.ACTIONS, "resume", resume._replace(do=slowly))
     monkeypatch.setattr(actions, "send_on_commit", lambda run: None)
     first = beside(lambda: act("resume", run, account("ada"), study))
     assert pressed.wait(SECONDS)

@@ -11,7 +11,7 @@ from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion, Corpus, CorpusStep, CorpusUpload, ExampleSet, Run, Task, TrainedModel
-from analysis.runs.asking.transcripts import first_span
+from analysis.runs.asking.conversations import first_span
 from surveys.models import Participant, Study, TeamRequest
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.agreement.annotation_samples import make_annotated

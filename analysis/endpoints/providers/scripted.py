@@ -67,7 +67,7 @@ class FakeProvider:
 
 # --- by the topic of the question and the number of the draw
 
-# The form in which a judge is asked (runs.judging.prompts.ask_for): each field with its labels, then the object.
+# The form in which a judge is asked (runs.asking.judges.ask_for): each field with its labels, then the object.
 FORM = re.compile(r"^Answer with JSON and nothing else: (\{.*\})\s*\Z", re.M)
 FIELD = re.compile(r"^(\S+): .*\[(.+)\]$", re.M)
 LABEL = re.compile(r'"([^"]+)" = ')
@@ -97,13 +97,12 @@ def judge(question: str, random: Random) -> str:
         return ""
     usual, fields = Random(question), json.loads(form[1])
     labels = {name: LABEL.findall(listed) for name, listed in FIELD.findall(question[: form.start()]) if name in fields}
-    return json.dumps(
-        {
-            name: (random if random.random() < OWN_SHARE else usual).choice(values)
-            for name, values in labels.items()
-            if values
-        }
-    )
+    given = {
+        name: (random if random.random() < OWN_SHARE else usual).choice(values)
+        for name, values in labels.items()
+        if values
+    }
+    return json.dumps(given)
 
 
 def draw_items(items: Sequence[str], wanted: int, skew: float, random: Random) -> list[str]:
@@ -140,7 +139,9 @@ def lifelike_reply(messages: Sequence[dict[str, str]], draw: str, settings: Sett
         return judged
     for part, letter in settings.extra.get("knows", {}).items():
         if part in question:
-            return answer_choice(part, dict(CHOICE.findall(question)), letter, rng, taste)
+            choices = dict(CHOICE.findall(question))
+            chosen = choose_letter(part, len(choices), letter, rng, taste)
+            return write_letter(chosen, choices[chosen], rng)
     return write_items(pick_items(items_for(question), 5, rng, taste), rng)
 
 
@@ -162,11 +163,6 @@ def effect_of(context: Sequence[dict[str, str]]) -> float:
     if any(message["role"] == "system" for message in context):
         return PROFILE
     return 1 - math.exp(-len(context) / PATIENT_MESSAGES)
-
-
-def answer_choice(question: str, choices: dict[str, str], right: str, rng: Random, taste: Taste) -> str:
-    letter = choose_letter(question, len(choices), right, rng, taste)
-    return write_letter(letter, choices[letter], rng)
 
 
 def lifelike_wait(messages: Sequence[dict[str, str]], draw: str, usual: float) -> float:
@@ -210,14 +206,9 @@ def said_by_user(question: str) -> list[str]:
     return [text.strip() for role, text in zip(parts[::2], parts[1::2], strict=True) if role == "user"]
 
 
-def sentences_about_oneself(texts: Sequence[str]) -> list[str]:
-    """Each once, in their order."""
-    found = (sentence.strip() for text in texts for sentence in SENTENCE.findall(text))
-    return list(dict.fromkeys(sentence for sentence in found if ABOUT_ONESELF.search(sentence)))
-
-
 def extract(question: str, extra: Extra) -> Mapping[str, Any]:
-    """Every sentence in which the user speaks of themselves; with `made_up` one whose quote stands nowhere."""
+    """Every sentence in which the user speaks of themselves, once; with `made_up` one whose quote stands nowhere."""
+    sentences = (sentence.strip() for text in said_by_user(question) for sentence in SENTENCE.findall(text))
     entries = [
         {
             "reasoning": "The user says so.",
@@ -225,7 +216,7 @@ def extract(question: str, extra: Extra) -> Mapping[str, Any]:
             "confidence": 0.3 if UNSURE.search(sentence) else 0.9,
             "evidence": [sentence],
         }
-        for sentence in sentences_about_oneself(said_by_user(question))
+        for sentence in dict.fromkeys(filter(ABOUT_ONESELF.search, sentences))
     ]
     return {"attributes": [*entries, *([MADE_UP] if extra.get("made_up") else [])]}
 
@@ -251,23 +242,6 @@ def sharing_words(question: str) -> list[int]:
     return [int(number) for number, said in NUMBERED.findall(after) if words & set(LONG_WORD.findall(said.casefold()))]
 
 
-def candidates(question: str, extra: Extra) -> Mapping[str, Any]:
-    return {"relevant": sharing_words(question)}
-
-
-def mentions(question: str, extra: Extra) -> Mapping[str, Any]:
-    return {"mentioned": sharing_words(question)}
-
-
-def reason(question: str, extra: Extra) -> Mapping[str, Any]:
-    return {"reason": "The quotes say less than the statement."}
-
-
-def category(question: str, extra: Extra) -> Mapping[str, Any]:
-    """Spread over the choices by the words of the question."""
-    return {"category": Random(question).choice(NAMED_CHOICE.findall(question))}
-
-
 def refine(question: str, extra: Extra) -> Mapping[str, Any]:
     quote = QUOTE.search(question)
     return {
@@ -282,9 +256,10 @@ SCRIPTS: dict[str, Callable[[str, Extra], Mapping[str, Any]]] = {
     "attributes": extract,
     "others share": language,
     "reasoning score": assistant_use,
-    "relevant": candidates,
-    "mentioned": mentions,
-    "reason": reason,
-    "category": category,
+    "relevant": lambda question, extra: {"relevant": sharing_words(question)},
+    "mentioned": lambda question, extra: {"mentioned": sharing_words(question)},
+    "reason": lambda question, extra: {"reason": "The quotes say less than the statement."},
+    # Spread over the choices by the words of the question.
+    "category": lambda question, extra: {"category": Random(question).choice(NAMED_CHOICE.findall(question))},
     "reasoning action attribute": refine,
 }

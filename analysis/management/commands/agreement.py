@@ -66,21 +66,15 @@ class Command(StudyAction):
         return json.dumps(document_of(report), ensure_ascii=False)
 
     def tell(self, report: Report, options: Options) -> str:
-        planned = ["\n".join(lines)] if (lines := lines_of_plan(report)) else []
-        return "\n\n".join([*format_simulated(report["simulated"]), *planned, *map(say, report["questions"])])
-
-
-def format_simulated(raters: list[str]) -> list[str]:
-    return [f"Simulated, not real: {len(raters)} of the raters ({', '.join(raters)})"] if raters else []
+        raters = report["simulated"]
+        made_up = f"Simulated, not real: {len(raters)} of the raters ({', '.join(raters)})" if raters else ""
+        parts = (made_up, "\n".join(lines_of_plan(report)), *map(say, report["questions"]))
+        return "\n\n".join(filter(None, parts))
 
 
 def say(question: dict[str, Any]) -> str:
     """One question as a table for the terminal."""
-    head = (
-        f"{question['question']}: {question['text']}"
-        if question["text"] != question["question"]
-        else question["question"]
-    )
+    head = ": ".join(dict.fromkeys((question["question"], question["text"])))
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
     size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
@@ -95,22 +89,9 @@ def say(question: dict[str, Any]) -> str:
     counts = [f"{label} {question['majority'][label]}" for label in question["values"]]
     majority = f"  majority: {', '.join(counts)}, tie {question['ties']}"
     skew = [f"  {group['skew']}"] if group["skew"] else []
-    return "\n".join(
-        [
-            *(
-                head,
-                size,
-                *numbers,
-                majority,
-                *skew,
-                *format_pairs(question["pairs"]),
-                *format_raters(question["raters"]),
-            ),
-            *format_statements(question),
-            *format_tables(tables_of(question)),
-            *(line for name in GROUPS for line in format_groups(question, name)),
-        ]
-    )
+    lines = [head, size, *numbers, majority, *skew, *format_pairs(question["pairs"])]
+    lines += [*format_raters(question["raters"]), *format_statements(question), *format_tables(tables_of(question))]
+    return "\n".join([*lines, *(line for name in GROUPS for line in format_groups(question, name))])
 
 
 def tables_of(question: dict[str, Any]) -> list[Table | None]:
@@ -135,12 +116,17 @@ def titled(title: str, table: Table | None) -> Table | None:
     return replace(table, title=title) if table else None
 
 
-def format_groups(question: dict[str, Any], name: str, most: int = 30) -> list[str]:
+def format_rows(title: str, lines: Sequence[str], most: int, more: str) -> list[str]:
+    """The first lines under their title, and how many more there are."""
+    left = [f"    … and {len(lines) - most} more{more}"] if len(lines) > most else []
+    return [f"  {title}", *(f"    {line}" for line in lines[:most]), *left] if lines else []
+
+
+def format_groups(question: dict[str, Any], name: str) -> list[str]:
     """Agreement and shares of labels by corpus, tag or user."""
     rows = question.get(f"by_{name}", ())
-    lines = [f"    {row.get(name)}: {row['items']:,} items, {say_part(question, row)}" for row in rows[:most]]
-    more = [f"    … and {len(rows) - most} more (--json has them all)"] if len(rows) > most else []
-    return [f"  by {name}", *lines, *more] if lines else []
+    lines = [f"{row.get(name)}: {row['items']:,} items, {say_part(question, row)}" for row in rows]
+    return format_rows(f"by {name}", lines, 30, " (--json has them all)")
 
 
 def format_statements(question: dict[str, Any]) -> list[str]:
@@ -158,24 +144,22 @@ def say_part(question: dict[str, Any], row: dict[str, Any]) -> str:
     return ", ".join([alpha, *said])
 
 
-def format_pairs(pairs: list[dict[str, Any]], most: int = 15) -> list[str]:
+def format_pairs(pairs: list[dict[str, Any]]) -> list[str]:
     lines = [
-        f"    {pair['a']} – {pair['b']}: "
-        f"κ {write(pair['kappa']['value'])} {write_interval(pair['kappa']['ci'])}, n = {pair['n']}"
-        for pair in pairs[:most]
+        f"{pair['a']} – {pair['b']}: κ {write(pair['kappa']['value'])} {write_interval(pair['kappa']['ci'])}, "
+        f"n = {pair['n']}"
+        for pair in pairs
     ]
-    more = [f"    … and {len(pairs) - most} more pairs (--json has them all)"] if len(pairs) > most else []
-    return ["  pairs", *lines, *more] if lines else []
+    return format_rows("pairs", lines, 15, " pairs (--json has them all)")
 
 
-def format_raters(raters: list[dict[str, Any]], most: int = 30) -> list[str]:
+def format_raters(raters: list[dict[str, Any]]) -> list[str]:
     lines = [
-        f"    {rater['rater']}{format_kind(rater)}: n = {rater['n']}, against the majority of the others "
-        f"accuracy {write(rater['accuracy']['value'])}, F1 {write(rater['f1']['value'])} (n = {rater['compared']})"
-        for rater in raters[:most]
+        f"{rater['rater']}{format_kind(rater)}: n = {rater['n']}, against the majority of the others accuracy "
+        f"{write(rater['accuracy']['value'])}, F1 {write(rater['f1']['value'])} (n = {rater['compared']})"
+        for rater in raters
     ]
-    more = [f"    … and {len(raters) - most} more raters"] if len(raters) > most else []
-    return ["  raters", *lines, *more]
+    return format_rows("raters", lines, 30, " raters")
 
 
 def format_kind(rater: dict[str, Any]) -> str:

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from analysis.models.conditions import ConditionError
-from analysis.runs.asking.instructions import TOLD, keep_instruction
-from analysis.runs.asking.registry import kind_told
+from analysis.runs.asking.registry import TOLD, keep_instruction, kind_told
 from surveys.imports.actions import ACTOR, Action, Options, Report, arg, reading
 
 

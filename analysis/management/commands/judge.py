@@ -3,11 +3,10 @@
 from functools import partial
 
 from analysis.models import Run
+from analysis.runs.asking.judges import PROMPTS, position_bias, rater_of
+from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import count_replies, unreadable
 from analysis.runs.commands import ERRORS, MOST_EXAMPLES, TASK_ARGUMENTS, say_estimate, why_stopped, work_on_tasks
-from analysis.runs.judging.judgements import position_bias, rater_of
-from analysis.runs.judging.plans import plan_judging
-from analysis.runs.judging.prompts import PROMPTS
 from analysis.runs.progress import dollars, percent
 from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import Study

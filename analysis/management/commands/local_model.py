@@ -2,16 +2,9 @@
 
 import signal
 
+from analysis.endpoints import local_model
 from analysis.endpoints.endpoints import EndpointError
-from analysis.endpoints.local_model import (
-    ENDPOINT,
-    MODEL,
-    LocalModelError,
-    add_command,
-    add_local_endpoint,
-    base_url,
-    start_server,
-)
+from analysis.endpoints.local_model import ENDPOINT, MODEL, LocalModelError
 from surveys.imports.actions import Action, Options, arg, flag
 
 
@@ -30,14 +23,14 @@ class Command(Action):
         ending = (signal.SIGINT, signal.SIGTERM)
         before = [signal.signal(number, signal.default_int_handler) for number in ending]
         try:
-            server = start_server(port, parallel, options["threads"])
+            server = local_model.start_server(port, parallel, options["threads"])
             if options["add"]:
-                add_local_endpoint(port, parallel)
-            self.stdout.write(f"{MODEL} answers at {base_url(port)}. Ctrl-C stops it.")
+                local_model.add_local_endpoint(port, parallel)
+            self.stdout.write(f"{MODEL} answers at {local_model.base_url(port)}. Ctrl-C stops it.")
             self.stdout.write(
                 f"The endpoint {ENDPOINT} is ready: manage.py run_baseline STUDY --endpoint {ENDPOINT} ..."
                 if options["add"]
-                else f"Make an endpoint of it: {add_command(port, parallel)}"
+                else f"Make an endpoint of it: {local_model.add_command(port, parallel)}"
             )
             self.stdout.flush()
             while True:

@@ -10,8 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import find_endpoint
-from analysis.management.corpus_action import choose_embedder, find_corpus
-from analysis.management.portions import PORTION, portion_of, say_portion
+from analysis.management.corpus_action import PORTION, choose_embedder, find_corpus, portion_of, say_portion
 from analysis.models import Corpus
 from analysis.owners.sharing import lend
 from analysis.people.attributes import LEAST_CONFIDENCE
@@ -22,7 +21,6 @@ from analysis.people.sampling import POOLS, RULES, SIZE, SampleDraw, sample_besi
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
 from analysis.people.stages.prompt_lists import ListedPrompt, is_list, prompts_of, read_prompts
 from analysis.people.steps import ACTOR, PeopleError
-from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
 from analysis.runs.asking.registry import find_kind
@@ -105,15 +103,16 @@ ASK = (
 
 
 def run_ask(corpus: Corpus, options: Options, show: Show) -> Report:
-    kind = find_kind(options["task"], options["instruction"])
+    kind = find_kind(options.get("task", "extract"), options["instruction"])
     if kind.conversations:
-        return ask(corpus, kind, options)
-    if not options["prompts"]:
+        plan = partial(plan_conversations, kind, corpus, options["endpoint"])
+    elif options["prompts"]:
+        wanted = candidate_tasks(corpus, find_prompts(options["prompts"]), options["sample"] or "")
+        plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, corpus=corpus)
+    else:
         raise CommandError(
             "candidates are asked for prompts: name a list of them, or the study that has them (--prompts)."
         )
-    wanted = candidate_tasks(corpus, find_prompts(options["prompts"]), options["sample"] or "")
-    plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, corpus=corpus)
     return execute_tasks(kind, plan, {"corpus": corpus.name}, options)
 
 
@@ -123,15 +122,6 @@ def find_prompts(named: str) -> list[ListedPrompt]:
         return prompts_of(find_study_with_prompts(named))
     with reading(Path(named)):
         return read_prompts(Path(named))
-
-
-def run_extract(corpus: Corpus, options: Options, show: Show) -> Report:
-    return ask(corpus, find_kind("extract", options["instruction"]), options)
-
-
-def ask(corpus: Corpus, kind: TaskKind, options: Options) -> Report:
-    plan = partial(plan_conversations, kind, corpus, options["endpoint"])
-    return execute_tasks(kind, plan, {"corpus": corpus.name}, options)
 
 
 # --- merge, sample ----------------------------------------------------------
@@ -146,14 +136,8 @@ MERGE = (
 
 
 def run_merge(corpus: Corpus, options: Options, show: Show) -> Report:
-    return merge_attributes(
-        corpus,
-        choose_embedder(options["endpoint"]),
-        options["similarity"],
-        options["least_confidence"],
-        options["without_sensitive"],
-        show,
-    )
+    settings = options["similarity"], options["least_confidence"], options["without_sensitive"]
+    return merge_attributes(corpus, choose_embedder(options["endpoint"]), *settings, show)
 
 
 def tell_merge(report: Report) -> str:
@@ -250,7 +234,7 @@ STEPS: dict[str, PeopleStep] = {
     ),
     "extract": PeopleStep(
         "Let a model list what the kept users' conversations say about them.",
-        "conversations", (*TASK_ARGUMENTS, INSTRUCTION), run_extract, tell_tasks,
+        "conversations", (*TASK_ARGUMENTS, INSTRUCTION), run_ask, tell_tasks,
     ),
     "merge": PeopleStep(
         "Merge attributes of one user that say the same.",

@@ -1,6 +1,6 @@
 """Hand what people call relevant, with a generic and a personalised response, to annotators who say which is better."""
 
-from analysis.management.portions import PORTION, portion_of, say_portion
+from analysis.management.corpus_action import PORTION, portion_of, say_portion
 from analysis.people.stages.relevant import next_stage, push_relevant
 from analysis.people.steps import PeopleError
 from surveys.annotation.counted import RaterError, find_rater

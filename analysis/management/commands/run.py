@@ -8,8 +8,8 @@ from analysis.answers.readings import read_everywhere
 from analysis.models import Run
 from analysis.runs.commands import WAYS, RunAction, find_study, parse_dollars, send, tell_end, why_stopped
 from analysis.runs.lanes import batches, runs
-from analysis.runs.lanes.runs import end_schedule, make_schedule
-from analysis.runs.pages.reads import OWN, RunProgress, stand
+from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, stand
+from analysis.runs.pages.reads import OWN
 from analysis.runs.progress import dollars, write_bar
 from surveys.imports.actions import Options, Report, arg
 
@@ -41,8 +41,7 @@ def cancel(run: Run, options: Options) -> Report:
 
 
 def retry(run: Run, options: Options) -> Report:
-    if not runs.retry_failed(run):
-        raise CommandError(f"Run {run.pk} has no failed calls.")
+    runs.retry_failed(run)
     return resume(run, options)
 
 
@@ -52,8 +51,7 @@ def schedule(run: Run, options: Options) -> Report:
 
 
 def unschedule(run: Run, options: Options) -> Report:
-    if not end_schedule(run):
-        raise CommandError(f"Run {run.pk} is not repeated.")
+    end_schedule(run)
     return {"run": run.pk, "schedule": None}
 
 
@@ -126,7 +124,7 @@ def describe(entry: RunProgress) -> Report:
         "model": run.model,
         "state": run.state,
         "usd": float(run.spent),
-        **{name: getattr(entry, name) for name in ("calls", "done", "failed", "in_flight", "pending")},
+        **entry.counts,
     }
 
 

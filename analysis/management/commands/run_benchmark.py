@@ -4,6 +4,7 @@ from django.core.management.base import CommandError
 
 from analysis.answers.readings import read_everywhere
 from analysis.runs.commands import RUN_ARGUMENTS, RunAction, carry_out, find_study
+from analysis.runs.recipes.plans import Plan
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
 from surveys.imports.actions import Options, Report, arg, flag
 
@@ -12,7 +13,7 @@ class Command(RunAction):
     help = "Ask every item of an imported benchmark; each repeat or simulated user is one benchmark run."
     arguments = (
         arg("benchmark"),
-        arg("--form", choices=FORMS, default=FORMS[0], help="how an item is put"),
+        arg("--form", choices=FORMS, default=Plan.prompt_form, help="how an item is put"),
         flag("--worked-examples", "five solved items in front"),
         arg("--study", metavar="SLUG", help="that it belongs to, and whose members see it"),
         *RUN_ARGUMENTS,

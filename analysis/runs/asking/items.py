@@ -1,12 +1,12 @@
 """What is asked about attributes that annotators doubt: why, of which kind the mistake is, and how to put it right."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.corpora.records import Message
 from analysis.models import Task
-from analysis.runs.asking.kinds import NewTask, TaskKind, ask, closed, text
-from analysis.runs.asking.objects import Object, TaskFault, read_object
+from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, reading, text
+from analysis.runs.asking.objects import Object, TaskFault
 from surveys.annotation.counted import ModelRater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
@@ -81,12 +81,8 @@ def statement(task: Task) -> str:
     return f"The statement: {shown['attribute']}\n\nThe quotes:\n{quotes}"
 
 
-def write_reason(task: Task, instruction: str = "") -> list[Message]:
-    return ask(instructed(task, REASON, instruction), statement(task), REASON_SCHEMA)
-
-
-def read_reason(reply: str, task: Task) -> dict[str, Any]:
-    return read_object(reply, "reason", read=lambda said: {"reason": text_in(said, "reason")})
+def about_item(words: str, schema: Schema) -> Callable[..., list[Message]]:
+    return lambda task, instruction="": ask(instructed(task, words, instruction), statement(task), schema)
 
 
 def text_in(said: Object, name: str) -> str:
@@ -104,14 +100,6 @@ def write_category(task: Task, instruction: str = "") -> list[Message]:
     return ask(asked, shown, CATEGORY_SCHEMA)
 
 
-def read_category(reply: str, task: Task) -> dict[str, Any]:
-    return read_object(reply, "category", read=category_in)
-
-
-def category_in(said: Object) -> Object:
-    return {"category": read_choice(text_in(said, "category"), ERROR.values, "category")}
-
-
 def read_choice(said: str, choices: Iterable[str], name: str) -> str:
     word = said.strip().strip("\"'`*. ").casefold()
     if word not in choices:
@@ -119,16 +107,8 @@ def read_choice(said: str, choices: Iterable[str], name: str) -> str:
     return word
 
 
-def write_refine(task: Task, instruction: str = "") -> list[Message]:
-    return ask(instructed(task, REFINE, instruction), statement(task), REFINE_SCHEMA)
-
-
-def read_refine(reply: str, task: Task) -> dict[str, Any]:
-    """`action` and, of a revision, the new `attribute`."""
-    return read_object(reply, "action", read=revision_in, aside=["reasoning"])
-
-
 def revision_in(said: Object) -> Object:
+    """`action` and, of a revision, the new `attribute`."""
     action = read_choice(str(said["action"]), ("revise", "withdraw"), "action")
     new = str(said.get("attribute") or "").strip() if action == "revise" else ""
     if action == "revise" and not 0 < len(new) <= LONGEST:
@@ -136,8 +116,16 @@ def revision_in(said: Object) -> Object:
     return {"action": action, "attribute": new, "reasoning": str(said.get("reasoning") or "")[:LONGEST]}
 
 
-REASON_KIND = TaskKind("reason", 1, write_reason, read_reason, REASON_SCHEMA, most_tokens=400)
+REASON_KIND = TaskKind(
+    "reason", 1, about_item(REASON, REASON_SCHEMA), reading("reason", lambda said: {"reason": text_in(said, "reason")}),
+    REASON_SCHEMA, most_tokens=400,
+)  # fmt: skip
 CATEGORY_KIND = TaskKind(
-    "category", 1, write_category, read_category, CATEGORY_SCHEMA, most_tokens=200, usual_tokens=20
-)
-REFINE_KIND = TaskKind("refine", 1, write_refine, read_refine, REFINE_SCHEMA, most_tokens=600, usual_tokens=100)
+    "category", 1, write_category,
+    reading("category", lambda said: {"category": read_choice(text_in(said, "category"), ERROR.values, "category")}),
+    CATEGORY_SCHEMA, most_tokens=200, usual_tokens=20,
+)  # fmt: skip
+REFINE_KIND = TaskKind(
+    "refine", 1, about_item(REFINE, REFINE_SCHEMA), reading("action", revision_in, aside=["reasoning"]),
+    REFINE_SCHEMA, most_tokens=600, usual_tokens=100,
+)  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from analysis.corpora.records import Message
 from analysis.models import Completion, Conversation, Corpus, CorpusUser, Instruction, Run, Task
-from analysis.runs.asking.objects import TaskFault
+from analysis.runs.asking.objects import Object, TaskFault, read_object
 from surveys.models import AnnotationItem
 
 Schema = Mapping[str, Any]
@@ -64,6 +64,11 @@ def ask(instruction: str, material: str, schema: Schema | None = None) -> list[M
     return [{"role": "user", "content": "\n\n".join(filter(None, [instruction.strip(), material, form]))}]
 
 
+def asking(words: str, show: Callable[[Task], str], schema: Schema) -> Callable[..., list[Message]]:
+    """How most kinds are written: these words, or those that stand for them, and what `show` makes of the task."""
+    return lambda task, instruction=words: ask(instruction, show(task), schema)
+
+
 def form_of(schema: Schema) -> Any:
     """The schema as an example to fill in."""
     if schema["type"] == "object":
@@ -91,6 +96,13 @@ def listed(items: Schema) -> Schema:
 
 
 # --- what it says
+
+
+def reading(
+    name: str, read: Callable[[Object], Object], aside: Sequence[str] = ()
+) -> Callable[[str, Task], dict[str, Any]]:
+    """How most replies are read: what `read` makes of the object that has this name."""
+    return lambda reply, task: read_object(reply, name, read=read, aside=aside)
 
 
 def read_share(said: Any, name: str) -> float:

@@ -1,6 +1,7 @@
 """What is asked about prompts and people: which attributes may matter, a response with them, and which it names."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from analysis.corpora.records import Message
@@ -9,7 +10,7 @@ from analysis.people.pushing import short_hash, studied_users
 from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged
-from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, listed, number
+from analysis.runs.asking.kinds import NewTask, TaskKind, asking, closed, listed, number
 from analysis.runs.asking.objects import TaskFault, read_object
 from surveys.annotation.counted import ModelRater
 from surveys.models import AnnotationItem, Study
@@ -33,8 +34,10 @@ LONGEST_RESPONSE = 50_000  # characters
 LONGEST_NUMBER = 10  # digits
 
 
-def numbered(attributes: Sequence[str]) -> str:
-    return "\n".join(f"{place}. {attribute}" for place, attribute in enumerate(attributes, 1))
+def show(name: str, task: Task) -> str:
+    """The prompt or the response, and the attributes by their numbers."""
+    listed = "\n".join(f"{place}. {attribute}" for place, attribute in enumerate(task.payload["attributes"], 1))
+    return f"The {name}:\n{task.payload[name]}\n\nThe attributes:\n{listed}"
 
 
 def read_numbers(reply: str, most: int, name: str) -> list[int]:
@@ -64,11 +67,6 @@ def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt], sample: str
             key = f"{short_hash(prompt.text)} {user.pk} {short_hash(*known.values())}"
             shown = {"prompt": prompt.text, "ids": list(known), "attributes": list(known.values())}
             yield NewTask(key, shown | ({"name": prompt.name} if prompt.name else {}), user=user)
-
-
-def write_candidates(task: Task, instruction: str = CANDIDATES) -> list[Message]:
-    shown = f"The prompt:\n{task.payload['prompt']}\n\nThe attributes:\n{numbered(task.payload['attributes'])}"
-    return ask(instruction, shown, CANDIDATES_SCHEMA)
 
 
 def read_candidates(reply: str, task: Task) -> dict[str, Any]:
@@ -137,11 +135,6 @@ def responses_of(study: Study) -> Iterator[Task]:
     return found.iterator(chunk_size=200)
 
 
-def write_mentions(task: Task, instruction: str = MENTIONS) -> list[Message]:
-    shown = f"The response:\n{task.payload['response']}\n\nThe attributes:\n{numbered(task.payload['attributes'])}"
-    return ask(instruction, shown, MENTIONS_SCHEMA)
-
-
 def read_mentions(reply: str, task: Task) -> dict[str, Any]:
     """`mentioned`: whether each of the attributes is."""
     most = len(task.payload["attributes"])
@@ -149,10 +142,12 @@ def read_mentions(reply: str, task: Task) -> dict[str, Any]:
     return {"mentioned": [place in places for place in range(1, most + 1)]}
 
 
-def short(name: str, write: Any, read: Any, schema: Schema) -> TaskKind:
-    return TaskKind(name, 1, write, read, schema, most_tokens=400, usual_tokens=20)
-
-
-CANDIDATES_KIND = short("candidates", write_candidates, read_candidates, CANDIDATES_SCHEMA)
-MENTIONS_KIND = short("mentions", write_mentions, read_mentions, MENTIONS_SCHEMA)
+CANDIDATES_KIND = TaskKind(
+    "candidates", 1, asking(CANDIDATES, partial(show, "prompt"), CANDIDATES_SCHEMA), read_candidates,
+    CANDIDATES_SCHEMA, most_tokens=400, usual_tokens=20,
+)  # fmt: skip
+MENTIONS_KIND = TaskKind(
+    "mentions", 1, asking(MENTIONS, partial(show, "response"), MENTIONS_SCHEMA), read_mentions,
+    MENTIONS_SCHEMA, most_tokens=400, usual_tokens=20,
+)  # fmt: skip
 RESPOND_KIND = TaskKind("respond", 1, write_respond, read_respond, temperature=1.0, usual_tokens=500)

@@ -1,16 +1,19 @@
-"""The kinds of tasks, and which one a run asks."""
+"""The kinds of tasks, which one a run asks, and words that somebody brings for one: these never change."""
 
+import hashlib
+import re
 from functools import cache
+from pathlib import Path
 
+from analysis.corpora.records import storable
 from analysis.models import Instruction, Run
 from analysis.models.conditions import ConditionError
-from analysis.models.runs import ASIDE
-from analysis.runs.asking.extract import EXTRACT
+from analysis.models.runs import ASIDE, LONGEST_INSTRUCTION, LONGEST_NAME
+from analysis.runs.asking.conversations import EXTRACT, LANGUAGE_KIND, USE_KIND
 from analysis.runs.asking.items import CATEGORY_KIND, REASON_KIND, REFINE_KIND
+from analysis.runs.asking.judges import JUDGES, PROMPTS, judge_told
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import CANDIDATES_KIND, MENTIONS_KIND, RESPOND_KIND
-from analysis.runs.asking.verdicts import LANGUAGE_KIND, USE_KIND
-from analysis.runs.judging.judgements import JUDGES, judge_told
 
 # Older versions stay, since what was sent is rebuilt from them; of each name the last one is asked.
 VERSIONS: dict[str, TaskKind] = {
@@ -22,8 +25,6 @@ VERSIONS: dict[str, TaskKind] = {
     )
 }
 TASKS: dict[str, TaskKind] = {kind.name: kind for kind in VERSIONS.values()}
-
-
 JUDGE = "judge"  # the task of instructions that judges read
 
 
@@ -63,3 +64,35 @@ def longest_reply(run: Run) -> int:
     """Tokens: what the endpoint allows, and a task needs no more than its kind says."""
     most = kind_of(run).most_tokens if run.condition in ASIDE else None
     return min(run.endpoint.max_tokens, most or run.endpoint.max_tokens)
+
+
+NAME = re.compile(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}")
+TOLD = (*(name for name in TASKS if name not in PROMPTS), JUDGE)  # what an instruction may be for
+
+
+def keep_instruction(task: str, name: str, path: Path, actor: str) -> tuple[Instruction, bool]:
+    """The instruction that this file holds, and whether it is new. Raises ConditionError, OSError."""
+    if task not in TOLD:
+        raise ConditionError(f"Instructions are for {', '.join(TOLD)}, not for {task}.")
+    if not NAME.fullmatch(name) or name in (*TASKS, JUDGE):
+        raise ConditionError(
+            f"{name!r} names no instruction: take a letter and up to {LONGEST_NAME - 1} letters or digits, all small, "
+            "other than the name of a task."
+        )
+    text = storable(read_text(path)).strip()
+    if not text:
+        raise ConditionError(f"{path.name} is empty.")
+    if len(text) > LONGEST_INSTRUCTION:
+        raise ConditionError(f"{path.name} has {len(text):,} characters; the limit is {LONGEST_INSTRUCTION:,}.")
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    given = {"text": text, "file": path.name[:200], "added_by": actor}
+    return Instruction.objects.get_or_create(task=task, name=name, sha256=sha256, defaults=given)
+
+
+def read_text(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(4 * LONGEST_INSTRUCTION + 1)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConditionError(f"{path.name} is not UTF-8; save it with the encoding UTF-8.") from None

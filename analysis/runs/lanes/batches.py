@@ -12,16 +12,17 @@ from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db import connections, transaction
+from django.db import transaction
+from django.db.models import Q
 
-from analysis.endpoints.endpoints import EndpointError, open_provider, price
+from analysis.endpoints.endpoints import EndpointError, calling, price
 from analysis.endpoints.limits import Limiter
-from analysis.endpoints.providers.calls import CallFailed, Reply
+from analysis.endpoints.providers.calls import CallFailed
 from analysis.endpoints.providers.openai import OpenAIProvider, openai_package, read_reply
 from analysis.models import Run
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import longest_reply
-from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, open_database
+from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, in_thread, open_database
 from analysis.runs.lanes.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
 from analysis.runs.recipes.plans import BATCH_PRICE
 from surveys.reading.nesting import read_json
@@ -73,32 +74,30 @@ def runs_with_batches() -> list[Run]:
 
 
 async def work_in_loop(run: Run) -> int:
-    provider = open_provider(run.endpoint, run.temperature, longest_reply(run))
-    if not isinstance(provider, OpenAIProvider):
-        raise EndpointError(f"{run.endpoint.name} has no batch API. Plan the run without it (no --batch).")
-    try:
-        async with await open_database() as database:
-            desk = Desk(run, provider, database)
-            if not await desk.is_alone():
-                return 0
-            if run.state == Run.State.RUNNING:
-                await desk.submit()
-            settled = await desk.collect()
-            await desk.book("").finish()
-            return settled
-    except CallFailed as failure:
-        raise EndpointError(failure.reason) from None
-    finally:
-        await provider.close()
+    async with calling(run.endpoint, run.temperature, longest_reply(run)) as (provider, limiter):
+        if not isinstance(provider, OpenAIProvider):
+            raise EndpointError(f"{run.endpoint.name} has no batch API. Plan the run without it (no --batch).")
+        try:
+            async with await open_database() as database:
+                desk = Desk(run, provider, limiter, database)
+                if not await desk.is_alone():
+                    return 0
+                if run.state == Run.State.RUNNING:
+                    await desk.submit()
+                settled = await desk.collect()
+                await desk.book("").finish()
+                return settled
+        except CallFailed as failure:
+            raise EndpointError(failure.reason) from None
 
 
 class Desk:
     """Where one run's batches are handed in and fetched."""
 
-    def __init__(self, run: Run, provider: OpenAIProvider, database: Any) -> None:
+    def __init__(self, run: Run, provider: OpenAIProvider, limiter: Limiter, database: Any) -> None:
         self.run, self.provider, self.database = run, provider, database
         self.client = provider.client
-        self.lane = Lane(run, provider, Limiter(run.endpoint), Bounds())
+        self.lane = Lane(run, provider, limiter, Bounds())
 
     def book(self, name: str) -> CallBook:
         return CallBook(self.database, self.run.pk, name, LEASE_SECONDS)
@@ -121,8 +120,10 @@ class Desk:
         if not calls:
             return False
         await self.note(name, calls=0, batch="")
-        lines, prepared = await asyncio.to_thread(self.write_lines, calls)
-        costs = await self.afford({entry.call.id: cost_at_most(entry) for entry in prepared})
+        lines, prepared = await in_thread(self.write_lines, calls)
+        costs = await self.afford(
+            {entry.call.id: (entry.cost * BATCH_PRICE).quantize(Decimal("1e-8")) for entry in prepared}
+        )
         await book.give_back([call.id for call in calls if call.id not in costs])
         if not costs or await book.reserve(costs) is None:
             await book.give_back(list(costs))
@@ -153,17 +154,14 @@ class Desk:
         lines: list[bytes] = []
         prepared: list[Prepared] = []
         size = 0
-        try:
-            for entry in self.lane.prepare_each(calls):
-                body = entry.body.decode()
-                line = f'{{"custom_id": "{entry.call.id}", "method": "POST", "url": "{PATH}", "body": {body}}}\n'
-                size += len(line)
-                if size > MOST_BYTES and prepared:
-                    break
-                lines.append(line.encode())
-                prepared.append(entry._replace(body=b""))
-        finally:
-            connections.close_all()
+        for entry in self.lane.prepare_each(calls):
+            body = entry.body.decode()
+            line = f'{{"custom_id": "{entry.call.id}", "method": "POST", "url": "{PATH}", "body": {body}}}\n'
+            size += len(line)
+            if size > MOST_BYTES and prepared:
+                break
+            lines.append(line.encode())
+            prepared.append(entry._replace(body=b""))
         return lines, prepared
 
     async def hand_in(self, name: str, lines: bytes, calls: int) -> None:
@@ -174,13 +172,14 @@ class Desk:
         await self.note(name, batch=batch.id, calls=calls, state="in_progress")
 
     async def note(self, name: str, **changes: Any) -> None:
-        await asyncio.to_thread(note_batch, self.run.pk, name, changes)
+        await in_thread(note_batch, self.run.pk, name, changes)
 
     # --- fetching
 
     async def collect(self) -> int:
         settled = 0
-        for entry in await asyncio.to_thread(read_notes, self.run.pk):
+        run = await in_thread(Run.objects.only("batch_ids").get, Q(pk=self.run.pk))
+        for entry in open_batches(run):
             try:
                 settled += await self.collect_one(entry)
             except openai_package().NotFoundError:
@@ -224,7 +223,7 @@ class Desk:
 
     async def read_back(self, name: str, file: str) -> int:
         """Store a file's answers as its lines come, in whatever order."""
-        rows = await asyncio.to_thread(self.rows_of, name)
+        rows = await in_thread(self.rows_of, name)
         read: list[tuple[Any, dict[str, Any]]] = []
         settled = 0
         async for line in self.lines_of(file):
@@ -240,18 +239,15 @@ class Desk:
     async def settle(self, name: str, read: list[tuple[Any, dict[str, Any]]]) -> int:
         if not read:
             return 0
-        outcomes = await asyncio.to_thread(self.judge_all, read)
+        outcomes = await in_thread(self.judge_all, read)
         return (await self.book(name).settle(outcomes))[0]
 
     def judge_all(self, read: list[tuple[Any, dict[str, Any]]]) -> list[CallOutcome]:
         """In the run's order, so that one prompt's messages are built once."""
-        try:
-            ordered = sorted(read, key=lambda pair: pair[0].position)
-            calls = [LeasedCall(*(getattr(row, name) for name in LeasedCall._fields)) for row, _ in ordered]
-            prepared = self.lane.prepare_each(calls)
-            return [self.judge(*pair, entry) for pair, entry in zip(ordered, prepared, strict=True)]
-        finally:
-            connections.close_all()
+        ordered = sorted(read, key=lambda pair: pair[0].position)
+        calls = [LeasedCall(*(getattr(row, name) for name in LeasedCall._fields)) for row, _ in ordered]
+        prepared = self.lane.prepare_each(calls)
+        return [self.judge(*pair, entry) for pair, entry in zip(ordered, prepared, strict=True)]
 
     async def lines_of(self, file: str) -> AsyncIterator[str]:
         async with self.client.files.with_streaming_response.content(file) as response:
@@ -260,11 +256,8 @@ class Desk:
                     yield line
 
     def rows_of(self, name: str) -> dict[str, Any]:
-        try:
-            rows = self.run.completions.filter(lane=name).order_by("position")
-            return {str(row.pk): row for row in rows.only("reserved", *LeasedCall._fields)}
-        finally:
-            connections.close_all()
+        rows = self.run.completions.filter(lane=name).order_by("position")
+        return {str(row.pk): row for row in rows.only("reserved", *LeasedCall._fields)}
 
     def judge(self, row: Any, document: dict[str, Any], entry: Prepared) -> CallOutcome:
         """What became of a call; what never comes whole is not sent, and paid for, without end."""
@@ -296,39 +289,22 @@ class Desk:
             outcome.lost_answers += 1
             return outcome
         self.lane.record(outcome, reply, entry, 0)
-        outcome.latency_ms, outcome.cost = None, batch_cost(self.run, reply, entry)
+        asked, written = reply.prompt_tokens or entry.tokens, reply.completion_tokens or 0
+        outcome.latency_ms, outcome.cost = None, price(self.run.endpoint, asked, written, BATCH_PRICE)
         return outcome
 
     async def give_all_back(self, name: str) -> None:
-        rows = await asyncio.to_thread(self.rows_of, name)
+        rows = await in_thread(self.rows_of, name)
         await self.book(name).give_back([row.pk for row in rows.values()])
 
 
-def read_notes(run_id: int) -> list[dict[str, Any]]:
-    try:
-        return open_batches(Run.objects.only("batch_ids").get(pk=run_id))
-    finally:
-        connections.close_all()
-
-
+@transaction.atomic
 def note_batch(run_id: int, name: str, changes: dict[str, Any]) -> None:
-    try:
-        with transaction.atomic():
-            run = Run.objects.select_for_update(of=("self",)).get(pk=run_id)
-            known = {entry["name"]: entry for entry in run.batch_ids}
-            known[name] = {"batch": "", "calls": 0, **known.get(name, {}), **changes, "name": name}
-            run.batch_ids = list(known.values())
-            run.save(update_fields=["batch_ids"])
-    finally:
-        connections.close_all()
-
-
-def cost_at_most(entry: Prepared) -> Decimal:
-    return (entry.cost * BATCH_PRICE).quantize(Decimal("1e-8"))
-
-
-def batch_cost(run: Run, reply: Reply, entry: Prepared) -> Decimal:
-    return price(run.endpoint, reply.prompt_tokens or entry.tokens, reply.completion_tokens or 0, BATCH_PRICE)
+    run = Run.objects.select_for_update(of=("self",)).get(pk=run_id)
+    known = {entry["name"]: entry for entry in run.batch_ids}
+    known[name] = {"batch": "", "calls": 0, **known.get(name, {}), **changes, "name": name}
+    run.batch_ids = list(known.values())
+    run.save(update_fields=["batch_ids"])
 
 
 def cancel_batches(run_id: int) -> int:
@@ -341,13 +317,10 @@ def cancel_batches(run_id: int) -> int:
 
 
 async def cancel_in_loop(run: Run, ids: list[str]) -> None:
-    provider = open_provider(run.endpoint, run.temperature)
-    try:
+    async with calling(run.endpoint, run.temperature) as (provider, _):
         for batch in ids:
             if isinstance(provider, OpenAIProvider):
                 await provider.client.batches.cancel(batch)
-    finally:
-        await provider.close()
 
 
 def document_of(line: str) -> dict[str, Any]:

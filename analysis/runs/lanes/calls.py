@@ -7,18 +7,19 @@ their run second, so that lanes never wait for each other in a circle.
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from psycopg.rows import namedtuple_row
 from pydantic import TypeAdapter
 
 from analysis.runs.lanes.journal import left_behind
 
+T = TypeVar("T")
 MOST_ATTEMPTS = 8
 NOTHING = Decimal(0)
 
@@ -254,6 +255,18 @@ async def open_database() -> psycopg.AsyncConnection:
     for name in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(name, None)
     return await psycopg.AsyncConnection.connect(**parameters, autocommit=True)
+
+
+async def in_thread(work: Callable[..., T], *given: Any) -> T:
+    """What asks Django's database, whose connections end with it."""
+
+    def in_turn() -> T:
+        try:
+            return work(*given)
+        finally:
+            connections.close_all()
+
+    return await asyncio.to_thread(in_turn)
 
 
 async def take_place(database: psycopg.AsyncConnection, run: int, place: int) -> bool:

@@ -19,9 +19,8 @@ from random import uniform
 from typing import Any, NamedTuple
 
 import uvloop
-from django.db import connections
 
-from analysis.endpoints.endpoints import EndpointError, open_provider, price
+from analysis.endpoints.endpoints import EndpointError, calling, price
 from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Completion, Run, SimulatedUser, Task
@@ -33,6 +32,7 @@ from analysis.runs.lanes.calls import (
     CallBook,
     CallOutcome,
     LeasedCall,
+    in_thread,
     open_database,
     take_place,
     write_outcome,
@@ -164,7 +164,7 @@ class Lane:
         most = max(self.width, MOST_BYTES_AHEAD // self.body_size)
         calls = await self.book.lease(min(LEASED_AT_ONCE, 4 * self.width, most))
         try:
-            return await asyncio.to_thread(self.prepare_all, calls) if calls else []
+            return await in_thread(list, self.prepare_each(calls)) if calls else []
         except Exception:
             await self.feed_book.give_back([call.id for call in calls])
             raise
@@ -221,12 +221,6 @@ class Lane:
         return False
 
     # --- messages
-
-    def prepare_all(self, calls: Sequence[LeasedCall]) -> list[Prepared]:
-        try:
-            return list(self.prepare_each(calls))
-        finally:
-            connections.close_all()
 
     def prepare_each(self, calls: Sequence[LeasedCall]) -> Iterator[Prepared]:
         """Repeats of one prompt stand next to each other and have the same body, so it is built once."""
@@ -426,9 +420,7 @@ def unswept_heap() -> Iterator[None]:
 
 
 async def open_lane(run: Run, bounds: Bounds, should_stop: Callable[[], bool] | None, place: int | None) -> int:
-    provider = open_provider(run.endpoint, run.temperature, longest_reply(run))
-    limiter = Limiter(run.endpoint)
-    try:
+    async with calling(run.endpoint, run.temperature, longest_reply(run)) as (provider, limiter):
         lane = Lane(run, provider, limiter, bounds)
         watcher = asyncio.create_task(watch_for_stop(lane, should_stop))
         try:
@@ -438,9 +430,6 @@ async def open_lane(run: Run, bounds: Bounds, should_stop: Callable[[], bool] | 
         if lane.interrupted:
             raise LaneInterrupted
         return answered
-    finally:
-        await provider.close()
-        await limiter.close()
 
 
 async def watch_for_stop(lane: Lane, should_stop: Callable[[], bool] | None) -> None:

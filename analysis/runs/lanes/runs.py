@@ -3,14 +3,16 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db import connections, transaction
-from django.db.models import Case, Count, F, Max, Q, QuerySet, Value, When
+from django.db.models import Case, Count, F, Max, QuerySet, Value, When
 from django.utils import timezone
 
 from analysis.endpoints.limits import waiting_until
@@ -90,7 +92,9 @@ def retry_failed(run: Run) -> int:
             raise RunError(f"Run {run.pk} is cancelled, so its failed calls can't be sent again.")
         failed = run.completions.filter(status=Status.FAILED)
         count = failed.update(status=Status.PENDING, done_at=None, error="", error_kind="")
-        if count and run.state == State.DONE:
+        if not count:
+            raise RunError(f"Run {run.pk} has no failed calls.")
+        if run.state == State.DONE:
             Run.objects.filter(pk=run.pk).update(state=State.PLANNED, ended_at=None)
     return count
 
@@ -141,33 +145,87 @@ def work_beside(run_id: int, bounds: Bounds, over: threading.Event) -> None:
 STANDING = Case(When(status=Status.LEASED, sent_at=None, then=Value(Status.PENDING.value)), default=F("status"))
 
 
+@dataclass(frozen=True)
+class RunProgress:
+    """A run and what has become of its calls."""
+
+    run: Run
+    done: int
+    failed: int
+    in_flight: int
+    pending: int
+    rate: float = 0.0  # calls a second over the last minute
+
+    @property
+    def calls(self) -> int:
+        return self.done + self.failed + self.left
+
+    @property
+    def left(self) -> int:
+        return self.pending + self.in_flight
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in COUNTS}
+
+    @property
+    def calls_per_second(self) -> float:
+        return round(self.rate, 2)
+
+    @property
+    def eta_seconds(self) -> int | None:
+        return round(self.left / self.rate) if self.rate and self.run.state == State.RUNNING else None
+
+
+COUNTS = ("calls", "done", "failed", "in_flight", "pending")
+
+
+def stand(runs: Sequence[Run], rated: Sequence[Run] | None = None) -> list[RunProgress]:
+    """How far many runs are at one look; with the rates of those that are running, unless others are `rated`."""
+    rates = measure_rates([run for run in runs if run.state == State.RUNNING] if rated is None else rated)
+    counts = count_calls(runs)
+    columns = {"done": Status.DONE, "failed": Status.FAILED, "in_flight": Status.LEASED, "pending": Status.PENDING}
+    return [
+        RunProgress(run, **{name: counts[run.pk, of] for name, of in columns.items()}, rate=rates.get(run.pk, 0.0))
+        for run in runs
+    ]
+
+
+def count_calls(runs: Sequence[Run]) -> Counter[tuple[int, str]]:
+    """By run and standing. Of all calls only an index is read, and the rows of those that are leased."""
+    calls = Completion.objects.filter(run__in=runs).order_by()
+    every = list(calls.values_list("run", "status").annotate(count=Count("*")))
+    found = Counter({(run, status): count for run, status, count in every if status != Status.LEASED})
+    if len(found) < len(every):
+        leased = calls.filter(status=Status.LEASED).annotate(standing=STANDING).values_list("run", "standing")
+        for run, standing, count in leased.annotate(count=Count("*")):
+            found[run, standing] += count
+    return found
+
+
+def measure_rates(runs: Sequence[Run]) -> dict[int, float]:
+    """Calls a second over the last minute."""
+    late = Completion.objects.filter(run__in=runs, done_at__gt=timezone.now() - timedelta(seconds=60)).order_by()
+    counted: dict[int, int] = dict(late.values_list("run").annotate(count=Count("id"))) if runs else {}
+    return {run.pk: counted.get(run.pk, 0) / seconds_at_work(run) for run in runs}
+
+
 def progress(run: Run, is_new: bool = False) -> dict[str, Any]:
     """Where a run stands, for the console, the API and the terminal; `is_new`: it was read just now."""
     if not is_new:
         run.refresh_from_db()
-    late = Q(done_at__gt=timezone.now() - timedelta(seconds=60))
-    rows = run.completions.order_by().annotate(standing=STANDING).values_list("standing")
-    found = list(rows.annotate(count=Count("id"), late=Count("id", filter=late)))
-    counts = dict.fromkeys(Status.values, 0) | {standing: count for standing, count, _ in found}
-    rate = sum(row[2] for row in found) / seconds_at_work(run)
-    left = counts[Status.PENDING] + counts[Status.LEASED]
-    models = served(run)
-    waiting = waiting_until(run.endpoint.name) if run.state == State.RUNNING and left else None
+    (standing,), models = stand([run], rated=[run]), served(run)
     return {
         "run": run.pk,
         "state": run.state,
         "reason": run.reason,
-        "calls": sum(counts.values()),
-        "done": counts[Status.DONE],
-        "failed": counts[Status.FAILED],
-        "in_flight": counts[Status.LEASED],
-        "pending": counts[Status.PENDING],
+        **standing.counts,
         "usd": float(run.spent),
         "reserved_usd": float(run.reserved),
         "budget_usd": None if run.budget is None else float(run.budget),
-        "calls_per_second": round(rate, 2),
-        "eta_seconds": round(left / rate) if rate and run.state == State.RUNNING else None,
-        "waiting_until": waiting,
+        "calls_per_second": standing.calls_per_second,
+        "eta_seconds": standing.eta_seconds,
+        "waiting_until": waiting_until(run.endpoint.name) if run.state == State.RUNNING and standing.left else None,
         "maybe_paid": lost_calls(run),
         "served": models,
         "mixed": len(models) > 1,
@@ -196,21 +254,15 @@ def lost_rows(run: Run) -> QuerySet[Completion]:
 
 def served(run: Run) -> list[dict[str, Any]]:
     """Which models and fingerprints have answered; more than one means that the run is a mixture."""
-    rows = run.completions.filter(status=Status.DONE).order_by().values("model_served", "fingerprint")
-    return [
-        {"model": row["model_served"], "fingerprint": row["fingerprint"], "completions": row["count"]}
-        for row in rows.annotate(count=Count("id")).order_by("-count", "model_served", "fingerprint")
-    ]
+    rows = run.completions.filter(status=Status.DONE).order_by().values("fingerprint", model=F("model_served"))
+    found = rows.annotate(completions=Count("id")).order_by("-completions", "model", "fingerprint")
+    return list(found.values("model", "fingerprint", "completions"))
 
 
 def failures(run: Run) -> list[dict[str, Any]]:
     """Failed calls, grouped by reason, the most frequent first."""
-    failed = run.completions.filter(status=Status.FAILED).order_by()
-    rows = failed.values("error_kind", "error").annotate(count=Count("id"), example=Max("id")).order_by("-count")
-    return [
-        {"kind": row["error_kind"], "reason": row["error"], "count": row["count"], "example": row["example"]}
-        for row in rows
-    ]
+    rows = run.completions.filter(status=Status.FAILED).order_by().values(kind=F("error_kind"), reason=F("error"))
+    return list(rows.annotate(count=Count("id"), example=Max("id")).order_by("-count"))
 
 
 def open_runs() -> QuerySet[Run]:
@@ -234,6 +286,11 @@ def has_calls_to_send(run_id: int) -> bool:
 # --- the same run again every so many days, to see a model drift; each repetition is a run of its own
 
 SCHEDULER = "schedule"
+ONCE = {
+    Run.Condition.IMPORTED: "was imported",
+    Run.Condition.JUDGE: "is a judge's, who labels each item once",
+    Run.Condition.TASK: "asks each task once",
+}
 
 
 def make_schedule(run: Run, every_days: int = 7) -> Schedule:
@@ -241,12 +298,8 @@ def make_schedule(run: Run, every_days: int = 7) -> Schedule:
     if every_days < 1:
         raise RunError("A run is repeated every day at most: --every takes a number of days from 1.")
     first = run.first_run or run
-    if first.condition == Run.Condition.IMPORTED:
-        raise RunError(f"Run {first.pk} was imported, so it can't be repeated.")
-    if first.condition == Run.Condition.JUDGE:
-        raise RunError(f"Run {first.pk} is a judge's, who labels each item once, so it can't be repeated.")
-    if first.condition == Run.Condition.TASK:
-        raise RunError(f"Run {first.pk} asks each task once, so it can't be repeated.")
+    if first.condition in ONCE:
+        raise RunError(f"Run {first.pk} {ONCE[first.condition]}, so it can't be repeated.")
     due = timezone.now() + timedelta(days=every_days)
     schedule, _ = Schedule.objects.update_or_create(
         first_run=first, defaults={"every_days": every_days, "next_at": due, "active": True}
@@ -254,9 +307,9 @@ def make_schedule(run: Run, every_days: int = 7) -> Schedule:
     return schedule
 
 
-def end_schedule(run: Run) -> bool:
-    """Whether there was one to end."""
-    return Schedule.objects.filter(first_run=run.first_run or run, active=True).update(active=False) > 0
+def end_schedule(run: Run) -> None:
+    if not Schedule.objects.filter(first_run=run.first_run or run, active=True).update(active=False):
+        raise RunError(f"Run {run.pk} is not repeated.")
 
 
 def repeat_due(now: datetime | None = None) -> list[Run]:

@@ -1,22 +1,20 @@
 """What the console and the API do to a run: by the rules, in the audit trail, then handed to workers."""
 
 import logging
-from collections.abc import Callable
-from decimal import Decimal
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from analysis.endpoints.endpoints import EndpointError, check_endpoint
+from analysis.endpoints.endpoints import EndpointError
 from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Run
 from analysis.models.conditions import ConditionError
-from analysis.models.settings import drawn_from
-from analysis.owners.sharing import NotShared, hold, refusal, require_role, require_sending, require_shared
+from analysis.owners.sharing import NotShared, hold, refusal, require_role, require_sending
 from analysis.runs.lanes.batches import cancel_batches
-from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed, start
-from analysis.runs.pages.forms import RunForm
-from analysis.runs.recipes.plans import RunPlanError, plan_run
+from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed
+from analysis.runs.recipes.plans import RunPlanError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Study
@@ -25,24 +23,6 @@ from surveys.studies import audit
 log = logging.getLogger(__name__)
 MOST_NOTE = 2000  # characters
 CANNOT_BE_DONE = (RunError, RunPlanError, EndpointError, ConditionError, NotShared)
-
-
-def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
-    """Plan what the form asks for and start it; the run, and what its new calls will cost."""
-    plan, given = form.plan(), form.cleaned_data
-    study, actor = plan.version.study, account.get_username()
-    check_endpoint(plan.endpoint, plan.temperature)
-    with transaction.atomic():
-        run, estimate = plan_run(plan, given["repeats"], actor, budget=given["budget"], again=given["again"])
-        require_role(account, study)
-        require_shared(study, plan.endpoint, *drawn_from(plan))
-        run = start(run)
-        audit.record(
-            study, actor, "baseline started", name_of(run), condition=run.condition, benchmark=run.benchmark,
-            endpoint=run.endpoint.name, model=run.endpoint.model, budget=given["budget"], **estimate,
-        )  # fmt: skip
-        send_on_commit(run)
-    return run, estimate
 
 
 def name_of(run: Run) -> str:
@@ -67,21 +47,27 @@ def act(action: str, run: Run, account: Any, study: Study, **given: Any) -> str:
         hold(study)
         if not Run.objects.shown_to(account, study).filter(pk=run.pk).exists():
             raise NotShared(refusal(run, study))
-        if action in SENDING and run.endpoint:
+        if ACTIONS[action].sends and run.endpoint:
             require_sending(run, account, study)
-        said, detail = ACTIONS[action](run, **given)
-        audit.record(study, account.get_username(), f"baseline {NOTED[action]}", name_of(run), **detail)
-    if action == "cancel" and run.batch:
-        end_batches(run)
+        said, detail = ACTIONS[action].do(run, **given)
+        audit.record(study, account.get_username(), f"baseline {ACTIONS[action].noted}", name_of(run), **detail)
+    if action == "cancel" and run.batch:  # whether the provider hears of it or not; what it answers costs what it costs
+        try:
+            cancel_batches(run.pk)
+        except (EndpointError, openai_package().APIError) as error:
+            log.warning("The provider was not told that run %s is cancelled: %s", run.pk, error)
     return said
 
 
-def pause_run(run: Run) -> tuple[str, dict]:
+Done = tuple[str, dict[str, Any]]  # in a sentence, and what the trail has besides
+
+
+def pause_run(run: Run) -> Done:
     pause(run)
     return "Paused. Nothing more is sent; calls in flight are finished.", {}
 
 
-def resume_run(run: Run, budget: Decimal | None = None) -> tuple[str, dict]:
+def resume_run(run: Run, budget: Decimal | None = None) -> Done:
     if budget is not None and budget <= run.spent:
         raise RunError(
             f"{exact_dollars(budget)} is not more than the {exact_dollars(run.spent)} spent already. "
@@ -91,31 +77,28 @@ def resume_run(run: Run, budget: Decimal | None = None) -> tuple[str, dict]:
     return "Resumed.", {} if budget is None else {"budget": budget}
 
 
-def cancel_run(run: Run) -> tuple[str, dict]:
+def cancel_run(run: Run) -> Done:
     cancel(run)
     return "Cancelled. The answers so far are kept.", {}
 
 
-def retry_run(run: Run) -> tuple[str, dict]:
+def retry_run(run: Run) -> Done:
     again = retry_failed(run)
-    if not again:
-        raise RunError(f"Run {run.pk} has no failed calls.")
     send_on_commit(resume(run))
     return f"{plural(again, 'failed call')} will be sent again.", {"calls": again}
 
 
-def repeat_run(run: Run, days: int = 7) -> tuple[str, dict]:
+def repeat_run(run: Run, days: int = 7) -> Done:
     schedule = make_schedule(run, days)
     return f"It is repeated every {days} days, next on {schedule.next_at:%-d %B %Y}.", {"every_days": days}
 
 
-def stop_repeating(run: Run) -> tuple[str, dict]:
-    if not end_schedule(run):
-        raise RunError(f"Run {run.pk} is not repeated.")
+def stop_repeating(run: Run) -> Done:
+    end_schedule(run)
     return "It is not repeated any more.", {}
 
 
-def write_note(run: Run, note: str = "") -> tuple[str, dict]:
+def write_note(run: Run, note: str = "") -> Done:
     note = note.replace("\0", "").strip()[:MOST_NOTE]
     if note == run.note:
         raise RunError("The note says that already.")
@@ -124,30 +107,54 @@ def write_note(run: Run, note: str = "") -> tuple[str, dict]:
     return "The note is saved." if note else "The note is gone.", {"note": note, "before": before}
 
 
-def end_batches(run: Run) -> None:
-    """The run is cancelled, whether the provider hears of it or not; what it answers costs what it costs."""
+class RunControl(NamedTuple):
+    """One thing that can be done to a run."""
+
+    do: Callable[..., Done]
+    noted: str  # in the audit trail
+    summary: str = ""  # in the API, which has no other ones
+    able: Collection[str] = ()  # the states in which its button has a meaning
+    question: str = ""  # before what can't be undone
+    sends: bool = False
+
+
+State = Run.State
+BEGUN = {State.PLANNED, State.RUNNING}
+HELD = {State.PAUSED, State.STOPPED}
+ACTIONS = {
+    "pause": RunControl(pause_run, "paused", "Pause: nothing more is sent", BEGUN),
+    "resume": RunControl(resume_run, "resumed", "Go on with what is pending", {State.PLANNED, *HELD}, sends=True),
+    "cancel": RunControl(cancel_run, "cancelled", "Cancel for good", BEGUN | HELD, "Cancel this run?"),
+    "retry": RunControl(
+        retry_run, "sent failed calls again", "Send the failed calls again", set(State) - {State.CANCELLED}, sends=True
+    ),
+    "repeat": RunControl(repeat_run, "repeated by schedule", sends=True),
+    "stop-repeating": RunControl(stop_repeating, "no longer repeated"),
+    "note": RunControl(write_note, "note written", "Write what is to be remembered of it"),
+}
+
+
+def read_given(action: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a form or a program says beside the action. Raises RunError."""
+    if action == "note":
+        if not isinstance(given.get("note"), str):
+            raise RunError("Send the note as a text, empty to take it away.")
+        return {"note": given["note"]}
+    if action == "resume" and given.get("budget") is not None:
+        return {"budget": read_budget(given["budget"])}
+    if action == "repeat":
+        days = given.get("days", "7")
+        if not (days.isdecimal() and len(days) < 4 and 1 <= int(days) <= 366):
+            raise RunError("Say after how many days it repeats: a whole number from 1 to 366.")
+        return {"days": int(days)}
+    return {}
+
+
+def read_budget(text: object) -> Decimal:
     try:
-        cancel_batches(run.pk)
-    except (EndpointError, openai_package().APIError) as error:
-        log.warning("The provider was not told that run %s is cancelled: %s", run.pk, error)
-
-
-ACTIONS: dict[str, Callable[..., tuple[str, dict]]] = {
-    "pause": pause_run,
-    "resume": resume_run,
-    "cancel": cancel_run,
-    "retry": retry_run,
-    "repeat": repeat_run,
-    "stop-repeating": stop_repeating,
-    "note": write_note,
-}
-SENDING = ("resume", "retry", "repeat")
-NOTED = {
-    "pause": "paused",
-    "resume": "resumed",
-    "cancel": "cancelled",
-    "retry": "sent failed calls again",
-    "repeat": "repeated by schedule",
-    "stop-repeating": "no longer repeated",
-    "note": "note written",
-}
+        budget = Decimal(str(text))
+    except InvalidOperation:
+        raise RunError(f"“{str(text)[:40]}” is not an amount in dollars.") from None
+    if not budget.is_finite() or not 0 < budget < 1_000_000:
+        raise RunError("The budget must be above 0 and below 1,000,000 dollars.")
+    return round(budget, 6)

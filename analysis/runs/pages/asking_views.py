@@ -19,7 +19,7 @@ from analysis.people.stages.prompt_lists import prompts_in
 from analysis.people.steps import NAMES, PeopleError
 from analysis.runs.asking.orders import ORDERED
 from analysis.runs.asking.registry import TASKS
-from analysis.runs.pages.forms import ANSWERS, any_answers, budget_field, endpoint_field, usual_endpoint
+from analysis.runs.pages.new_run import ANSWERS, any_answers, budget_field, endpoint_field, usual_endpoint
 from analysis.runs.pages.views import GET_HEAD_POST
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
@@ -118,34 +118,26 @@ def ask(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     last = step["row"] if step else None
     if request.method == "POST" and "start" in request.POST:
         return start(request, found, task, last)
-    whose = {"user": request.user, "study": request.study}
-    form = AskForm(request.POST or None, task=task, initial=usual(request, last), **whose)
+    usable = endpoints_of(request.study)
+    usual = {"endpoint": usual_endpoint(usable)} | (last.settings if last else {})
+    form = AskForm(request.POST or None, task=task, initial=usual, user=request.user, study=request.study)
     if request.method == "POST" and form.is_valid():
         order(request, found, task, form.settings() | {"dry_run": True})
         return redirect("baselines:ask", request.study.slug, corpus, task)
-    usable = endpoints_of(request.study)
     page = {"form": form, "any_endpoint": any_answers(usable), **plan_page(request, found, task)}
     return show(request, "runs/ask.html", HERE, 422 if form.errors else 200, **page)
-
-
-def usual(request: HttpRequest, last: CorpusStep | None) -> dict[str, Any]:
-    """The settings of the last time."""
-    return {"endpoint": usual_endpoint(endpoints_of(request.study))} | (last.settings if last else {})
 
 
 def start(request: HttpRequest, found: Corpus, task: str, last: CorpusStep | None) -> HttpResponse:
     """Start what was planned without sending, with its settings, if that is what the page showed."""
     if last is None or not is_planned(last):
         messages.error(request, "See first what it would cost.")
-        return redirect("baselines:ask", request.study.slug, found.name, task)
-    if request.POST["start"] != mark_of(last):
+    elif request.POST["start"] != mark_of(last):
         messages.error(request, "It was counted anew since you loaded the page. Look at what it costs now.")
-        return redirect("baselines:ask", request.study.slug, found.name, task)
-    began = order(request, found, task, {name: value for name, value in last.settings.items() if name != "dry_run"})
-    if not began:
-        return redirect("baselines:ask", request.study.slug, found.name, task)
-    messages.success(request, f"{NAMES(task).label}: asking begins as soon as a worker is free.")
-    return redirect("people:corpus", request.study.slug, found.name)
+    elif order(request, found, task, {name: value for name, value in last.settings.items() if name != "dry_run"}):
+        messages.success(request, f"{NAMES(task).label}: asking begins as soon as a worker is free.")
+        return redirect("people:corpus", request.study.slug, found.name)
+    return redirect("baselines:ask", request.study.slug, found.name, task)
 
 
 def order(request: HttpRequest, found: Corpus, task: str, settings: dict[str, Any]) -> bool:

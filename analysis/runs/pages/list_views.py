@@ -1,6 +1,6 @@
 """The list of runs: found, grouped and followed while they go on, and two of them side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
@@ -16,11 +16,12 @@ from django.views.decorators.http import require_safe
 
 from analysis.models import Endpoint, Run
 from analysis.models.settings import drawn_from
-from analysis.runs.pages.forms import any_answers
-from analysis.runs.pages.reads import RunProgress, count_unread, is_simulated, runs_of, stand
-from analysis.runs.pages.settings import ShownSetting, compare_settings, say_settings, telling_settings
+from analysis.runs.lanes.runs import RunProgress, stand
+from analysis.runs.pages import words
+from analysis.runs.pages.new_run import any_answers
+from analysis.runs.pages.reads import count_unread, runs_of
 from analysis.runs.pages.views import HERE, cost_words
-from analysis.runs.pages.words import bar_of, say_calls, say_day, say_runs
+from analysis.runs.pages.words import ShownSetting
 from surveys.console.pages import STOPS_POLLING, show, study_page
 from surveys.console.wording import dollars, plural
 
@@ -63,7 +64,7 @@ def runs_page(request: HttpRequest) -> dict[str, Any]:
     rows = Paginator(found, RUNS_ON_PAGE).get_page(request.GET.get("page"))
     others = [run for run in every if run.state == State.RUNNING and run not in rows.object_list]
     standings = stand([*rows.object_list, *others])
-    telling, chosen = telling_settings(every), set(request.GET.getlist("run"))
+    telling, chosen = words.telling_settings(every), set(request.GET.getlist("run"))
     lines = [run_row(entry, telling, str(entry.run.pk) in chosen) for entry in standings[: len(rows.object_list)]]
     return {
         "rows": rows,
@@ -74,7 +75,7 @@ def runs_page(request: HttpRequest) -> dict[str, Any]:
         "filtered": any(wanted[name] for name in ("q", "state")),
         "states": State.choices,
         "ways": list(GROUPS),
-        "sentence": say_runs(every, standings),
+        "sentence": words.say_runs(every, standings),
         "cost": dollars(sum((run.spent for run in every), Decimal(0))),
         "unread": count_unread(every) if every else 0,
         "live": any(run.state == State.RUNNING for run in every),
@@ -85,22 +86,17 @@ def runs_page(request: HttpRequest) -> dict[str, Any]:
 
 def read_wanted(request: HttpRequest) -> dict[str, str]:
     wanted = {name: request.GET.get(name, "")[:100].replace("\0", "").strip() for name in ("q", "group", "state")}
-    wanted["group"] = wanted["group"] if wanted["group"] in GROUPS else ""
-    wanted["state"] = wanted["state"] if wanted["state"] in State.values else ""
-    return wanted
+    known = {"group": GROUPS, "state": State.values}
+    return wanted | {name: "" for name, values in known.items() if wanted[name] not in values}
 
 
 def is_wanted(run: Run, wanted: dict[str, str]) -> bool:
     """Whether it is in the state, and every word stands in something that the list says of it."""
     if wanted["state"] and run.state != wanted["state"]:
         return False
-    said = " ".join(written_of(run)).casefold()
-    return all(word in said for word in wanted["q"].casefold().split())
-
-
-def written_of(run: Run) -> Iterable[str]:
-    yield from (f"run {run.pk}", run.title, run.condition, run.model, run.benchmark, run.note, run.created_by)
-    yield from map(str, filter(None, (*drawn_from(run), run.endpoint)))
+    said = [f"run {run.pk}", run.title, run.condition, run.model, run.benchmark, run.note, run.created_by]
+    written = " ".join([*said, *map(str, filter(None, (*drawn_from(run), run.endpoint)))]).casefold()
+    return all(word in written for word in wanted["q"].casefold().split())
 
 
 def run_row(entry: RunProgress, telling: Sequence[ShownSetting], chosen: bool) -> dict[str, Any]:
@@ -108,12 +104,12 @@ def run_row(entry: RunProgress, telling: Sequence[ShownSetting], chosen: bool) -
     return {
         "run": run,
         "standing": entry,
-        "simulated": is_simulated(run),
-        "settings": say_settings(run, telling),
-        "bar": bar_of(entry.done, entry.failed, entry.in_flight, entry.calls),
-        "calls": say_calls(entry),
+        "simulated": run.is_simulated,
+        "settings": words.say_settings(run, telling),
+        "bar": words.bar_of(entry.counts),
+        "calls": words.say_calls(entry),
         "cost": cost_words(run.spent, run.budget),
-        "started": say_day(run.began_at or run.created_at, timezone.now()),
+        "started": words.say_day(run.began_at or run.created_at, timezone.now()),
         "chosen": chosen,
     }
 
@@ -142,7 +138,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     if len(numbers) != 2 or len(two) != 2:
         messages.error(request, "Tick two runs of this study to compare their settings.")
         return redirect("baselines:runs", request.study.slug)
-    rows = compare_settings(two)
+    rows = words.compare_settings(two)
     lines = [run_row(entry, (), False) for entry in stand(two)]
     different, same = [row for row in rows if row.differ], [row for row in rows if not row.differ]
     return show(request, "runs/compare_runs.html", HERE, lines=lines, different=different, same=same)

@@ -2,46 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, F, QuerySet, TextField, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 
-from analysis.models import Completion, Endpoint, Run
+from analysis.models import Completion, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.replies import unreadable
-from analysis.runs.lanes.runs import STANDING, seconds_at_work
+from analysis.runs.lanes.runs import STANDING
 from analysis.runs.recipes.messages import Built, messages_for
 from surveys.models import Study
 
 Status = Completion.Status
 OWN = ("endpoint", "version", *DRAWN)
-
-
-@dataclass(frozen=True)
-class RunProgress:
-    """A run and what has become of its calls."""
-
-    run: Run
-    done: int
-    failed: int
-    in_flight: int
-    pending: int
-    calls_per_second: float
-
-    @property
-    def calls(self) -> int:
-        return self.done + self.failed + self.in_flight + self.pending
-
-    @property
-    def eta_seconds(self) -> int | None:
-        left = self.pending + self.in_flight
-        going = self.run.state == Run.State.RUNNING and self.calls_per_second
-        return round(left / self.calls_per_second) if going else None
 
 
 def runs_of(study: Study) -> QuerySet[Run]:
@@ -53,45 +29,6 @@ def runs_about_corpora(account: Any, study: Study) -> QuerySet[Run]:
     """Tasks about a corpus, which belong to no study, as far as the account may see them here: for researchers."""
     shown = Run.objects.shown_to(account, study).filter(study=None, condition=Run.Condition.TASK)
     return shown.select_related(*OWN).order_by("-id")
-
-
-def is_simulated(run: Run) -> bool:
-    """Whether its answers are made up: nobody may take them for a model's."""
-    return run.endpoint is not None and run.endpoint.provider == Endpoint.Provider.FAKE
-
-
-def stand(runs: Sequence[Run]) -> list[RunProgress]:
-    counts, rates = count_calls(runs), measure_rates(runs)
-    return [
-        RunProgress(
-            run,
-            done=counts.get((run.pk, Status.DONE), 0),
-            failed=counts.get((run.pk, Status.FAILED), 0),
-            in_flight=counts.get((run.pk, Status.LEASED), 0),
-            pending=counts.get((run.pk, Status.PENDING), 0),
-            calls_per_second=rates.get(run.pk, 0.0),
-        )
-        for run in runs
-    ]
-
-
-def count_calls(runs: Sequence[Run]) -> dict[tuple[int, str], int]:
-    """By run and standing. Of all calls only an index is read, and the rows of those that are leased."""
-    calls = Completion.objects.filter(run__in=runs).order_by()
-    every = calls.values_list("run", "status").annotate(count=Count("*"))
-    found = {(run, status): count for run, status, count in every if status != Status.LEASED}
-    leased = calls.filter(status=Status.LEASED).annotate(standing=STANDING).values_list("run", "standing")
-    for run, standing, count in leased.annotate(count=Count("*")):
-        found[run, standing] = found.get((run, standing), 0) + count
-    return found
-
-
-def measure_rates(runs: Sequence[Run]) -> dict[int, float]:
-    """Calls a second over the last minute, of those that are running."""
-    running = {run.pk: run for run in runs if run.state == Run.State.RUNNING}
-    late = Completion.objects.filter(run__in=running, done_at__gt=timezone.now() - timedelta(seconds=60)).order_by()
-    counted: Any = late.values_list("run").annotate(count=Count("id"))
-    return {run: round(count / seconds_at_work(running[run]), 2) for run, count in counted}
 
 
 def count_unread(runs: Sequence[Run]) -> int:
@@ -133,7 +70,9 @@ def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
     rows = run.completions.select_related("prompt", "item", "user", "task__annotation_item")
     rows = rows.annotate(standing=STANDING).order_by(*order, "position")
     if wanted.get("prompt"):
-        rows = rows.filter(**{asked_by_name(run): wanted["prompt"]})
+        named = {Run.Condition.JUDGE: "task__annotation_item__key", Run.Condition.TASK: "task__key"}
+        column = named.get(run.condition, "item__item" if run.benchmark else "prompt__slug")
+        rows = rows.filter(**{column: wanted["prompt"]})
     if wanted.get("status") in Completion.Status.values:
         rows = rows.filter(standing=wanted["status"])
     if wanted.get("user", "").isdecimal():
@@ -146,15 +85,6 @@ def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
     return rows.annotate(left=LEFT).defer(*texts, "task__payload", "task__values", "task__annotation_item__payload")
 
 
-def asked_by_name(run: Run) -> str:
-    """The column in which the name of what is asked stands."""
-    if run.condition == Run.Condition.JUDGE:
-        return "task__annotation_item__key"
-    if run.condition == Run.Condition.TASK:
-        return "task__key"
-    return "item__item" if run.benchmark else "prompt__slug"
-
-
 def read_messages(completion: Completion) -> RebuiltMessages:
     if completion.run.condition == Run.Condition.IMPORTED:
         return RebuiltMessages(None, "the answer was imported, and what was sent to get it is not known here.")
@@ -162,10 +92,3 @@ def read_messages(completion: Completion) -> RebuiltMessages:
         return RebuiltMessages(messages_for(completion), stored=completion.messages_sha256)
     except ConditionError as error:
         return RebuiltMessages(None, str(error), completion.messages_sha256)
-
-
-def last_messages(reading: RebuiltMessages, everything: bool) -> tuple[list[dict[str, Any]], int]:
-    """The messages to show, the question last, and how many before them are left out."""
-    messages = reading.built.messages if reading.built else []
-    left_out = 0 if everything else max(0, len(messages) - MOST_MESSAGES)
-    return messages[left_out:], left_out

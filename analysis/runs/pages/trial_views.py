@@ -12,8 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from analysis.corpora.embeddings import EmbeddingError, endpoint_embedder
-from analysis.endpoints.endpoints import EndpointError, open_provider, price
-from analysis.endpoints.limits import Limiter
+from analysis.endpoints.endpoints import EndpointError, calling, price
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.models import Endpoint
 from surveys.console.pages import study_page
@@ -66,17 +65,12 @@ def try_endpoint(endpoint: Endpoint) -> TrialCall:
 
 
 async def _ask(endpoint: Endpoint) -> tuple[Reply, float]:
-    provider = open_provider(endpoint, 1.0, min(endpoint.max_tokens, MOST_TOKENS))
-    limiter = Limiter(endpoint)
-    try:
+    async with calling(endpoint, 1.0, min(endpoint.max_tokens, MOST_TOKENS)) as (provider, limiter):
         async with asyncio.timeout(SECONDS):
             await limiter.wait(len(QUESTION) // 4 + MOST_TOKENS)
             began = time.monotonic()
             reply = await provider.complete(provider.encode([{"role": "user", "content": QUESTION}]), uuid.uuid4().hex)
             return reply, time.monotonic() - began
-    finally:
-        await limiter.close()
-        await provider.close()
 
 
 def say_reply(endpoint: Endpoint, reply: Reply, seconds: float, usd: Decimal) -> str:

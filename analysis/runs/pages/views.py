@@ -1,6 +1,6 @@
 """The console's pages of one run, with its calls and its buttons, and of one call."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
@@ -14,25 +14,23 @@ from analysis.models.settings import drawn_from
 from analysis.owners.sharing import refusal
 from analysis.owners.views import sharing_of
 from analysis.people.evidence import without_personal
+from analysis.runs.asking.judges import rater_of
+from analysis.runs.asking.plans import items_of
 from analysis.runs.asking.replies import count_replies, unreadable
 from analysis.runs.commands import MOST_EXAMPLES
-from analysis.runs.judging.judgements import rater_of
-from analysis.runs.judging.plans import items_of
-from analysis.runs.lanes.runs import RunError, failures, progress
-from analysis.runs.pages.actions import CANNOT_BE_DONE, act
+from analysis.runs.lanes.runs import failures, progress
+from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, act, read_given
 from analysis.runs.pages.reads import (
     FILTERS,
     LEFT,
+    MOST_MESSAGES,
     ORDERS,
     OWN,
     RebuiltMessages,
     find_completions,
-    is_simulated,
-    last_messages,
     read_messages,
 )
-from analysis.runs.pages.settings import say_drawn
-from analysis.runs.pages.words import bar_of, say_state
+from analysis.runs.pages.words import bar_of, say_drawn, say_state
 from surveys.console.pages import STOPS_POLLING, address_without_page, may, page_of, show, study_page
 from surveys.console.wording import dollars, duration
 from surveys.models import BenchmarkItem, asked_of_all
@@ -42,7 +40,6 @@ State = Run.State
 HERE = "baselines"
 CALLS_ON_PAGE, MOST_REASONS = 50, 20
 GET_HEAD_POST = ["GET", "HEAD", "POST"]
-CONFIRMED = {"cancel": "Cancel this run?"}
 
 
 def cost_words(spent: float | Decimal, budget: float | Decimal | None) -> str:
@@ -64,18 +61,15 @@ def find_run(request: HttpRequest, number: int) -> Run:
 @study_page()
 def run(request: HttpRequest, number: int) -> HttpResponse:
     shown = find_run(request, number)
-    return show(
-        request,
-        "runs/run.html",
-        HERE,
-        items=count_items(shown),
-        drawn=say_drawn(shown),
-        repetitions=list(related_runs(request, shown)),
-        sharing=sharing_of(request, shown),
-        schedule=schedule_of(shown),
-        **calls_page(request, shown),
-        **run_page(shown),
-    )
+    first = shown.first_run or shown
+    kin = Run.objects.shown_to(request.user, request.study).filter(Q(first_run=first) | Q(pk=first.pk))
+    schedule = getattr(first, "schedule", None)
+    page: dict[str, Any] = {
+        **{"items": count_items(shown), "drawn": say_drawn(shown), "sharing": sharing_of(request, shown)},
+        "repetitions": list(kin.exclude(pk=shown.pk).order_by("pk")),
+        "schedule": schedule if schedule and schedule.active else None,
+    }
+    return show(request, "runs/run.html", HERE, **page, **calls_page(request, shown), **run_page(shown))
 
 
 @require_safe
@@ -121,19 +115,6 @@ def count_items(shown: Run) -> int:
     return BenchmarkItem.objects.filter(benchmark=shown.benchmark).count() if shown.benchmark else 0
 
 
-def related_runs(request: HttpRequest, shown: Run) -> QuerySet[Run]:
-    """The other runs of its kind: the first one and its repetitions."""
-    first = shown.first_run_id or shown.pk
-    kin = Run.objects.shown_to(request.user, request.study).filter(Q(first_run=first) | Q(pk=first))
-    return kin.exclude(pk=shown.pk).order_by("pk")
-
-
-def schedule_of(shown: Run) -> object | None:
-    first = shown.first_run or shown
-    found = getattr(first, "schedule", None)
-    return found if found and found.active else None
-
-
 @require_safe
 @study_page()
 def run_part(request: HttpRequest, number: int) -> HttpResponse:
@@ -150,8 +131,8 @@ def run_page(shown: Run) -> dict:
         "now": now,
         "sentence": say_state(shown, now),
         "live": shown.state == State.RUNNING,
-        "simulated": is_simulated(shown),
-        "bar": bar_of(now["done"], now["failed"], now["in_flight"], now["calls"]),
+        "simulated": shown.is_simulated,
+        "bar": bar_of(now),
         "cost": cost_words(now["usd"], now["budget_usd"]),
         "eta": "" if eta is None else duration(eta),
         "budget": "" if shown.budget is None else f"{shown.budget.normalize():f}",
@@ -180,18 +161,8 @@ def replies_page(shown: Run) -> dict:
 
 def possible_actions(shown: Run, now: dict) -> set[str]:
     """Which buttons have a meaning in this state."""
-    able: set[str] = set()
-    if shown.condition == Run.Condition.IMPORTED:
-        return able
-    if shown.state in (State.PLANNED, State.RUNNING):
-        able.add("pause")
-    if shown.state in (State.PLANNED, State.PAUSED, State.STOPPED):
-        able.add("resume")
-    if shown.state not in (State.CANCELLED, State.DONE):
-        able.add("cancel")
-    if now["failed"] and shown.state != State.CANCELLED:
-        able.add("retry")
-    return able
+    able = {action for action, control in ACTIONS.items() if shown.state in control.able}
+    return set() if shown.condition == Run.Condition.IMPORTED else able - (set() if now["failed"] else {"retry"})
 
 
 @require_http_methods(GET_HEAD_POST)
@@ -199,12 +170,15 @@ def possible_actions(shown: Run, now: dict) -> set[str]:
 def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
     """Pause, resume, cancel and the like. What can't be undone is asked once, on a page of its own."""
     shown = find_run(request, number)
+    if action not in ACTIONS:
+        raise Http404
     if request.method != "POST":
-        if action not in CONFIRMED:
+        if not ACTIONS[action].question:
             return HttpResponse(status=405, headers={"Allow": "POST"})
-        return show(request, "runs/cancel_run.html", HERE, run=shown, question=CONFIRMED[action])
+        return show(request, "runs/cancel_run.html", HERE, run=shown, question=ACTIONS[action].question)
+    given = {"note": ""} | {name: text for name, text in request.POST.items() if text or name == "days"}
     try:
-        said = act(action, shown, request.user, request.study, **read_given(request, action))
+        said = act(action, shown, request.user, request.study, **read_given(action, given))
     except CANNOT_BE_DONE as error:
         messages.error(request, str(error))
     else:
@@ -212,30 +186,6 @@ def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
     if "people" in request.POST and shown.corpus:
         return redirect("people:corpus", request.study.slug, shown.corpus.name)
     return redirect("baselines:run", request.study.slug, number)
-
-
-def read_given(request: HttpRequest, action: str) -> dict:
-    """What the action's own form says beside the button."""
-    if action == "note":
-        return {"note": request.POST.get("note", "")}
-    if action == "resume" and request.POST.get("budget"):
-        return {"budget": read_budget(request.POST["budget"])}
-    if action == "repeat":
-        days = request.POST.get("days", "7")
-        if not (days.isdecimal() and len(days) < 4 and 1 <= int(days) <= 366):
-            raise RunError("Say after how many days it repeats: a whole number from 1 to 366.")
-        return {"days": int(days)}
-    return {}
-
-
-def read_budget(text: object) -> Decimal:
-    try:
-        budget = Decimal(str(text))
-    except InvalidOperation:
-        raise RunError(f"“{str(text)[:40]}” is not an amount in dollars.") from None
-    if not budget.is_finite() or not 0 < budget < 1_000_000:
-        raise RunError("The budget must be above 0 and below 1,000,000 dollars.")
-    return round(budget, 6)
 
 
 # --- one call: its messages rebuilt from the recipe, the reply, and whether the hash holds
@@ -262,7 +212,9 @@ def read_for(request: HttpRequest, call: Completion) -> RebuiltMessages:
 def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
     shown = find_completion(request, number, call)
     reading = read_for(request, shown)
-    asked, left_out = last_messages(reading, "all" in request.GET)
+    asked = reading.built.messages if reading.built else []
+    left_out = 0 if "all" in request.GET else max(0, len(asked) - MOST_MESSAGES)
+    asked = asked[left_out:]
     if is_about_people(shown.run):
         asked = [message | {"content": without_details(message["content"])} for message in asked]
         shown.reply = without_details(shown.reply)
@@ -277,7 +229,7 @@ def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
         asked=asked,
         left_out=left_out,
         cost=dollars(shown.cost),
-        simulated=is_simulated(shown.run),
+        simulated=shown.run.is_simulated,
         earlier=beside.filter(position__lt=shown.position).order_by("-position").first(),
         later=beside.filter(position__gt=shown.position).order_by("position").first(),
     )

@@ -1,11 +1,13 @@
-"""What a reader is told about runs: where one stands in a sentence, and bars."""
+"""What a reader is told about runs: where one stands, what it was asked with, and where two differ."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.models import Run
-from analysis.runs.pages.reads import RunProgress
+from analysis.models.settings import STORED, RunSetting
+from analysis.runs.lanes.runs import RunProgress
 from surveys.console.wording import dollars, duration, plural
 
 State = Run.State
@@ -94,9 +96,112 @@ def say_estimate(estimate: dict[str, Any]) -> str:
     )
 
 
-def bar_of(done: int, failed: int, in_flight: int, calls: int) -> dict[str, int]:
+def bar_of(counts: Mapping[str, Any]) -> dict[str, int]:
     """Where each part of a bar begins and how wide it is."""
-    whole = max(calls, 1)
-    parts = {"done": done, "failed": failed, "in_flight": in_flight}
-    wide = {name: round(BAR * part / whole) for name, part in parts.items()}
+    whole = max(counts["calls"], 1)
+    wide = {name: round(BAR * counts[name] / whole) for name in ("done", "failed", "in_flight")}
     return {"width": BAR, **wide, "failed_at": wide["done"], "in_flight_at": wide["done"] + wide["failed"]}
+
+
+# --- what runs were asked with: which of it tells runs of a list apart, and where two runs differ
+
+
+@dataclass(frozen=True)
+class ShownSetting:
+    """One setting: what a run has there, nothing where runs of its kind have none, and how a list says it."""
+
+    label: str
+    words: Callable[[Run], str | None]
+    short: str = "{}"  # empty: a column of its own says it in a list
+
+    def of(self, run: Run) -> str | None:
+        return self.words(run) or None
+
+
+def declared(setting: RunSetting) -> ShownSetting:
+    """One that only some conditions take; what is chosen by name stands in every run that has it."""
+
+    def say(run: Run) -> str | None:
+        value = setting.of(run)
+        if setting.chooses_row:
+            return value
+        if not run.registered or setting.name not in run.registered.takes:
+            return None
+        return yes(value) if setting.kind is bool else str(value or "any") if setting.kind is str else str(value)
+
+    return ShownSetting(setting.label, say, setting.short)
+
+
+def say_drawn(run: Run) -> list[tuple[str, str]]:
+    """What stands in front of its prompts: each setting with its value."""
+    settings = [declared(setting) for setting in STORED if setting.name != "users"]
+    return [(setting.label, value) for setting in settings if (value := setting.of(run)) is not None]
+
+
+def say_asked(run: Run) -> str | None:
+    """Of a run that asks a study's prompts; what others ask stands in their title."""
+    if run.benchmark or run.instruction:
+        return None
+    return plural(len(run.prompts), "prompt") if run.prompts else "all prompts"
+
+
+def yes(chosen: bool) -> str:
+    return "yes" if chosen else "no"
+
+
+ENDPOINT = ShownSetting("Endpoint", lambda run: run.endpoint and run.endpoint.name)
+# In the order in which they are said. Tasks are asked once each, so that they have no repeats and no seed.
+SETTINGS = (
+    ShownSetting("Condition", lambda run: run.title, ""),
+    ShownSetting("Model", lambda run: run.model, ""),
+    ENDPOINT,
+    ShownSetting("Benchmark", lambda run: run.benchmark, ""),
+    ShownSetting("Asked", say_asked),
+    ShownSetting("Prompts", lambda run: ", ".join(run.prompts), ""),
+    ShownSetting("Version", lambda run: run.version and str(run.version.number), "version {}"),
+    ShownSetting("Temperature", lambda run: None if run.temperature is None else f"{run.temperature:g}", "T {}"),
+    *map(declared, STORED),
+    ShownSetting("Repeats", lambda run: str(run.repeats) if run.registered else None, "{} repeats"),
+    ShownSetting("Seed", lambda run: str(run.seed) if run.registered else None, "seed {}"),
+    ShownSetting("Put as", lambda run: run.benchmark and run.prompt_form, "as {}"),
+    ShownSetting("Worked examples", lambda run: run.benchmark and yes(run.worked_examples), "examples: {}"),
+    ShownSetting("Both orders", lambda run: run.instruction and yes(run.both_orders), "both orders: {}"),
+    ShownSetting("Items", lambda run: "pilot" if run.pilot else None),
+    ShownSetting("Sent", lambda run: "by batch" if run.batch else "live" if run.endpoint else None),
+    ShownSetting("More fields", lambda run: ", ".join(run.request_fields) if run.endpoint else run.imported_settings),
+    ShownSetting("Longest reply", lambda run: run.endpoint and str(run.endpoint.max_tokens), ""),
+)
+ONE = {"{} repeats": "{} repeat", "{} users": "{} user"}
+
+
+def telling_settings(runs: Sequence[Run]) -> list[ShownSetting]:
+    """Those in which runs of the list differ that have one; of a single run all."""
+    return [setting for setting in SETTINGS if setting.short and (len(runs) == 1 or tells_apart(setting, runs))]
+
+
+def tells_apart(setting: ShownSetting, runs: Sequence[Run]) -> bool:
+    if setting is ENDPOINT:  # the model has a column of its own: said where one model has several
+        return len({(run.model, setting.of(run)) for run in runs}) > len({run.model for run in runs})
+    return len({setting.of(run) for run in runs} - {None}) > 1
+
+
+def say_settings(run: Run, settings: Sequence[ShownSetting]) -> str:
+    """`T 1 · 400 repeats`."""
+    said = ((setting.short, value) for setting in settings if (value := setting.of(run)) is not None)
+    return " · ".join((ONE.get(short, short) if value == "1" else short).format(value) for short, value in said)
+
+
+class SettingRow(NamedTuple):
+    label: str
+    values: list[str]
+    differ: bool
+
+
+def compare_settings(runs: Sequence[Run]) -> list[SettingRow]:
+    """Every setting that one of the runs has, with what each has there; a dash where a run has nothing."""
+    rows = [(setting.label, [setting.of(run) for run in runs]) for setting in SETTINGS]
+    return [
+        SettingRow(label, [value or "–" for value in values], len(set(values)) > 1)
+        for label, values in rows
+        if any(value is not None for value in values)
+    ]

@@ -12,7 +12,7 @@ from analysis.corpora.retrieval import EQUAL
 from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Attribute, Corpus, CorpusStep, Run
 from analysis.models.conditions import ConditionError
-from analysis.models.settings import MEMORY_SIZE
+from analysis.models.settings import number_in_front
 from analysis.people.stages.relevant import without_details
 from analysis.people.stages.standing import (
     MODELS,
@@ -26,7 +26,7 @@ from analysis.people.stages.standing import (
 from analysis.people.steps import NAMES, PeopleError, require_merged
 from analysis.people.vectors import read_vectors
 from analysis.runs.asking.pairs import ABOUT, ATTRIBUTES_HERE
-from analysis.runs.recipes.contexts import Recipe, RecipeContext, base_recipe, corpus_of, part_of
+from analysis.runs.recipes.fitting import Recipe, RecipeContext, base_recipe, corpus_of, part_of
 from analysis.runs.recipes.questions import search_text
 
 BY_WORDS = {PEOPLE: "called sensible by people", MODELS: "by models alone", NOBODY: "judged by nobody"}
@@ -46,7 +46,7 @@ class Remembered(NamedTuple):
 
 def find_remembered(run: Run) -> Remembered:
     """Those with as many attributes as stand in front. ConditionError where the corpus's attributes aren't ready."""
-    corpus, least = corpus_of(run), memory_size(run)
+    corpus, least = corpus_of(run), number_in_front(run)
     try:
         require_merged(corpus)
     except PeopleError as error:
@@ -75,8 +75,8 @@ def say_enough(run: Run, found: Remembered) -> str:
     stands = ", ".join(f"{by[name]:,} {words}" for name, words in BY_WORDS.items() if by[name])
     rejected = f" {found.known.rejected:,} judged otherwise are left out." if found.known.rejected else ""
     said = (
-        f"{len(found.users):,} of {len(found.known.users):,} {found.words} have {memory_size(run)} attributes or more "
-        f"that stand{f' ({stands})' if stands else ''}.{rejected}"
+        f"{len(found.users):,} of {len(found.known.users):,} {found.words} have {number_in_front(run)} attributes or "
+        f"more that stand{f' ({stands})' if stands else ''}.{rejected}"
     )
     if len(found.users) < run.users:
         raise ConditionError(
@@ -91,7 +91,7 @@ def memory_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[R
     Attributes judged relevant to the prompt come first, those judged not relevant last, the others between them by the
     likeness of their vectors to it.
     """
-    run, corpus, number = context.run, corpus_of(context.run), memory_size(context.run)
+    run, corpus, number = context.run, corpus_of(context.run), number_in_front(context.run)
     found = find_remembered(run)
     say_enough(run, found)
     drawn = draw(sorted(found.users), len(found.users), generator(run.seed, "memory"))
@@ -187,7 +187,3 @@ def memory_is_there(run: Run, recipe: Recipe) -> bool:
         return bool(texts_of(corpus_of(run), recipe["corpus_user"], recipe["attributes"]))
     except ConditionError:
         return False
-
-
-def memory_size(run: Run) -> int:
-    return MEMORY_SIZE if run.memory_size is None else run.memory_size

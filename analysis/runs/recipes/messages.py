@@ -6,7 +6,7 @@ fitting. Messages are written from the recipe alone. What varies, the question, 
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,8 +17,7 @@ from analysis.models import Completion, Run, SimulatedUser, Task
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import kind_of
-from analysis.runs.recipes.contexts import Recipe, make_context, part_of
-from analysis.runs.recipes.fitting import counter_for
+from analysis.runs.recipes.fitting import Recipe, counter_for, make_context, part_of
 from analysis.runs.recipes.questions import Question, key_of, question_text
 from analysis.runs.recipes.recipes import BUILDERS, can_be_written
 
@@ -50,18 +49,14 @@ def make_users(run: Run) -> None:
     if not missing:
         return
     context = make_context(run)
-    recipes = {index: recipe for index, recipe in first_recipes(run, missing) if can_be_written(context, recipe)}
+    # What the same simulated users had in front in the run that this one repeats.
+    earlier = SimulatedUser.objects.filter(run=run.first_run, index__in=missing).order_by("index")
+    rows = earlier.values_list("index", "recipe").iterator(chunk_size=20)
+    recipes = {index: recipe for index, recipe in rows if can_be_written(context, recipe)}
     if new := [index for index in missing if index not in recipes]:
         recipes |= zip(new, BUILDERS[run.condition].write_recipes(context, new), strict=True)
     users = [SimulatedUser(run=run, index=index, recipe=recipes[index]) for index in missing]
     SimulatedUser.objects.bulk_create(users, batch_size=20)
-
-
-def first_recipes(run: Run, indexes: Iterable[int]) -> Iterator[tuple[int, Recipe]]:
-    """What the same simulated users had in front in the run that this one repeats, by number."""
-    if run.first_run:
-        users = run.first_run.simulated_users.filter(index__in=indexes).order_by("index")
-        yield from users.values_list("index", "recipe").iterator(chunk_size=20)
 
 
 def messages_for(completion: Completion) -> Built:

@@ -15,7 +15,7 @@ from analysis.models.settings import BY_NAME, STORED, with_fields
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.recipes.memory import say_remembered
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
-from analysis.runs.recipes.questions import Question, questions_of
+from analysis.runs.recipes.questions import questions_of
 from analysis.runs.recipes.recipes import say_unsearched
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, StudyVersion, asked_of_all, locks
@@ -123,11 +123,8 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
 
 def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tuple[str, ...]:
     """Some of the version's prompts, in its order; empty where these are all. Raises RunPlanError if it lacks one."""
-    own = (
-        list(version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", flat=True))
-        if version
-        else []
-    )
+    rows = version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", flat=True) if version else ()
+    own = list(rows)
     if unknown := sorted(set(slugs) - set(own)):
         raise RunPlanError(
             f"{', '.join(unknown)[:100]}: no such prompt. The prompts are {', '.join(own) or 'none yet'}."
@@ -174,12 +171,8 @@ def find_or_create(plan: Plan, actor: str, again: bool, first_run: Run | None = 
     earlier = find_run(plan)
     if earlier and not again:
         return Run.objects.select_for_update(of=("self",)).get(pk=earlier.pk)
-    return create_run(plan, actor, first_run or earlier)
-
-
-def create_run(plan: Plan, actor: str, first_run: Run | None) -> Run:
-    first = first_run and (first_run.first_run or first_run)
-    study = plan.version.study if plan.version else None
+    first = first_run or earlier
+    first, study = first and (first.first_run or first), plan.version and plan.version.study
     return Run.objects.create(study=study, created_by=actor, first_run=first, repeats=1, **fields_of(plan))
 
 
@@ -209,8 +202,11 @@ def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
     calls = repeats * len(users) * len(subjects)
     check_number(calls)
     asked = sum(estimate_prompt_tokens(run, subject, user) for user in users for subject in subjects) * repeats
-    kinds = [kind_of(subject) for subject in subjects]
-    expected = {kind: expected_tokens(endpoint, kind) for kind in set(kinds)}
+    kinds = [subject.kind if isinstance(subject, Prompt) else "choice" for subject in subjects]
+    expected = {  # the mean of what this endpoint has answered so far, or a usual length
+        kind: min(mean_tokens(endpoint, OF_KIND[kind], EXPECTED_TOKENS[kind]), endpoint.max_tokens)
+        for kind in set(kinds)
+    }
     return cost_of(run, calls, asked, sum(expected[kind] for kind in kinds) * len(users) * repeats)
 
 
@@ -229,15 +225,6 @@ def cost_of(run: Run, calls: int, asked: int, written: int) -> dict[str, Any]:
         "usd": float(price(endpoint, asked, written, factor)),
         "usd_most": float(price(endpoint, asked, calls * longest_reply(run), factor)),
     }
-
-
-def kind_of(subject: Question) -> str:
-    return subject.kind if isinstance(subject, Prompt) else "choice"
-
-
-def expected_tokens(endpoint: Endpoint, kind: str) -> int:
-    """The mean of what this endpoint has answered so far, or a usual length."""
-    return min(mean_tokens(endpoint, OF_KIND[kind], EXPECTED_TOKENS[kind]), endpoint.max_tokens)
 
 
 def mean_tokens(endpoint: Endpoint, kind: Q, usual: int) -> int:

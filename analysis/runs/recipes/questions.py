@@ -70,7 +70,9 @@ def write_question(item: BenchmarkItem, form: str = "helm", examples: Sequence[B
         solved = [f"{_lettered(example)}\n{example.answer}" for example in examples]
         return "\n\n".join([*solved, _lettered(item)])
     blocks = [f"Question: {_lettered(example)}\nAnswer: {example.answer}" for example in examples]
-    return "\n\n".join([_instruction(item), *blocks, f"Question: {_lettered(item)}\nAnswer:"])
+    about = f" about {item.subject.replace('_', ' ')}" if item.subject else ""
+    instruction = f"The following are multiple choice questions (with answers){about}."
+    return "\n\n".join([instruction, *blocks, f"Question: {_lettered(item)}\nAnswer:"])
 
 
 def known_benchmarks() -> dict[str, int]:
@@ -98,11 +100,6 @@ def examples_for(item: BenchmarkItem) -> tuple[BenchmarkItem, ...]:
     return found
 
 
-def _instruction(item: BenchmarkItem) -> str:
-    about = f" about {item.subject.replace('_', ' ')}" if item.subject else ""
-    return f"The following are multiple choice questions (with answers){about}."
-
-
 def _lettered(item: BenchmarkItem) -> str:
     choices = [f"{letter}. {choice}" for letter, choice in zip(LETTERS, item.choices, strict=False)]
     return "\n".join([item.question, *choices])
@@ -118,19 +115,13 @@ def reply_format(endpoint: Endpoint, subject: Subject) -> dict[str, Any] | None:
     if isinstance(subject, Task):
         kind = kind_of(subject.run)
         return strict(kind.name, kind.schema) if kind.schema else None
-    name, schema = ("choice", letter_schema(subject)) if subject.choices else ("items", items_schema(subject))
+    count = getattr(subject, "items", None) or 5
+    name, schema = "items", {"type": "array", "items": {"type": "string"}, "minItems": count, "maxItems": count}
+    if subject.choices:
+        name, schema = "choice", {"type": "string", "enum": list(LETTERS[: len(subject.choices)])}
     closed = {"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": False}
     return strict(name, closed)
 
 
 def strict(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
-
-
-def letter_schema(subject: Prompt | BenchmarkItem) -> dict[str, Any]:
-    return {"type": "string", "enum": list(LETTERS[: len(subject.choices)])}
-
-
-def items_schema(subject: Prompt | BenchmarkItem) -> dict[str, Any]:
-    count = getattr(subject, "items", None) or 5
-    return {"type": "array", "items": {"type": "string"}, "minItems": count, "maxItems": count}

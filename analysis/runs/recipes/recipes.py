@@ -1,6 +1,6 @@
 """How a simulated user is made: what is put in front, drawn by seed, fitted to the window, kept as hashes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from django.conf.locale import LANG_INFO
@@ -13,9 +13,17 @@ from analysis.corpora.retrieval import Near, Scope, nearest_to_many
 from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.models.conditions import ConditionError
-from analysis.models.settings import HISTORY_SIZE
-from analysis.runs.recipes.contexts import Recipe, RecipeContext, base_recipe, corpus_of, part_of
-from analysis.runs.recipes.fitting import Fitted, TokenCounter, fit
+from analysis.models.settings import number_in_front
+from analysis.runs.recipes.fitting import (
+    Fitted,
+    Recipe,
+    RecipeContext,
+    TokenCounter,
+    base_recipe,
+    corpus_of,
+    fit,
+    part_of,
+)
 from analysis.runs.recipes.memory import memory_front, memory_is_there, memory_recipes
 from analysis.runs.recipes.questions import search_text
 from surveys.console.wording import dollars, duration
@@ -27,9 +35,9 @@ OWN_CONVERSATIONS = 3  # what a user of the corpus needs for SP-RAG within one u
 def history_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
     """For each user K conversations with more than 4 turns, drawn by seed without replacement.
 
-    Where not all fit, those drawn last are left out; what is kept stands by age.
+    Where not all fit, those drawn last are left out. What is kept stands by age, those without a date first.
     """
-    run, corpus, number = context.run, corpus_of(context.run), history_size(context.run)
+    run, corpus, number = context.run, corpus_of(context.run), number_in_front(context.run)
     pool = sorted(drawable(run).filter(turns__gt=LONG).values_list("sha256", flat=True))
     if len(pool) < number:
         raise ConditionError(
@@ -41,11 +49,8 @@ def history_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[
     for one in drawn:
         fitted = fit(one[::-1], sizes, context.room)
         base = base_recipe(context, corpus=corpus.name, drawn=number, pool=len(pool))
-        yield base | part_recipe(fitted, by_age(fitted.kept[::-1], begun))
-
-
-def history_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
-    return conversations_of(run, recipe["conversations"])
+        as_drawn = fitted.kept[::-1]
+        yield base | part_recipe(fitted, sorted(as_drawn, key=begun.__getitem__))
 
 
 def pool_of(run: Run) -> Scope:
@@ -81,14 +86,9 @@ def say_pool(run: Run) -> str:
     return language + ("" if run.toxic else ", toxic and redacted ones left out (--toxic takes them)")
 
 
-def by_age(drawn: Sequence[str], begun: Mapping[str, str]) -> list[str]:
-    """Oldest first. Those without a date come before all others, in the order in which they were drawn."""
-    return sorted(drawn, key=lambda sha256: begun[sha256])
-
-
 def rag_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
     """For each prompt the K nearest conversations that the run may draw: of the corpus, or of one of its users."""
-    corpus, number, pool = corpus_of(context.run), history_size(context.run), pool_of(context.run)
+    corpus, number, pool = corpus_of(context.run), number_in_front(context.run), pool_of(context.run)
     searched = find_searched(corpus, drawable(context.run))
     embedder = embedder_named(searched.model)
     texts = [search_text(question) for question in context.questions.values()]
@@ -245,18 +245,10 @@ def conversations_are_there(run: Run, recipe: Recipe) -> bool:
     return corpus_of(run).conversations.filter(sha256__in=hashes).count() == len(hashes)
 
 
-def personas_are_there(run: Run, recipe: Recipe) -> bool:
-    return len(rows_of(run.personas, recipe["rows"])) == len(recipe["rows"])
-
-
 def part_recipe(fitted: Fitted, conversations: list) -> Recipe:
     return {"conversations": conversations, "included": len(conversations)} | {
         name: getattr(fitted, name) for name in ("left_out", "skipped", "tokens")
     }
-
-
-def history_size(run: Run) -> int:
-    return HISTORY_SIZE if run.history_size is None else run.history_size
 
 
 def measure(corpus: Corpus, hashes: Iterable[str], counter: TokenCounter) -> tuple[dict[str, int], dict[str, str]]:
@@ -281,8 +273,16 @@ class Builder(NamedTuple):
 
 # The sock puppets of `analysis.models.conditions`.
 BUILDERS = {
-    "sp-history": Builder(history_recipes, history_front, conversations_are_there),
+    "sp-history": Builder(
+        history_recipes,
+        lambda run, recipe, key: conversations_of(run, recipe["conversations"]),
+        conversations_are_there,
+    ),
     "sp-rag": Builder(rag_recipes, rag_front, conversations_are_there, by_question=True),
-    "sp-profile": Builder(profile_recipes, profile_front, personas_are_there),
+    "sp-profile": Builder(
+        profile_recipes,
+        profile_front,
+        lambda run, recipe: len(rows_of(run.personas, recipe["rows"])) == len(recipe["rows"]),
+    ),
     "sp-memory": Builder(memory_recipes, memory_front, memory_is_there, by_question=True),
 }

@@ -76,29 +76,18 @@ def test_address_is_checked_again_before_it_is_called(settings: Settings) -> Non
         open_provider(endpoint, 1.0)
 
 
-def test_model_cannot_change_under_a_name_that_has_runs() -> None:
-    endpoint = make_fake()
+def test_model_and_provider_change_before_the_first_run_and_not_afterwards() -> None:
+    """Scripted answers and a model's would stand under one name."""
+    make_fake(model="other")
+    assert add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"]).provider == "openai"
+    endpoint = make_fake(base_url="")
     make_planned(make_study(), endpoint)
     add_endpoint("scripted", concurrency=3)
-    with pytest.raises(EndpointError, match="would be mixed"):
-        add_endpoint("scripted", model="another")
+    for changes in ({"model": "another"}, {"provider": "openai", "base_url": GOOD["base_url"]}):
+        with pytest.raises(EndpointError, match=r"provider fake.* would be mixed"):
+            add_endpoint("scripted", **changes)
     endpoint.refresh_from_db()
-    assert (endpoint.model, endpoint.concurrency) == ("scripted", 3)
-
-
-def test_provider_cannot_change_under_a_name_that_has_runs() -> None:
-    """Scripted answers and a model's would stand under one name."""
-    endpoint = make_fake()
-    make_planned(make_study(), endpoint)
-    with pytest.raises(EndpointError, match="provider fake"):
-        add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"])
-    endpoint.refresh_from_db()
-    assert endpoint.provider == "fake"
-
-
-def test_provider_can_change_before_the_first_run() -> None:
-    make_fake()
-    assert add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"]).provider == "openai"
+    assert (endpoint.provider, endpoint.model, endpoint.concurrency) == ("fake", "scripted", 3)
 
 
 def test_key_comes_from_the_variable_and_is_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,7 @@
 import pytest
 
 from analysis.endpoints.providers.scripted import scripted_reply
-from analysis.runs.judging.judgements import read_reply
-from analysis.runs.judging.prompts import SHOWN, ask_for
+from analysis.runs.asking.judges import SHOWN, ask_for, read_reply
 from surveys.studies.files.kinds import KINDS, fields_of
 
 

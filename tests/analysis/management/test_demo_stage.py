@@ -93,9 +93,8 @@ def test_command_builds_people_and_runs(few_runs: None, settings, monkeypatch: p
 @pytest.mark.django_db
 def test_sources_are_named_as_made_up_and_imported_once() -> None:
     for _ in range(2):
-        corpus, personas = demo.make_corpus(), demo.make_personas()
-        demo.make_benchmark()
-    assert all("made-up" in name for name in (corpus.name, personas.name, demo.BENCHMARK))
+        demo.import_sources()
+    assert all("made-up" in name for name in (demo.CORPUS, demo.PERSONAS, demo.BENCHMARK))
     assert Conversation.objects.count() == demo.USERS * demo.CONVERSATIONS
     assert not Conversation.objects.filter(turns__lte=4).exists()
     assert Persona.objects.count() == 80

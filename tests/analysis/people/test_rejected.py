@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from analysis.people.stages.doubted import find_rejected, push_rejected
 from analysis.people.steps import PeopleError
-from analysis.runs.judging.prompts import SHOWN
+from analysis.runs.asking.judges import SHOWN
 from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS

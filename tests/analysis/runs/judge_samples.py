@@ -4,9 +4,10 @@ from decimal import Decimal
 from typing import Any
 
 from analysis.models import Endpoint, Run
+from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import read_replies
-from analysis.runs.judging.plans import plan_judging
 from analysis.runs.lanes.runs import resume, run_inline
+from analysis.runs.recipes.messages import messages_for
 from surveys.models import Study
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import make_annotation_study, make_items
@@ -42,3 +43,8 @@ def study_of(kind: str, count: int = 3) -> Study:
     study = make_annotation_study(kind=kind)
     make_items(study, count)
     return study
+
+
+def contents(run: Run) -> list[str]:
+    calls = run.completions.order_by("position")
+    return [messages_for(call).messages[0]["content"] for call in calls]

@@ -9,6 +9,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_helm_form_to_the_letter() -> None:
+    plain = write_question(make_item(1, subject=""))
+    assert plain.startswith("The following are multiple choice questions (with answers).\n")
     assert write_question(make_item(3)) == (
         "The following are multiple choice questions (with answers) about small sums.\n"
         "\n"
@@ -25,12 +27,6 @@ def test_bare_form_is_question_and_choices() -> None:
     assert write_question(make_item(3), "bare") == "What is 3 + 3?\nA. 3\nB. 6\nC. 9\nD. 12"
 
 
-def test_item_without_subject_has_a_shorter_instruction() -> None:
-    first = write_question(make_item(1, subject="")).splitlines()[0]
-
-    assert first == "The following are multiple choice questions (with answers)."
-
-
 def test_worked_examples_stand_before_the_question() -> None:
     examples = [make_item(number, examples_name("sums")) for number in range(11, 17)]
     asked = make_item(3)
@@ -44,13 +40,10 @@ def test_worked_examples_stand_before_the_question() -> None:
     assert write_question(asked, "bare", found).split("\n\n")[0].endswith("D. 44\nB")
 
 
-def test_too_few_worked_examples_say_what_to_import() -> None:
+def test_too_few_worked_examples_and_unknown_forms_are_refused() -> None:
     make_item(1, examples_name("sums"))
 
     with pytest.raises(BenchmarkPromptError, match="import_benchmark sums-examples FILE"):
         examples_for(make_item(2))
-
-
-def test_unknown_form_is_refused() -> None:
     with pytest.raises(BenchmarkPromptError, match="Choose helm or bare"):
-        write_question(make_item(1), "chat")
+        write_question(make_item(3), "chat")

@@ -1,16 +1,15 @@
 """Money is set aside before a call is sent and settled after it, so that lanes cannot walk past the budget."""
 
-import threading
 from decimal import Decimal
 
 import pytest
-from django.db import connections
 
 from analysis.models import Run
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.lanes import run_lane
 from tests.analysis.runs.servers import make_fake, make_planned, work_off
 from tests.factories import make_study
+from tests.surveys.participation.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PRICES = {"price_in": Decimal(0), "price_out": Decimal(1000), "max_tokens": 100}
@@ -40,16 +39,7 @@ def test_run_that_turns_out_dearer_stops_within_its_budget() -> None:
 
 def test_two_lanes_together_stay_within_the_budget() -> None:
     run = runs.start(with_budget("2.00", concurrency=16, extra={"latency_ms": 5}))
-
-    def work() -> None:
-        run_lane(run.pk)
-        connections.close_all()
-
-    lanes = [threading.Thread(target=work) for _ in range(3)]
-    for lane in lanes:
-        lane.start()
-    for lane in lanes:
-        lane.join(30)
+    at_once([lambda: run_lane(run.pk)] * 3, 30)
     run.refresh_from_db()
     assert run.state == "stopped" and Decimal("1.8") < run.spent <= Decimal("2.00") and run.reserved == 0
 

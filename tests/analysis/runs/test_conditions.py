@@ -1,12 +1,9 @@
 """Offline and the sock puppets: what is put in front, fitted, and rebuilt to the letter from its recipe."""
 
-import subprocess
-import sys
 from itertools import product
 
 import numpy as np
 import pytest
-from django.conf import settings
 
 from analysis.models import Corpus
 from analysis.models.conditions import CONDITIONS, ConditionError
@@ -219,23 +216,3 @@ def test_rebuilding_from_the_recipe_gives_the_stored_hash(condition: str, monkey
         roles = [message["role"] for message in built.messages if message["role"] != "system"]
         assert roles == (["user", "assistant"] * len(roles))[: len(roles)]
         assert all(content.strip() for content in contents(built.messages))
-
-
-def test_draws_are_the_same_in_another_process() -> None:
-    script = (
-        "from analysis.corpora.seeded_sampling import draw, generator;"
-        "print(draw([f'{n:064}' for n in range(999)], 100, generator(5, 3, 'history')))"
-    )
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=settings.BASE_DIR,
-            env={"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-
-    assert len(printed) == 1

@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from urllib.parse import quote
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 
 from analysis.models import Completion, Run
 from analysis.runs.lanes import runs
@@ -18,6 +17,7 @@ from analysis.runs.lanes.lanes import Bounds, run_lane
 from fieldstudy.embedded import servers
 from tests.analysis.runs.servers import Server, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
+from tests.surveys.participation.threads import at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
@@ -56,17 +56,7 @@ def test_two_lanes_share_the_rows() -> None:
     with serving("--latency", "fixed:20") as server:
         run = make_planned(make_study(), make_server_endpoint(server, concurrency=8), repeats=200)
         runs.start(run)
-        answered: list[int] = []
-
-        def work() -> None:
-            answered.append(run_lane(run.pk))
-            connections.close_all()
-
-        lanes = [threading.Thread(target=work) for _ in range(2)]
-        for lane in lanes:
-            lane.start()
-        for lane in lanes:
-            lane.join(60)
+        answered = at_once([lambda: run_lane(run.pk)] * 2, 60)
         check_books(run, server)
         assert sum(answered) == 400 and min(answered) > 40
 

@@ -11,22 +11,20 @@ from analysis.runs.recipes import fitting
 from analysis.runs.recipes.fitting import ESTIMATE, Fitted, TokenizerError, counter_for, estimate_tokens, fit
 
 
-def test_everything_fits() -> None:
-    assert fit("abc", {"a": 1, "b": 2, "c": 3}, 6) == Fitted(["a", "b", "c"], 0, 0, 6)
-
-
-def test_first_are_left_out_first() -> None:
-    # From the back: c 3, b 2 make 5; a 1 would make 6 > 5.
-    assert fit("abc", {"a": 1, "b": 2, "c": 3}, 5) == Fitted(["b", "c"], 1, 0, 5)
-
-
-def test_nothing_older_slips_in_behind_one_that_was_left_out() -> None:
-    # c 3 fits, b 4 does not, so a 1 is left out too although there is room for it.
-    assert fit("abc", {"a": 1, "b": 4, "c": 3}, 5) == Fitted(["c"], 2, 0, 3)
-
-
-def test_conversation_that_alone_exceeds_the_window_is_skipped_and_counted() -> None:
-    assert fit("abc", {"a": 1, "b": 9, "c": 3}, 5) == Fitted(["a", "c"], 0, 1, 4)
+@pytest.mark.parametrize(
+    ("sizes", "room", "fitted"),
+    [
+        ((1, 2, 3), 6, Fitted(["a", "b", "c"], 0, 0, 6)),
+        # From the back: c 3, b 2 make 5; a 1 would make 6 > 5.
+        ((1, 2, 3), 5, Fitted(["b", "c"], 1, 0, 5)),
+        # c 3 fits, b 4 does not, so a 1 is left out too although there is room for it.
+        ((1, 4, 3), 5, Fitted(["c"], 2, 0, 3)),
+        # What alone exceeds the window is skipped and counted.
+        ((1, 9, 3), 5, Fitted(["a", "c"], 0, 1, 4)),
+    ],
+)
+def test_first_are_left_out_first(sizes: tuple[int, ...], room: int, fitted: Fitted) -> None:
+    assert fit("abc", dict(zip("abc", sizes, strict=True)), room) == fitted
 
 
 @given(some.lists(some.integers(0, 50), max_size=30), some.integers(0, 200))

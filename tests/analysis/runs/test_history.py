@@ -10,8 +10,7 @@ from analysis.corpora.embeddings import CHARACTERS, effort_of, endpoint_name
 from analysis.endpoints.endpoints import price
 from analysis.models import Corpus
 from analysis.models.conditions import ConditionError
-from analysis.runs.recipes.contexts import make_context
-from analysis.runs.recipes.fitting import counter_for
+from analysis.runs.recipes.fitting import counter_for, make_context
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users, messages_for
 from analysis.runs.recipes.plans import Plan, plan_run, say_notes
 from analysis.runs.recipes.recipes import names_of
@@ -133,6 +132,7 @@ def make_mixed_corpus() -> dict[str, str]:
     return {name: make_conversation(corpus, 5, **changes).sha256 for name, changes in kinds.items()}
 
 
+@pytest.mark.parametrize(("condition", "drawn", "more"), [("sp-history", "conversations", 0), ("sp-rag", "hashes", 3)])
 @pytest.mark.parametrize(
     ("settings", "kinds"),
     [
@@ -140,46 +140,23 @@ def make_mixed_corpus() -> dict[str, str]:
         ({"toxic": True}, {"English", "unknown", "toxic", "redacted", "fine"}),
         ({"language": "de"}, {"German", "unknown"}),
         ({"language": "German"}, {"German", "unknown"}),
-        ({"language": "any"}, {"English", "German", "unknown", "fine"}),
-    ],
-)
-def test_history_is_drawn_from_what_the_run_may_draw(settings: dict[str, Any], kinds: set[str]) -> None:
-    found = make_mixed_corpus()
-    plan = Plan(
-        make_endpoint(),
-        "sp-history",
-        make_study("draft").current,
-        corpus=Corpus.objects.get(),
-        history_size=len(kinds),
-        **settings,
-    )
-    run, _ = plan_run(plan, 1, "tests")
-    [user] = users_of(run)
-    assert {name for name, sha256 in found.items() if sha256 in user.recipe["conversations"]} == kinds
-    assert (user.recipe["pool"], run.language) == (len(kinds), {"any": ""}.get(plan.language, plan.language))
-
-
-@pytest.mark.parametrize(
-    ("settings", "kinds"),
-    [
-        ({}, {"English", "unknown", "fine"}),
         ({"toxic": True, "language": "de"}, {"German", "unknown"}),
-        ({"toxic": True}, {"English", "unknown", "toxic", "redacted", "fine"}),
         ({"language": "any"}, {"English", "German", "unknown", "fine"}),
     ],
 )
-def test_retrieval_searches_what_histories_are_drawn_from(
-    settings: dict[str, Any], kinds: set[str], monkeypatch: pytest.MonkeyPatch
+def test_histories_and_retrieval_draw_from_what_the_run_may_draw(
+    settings: dict[str, Any], kinds: set[str], condition: str, drawn: str, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_letters(monkeypatch)
     found = make_mixed_corpus()
     corpus = Corpus.objects.get()
     embed_all(corpus)
-    plan = Plan(make_endpoint(), "sp-rag", make_study("draft").current, corpus=corpus, history_size=9, **settings)
+    settings = settings | {"corpus": corpus, "history_size": len(kinds) + more}
+    plan = Plan(make_endpoint(), condition, make_study("draft").current, **settings)
     run, _ = plan_run(plan, 1, "tests")
     [user] = users_of(run)
-    assert {name for name, sha256 in found.items() if sha256 in user.recipe["hashes"]} == kinds
-    assert user.recipe["pool"] == len(kinds)
+    assert {name for name, sha256 in found.items() if sha256 in user.recipe[drawn]} == kinds
+    assert (user.recipe["pool"], run.language) == (len(kinds), {"any": ""}.get(plan.language, plan.language))
 
 
 def test_retrieval_begins_with_the_vectors_that_are_there_and_says_what_is_missing(

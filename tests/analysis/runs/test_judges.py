@@ -1,40 +1,26 @@
 """Models as raters: shown what people are shown, read strictly, kept once, in both orders."""
 
 import json
-import re
-import threading
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connections, transaction
 
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Run, Task
-from analysis.runs.asking.objects import TaskFault
+from analysis.runs.asking.judges import position_bias, rater_of
+from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import count_replies, read_replies, unreadable
-from analysis.runs.judging.judgements import position_bias, rater_of, read_reply
-from analysis.runs.judging.plans import plan_judging
-from analysis.runs.judging.prompts import ADVICE, SHOWN, write_history
 from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.plans import RunPlanError
-from analysis.stats.agreement.labels import compare_orders
 from surveys.models import Annotation
-from surveys.studies.files.kinds import KINDS, SIDES, Kind
 from surveys.studies.lifecycle import load_definition
-from tests.analysis.runs.baseline_factories import make_run
-from tests.analysis.runs.judge_samples import BOTH, judge, make_judge, plan, study_of, work_off
-from tests.factories import definition_of, make_items, make_study
+from tests.analysis.runs.judge_samples import BOTH, contents, judge, make_judge, plan, study_of, work_off
+from tests.factories import definition_of, make_items
+from tests.surveys.participation.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def contents(run: Run) -> list[str]:
-    calls = run.completions.order_by("position")
-    return [messages_for(call).messages[0]["content"] for call in calls]
 
 
 def test_labels_are_kept_with_all_that_made_them() -> None:
@@ -61,27 +47,6 @@ def test_what_is_judged_is_not_asked_again() -> None:
     assert plan(study, "optimised").completions.count() == 3
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_each_kind_has_an_instruction_of_its_own_that_tells_nothing_about_base_rates(kind: str) -> None:
-    study = study_of(kind, 1)
-    make_judge("Yes")
-    ours, others = contents(plan(study, "optimised"))[0], [text for name, text in ADVICE.items() if name != kind]
-    assert ADVICE[kind] in ours and not any(other in ours for other in others)
-    assert not re.search(r"\b(seldom|rarely|mostly?|usual(ly)?|often|few|common(ly)?|percent|%)\b", ADVICE[kind])
-
-
-def test_the_older_instruction_is_rebuilt_for_its_runs_and_marked() -> None:
-    study = study_of("relevance", 1)
-    make_judge("Yes")
-    run = plan(study, "optimised")
-    Run.objects.filter(pk=run.pk).update(instruction="optimised-1")
-    run.tasks.update(sha256="")  # versions that asked in this way did not note it
-    run = Run.objects.get(pk=run.pk)
-    assert "People say yes seldom" in contents(run)[0]
-    assert run.title == "Judge optimised-1 (leading)"
-    assert plan(study, "optimised").instruction == "optimised-2"
-
-
 def test_items_that_came_later_extend_the_run() -> None:
     study = study_of("relevance")
     make_judge("Yes")
@@ -102,13 +67,6 @@ def test_labels_from_another_run_of_the_judge_are_not_asked_for_again() -> None:
     assert Annotation.objects.count() == 4
 
 
-def test_limit_counts_what_waits_already() -> None:
-    study = study_of("relevance", 5)
-    make_judge("Yes")
-    plan(study, limit=2)
-    assert plan(study, limit=3).completions.count() == 3
-
-
 def test_cancelled_run_leaves_its_items_to_the_next() -> None:
     study = study_of("relevance")
     make_judge("Yes")
@@ -126,24 +84,6 @@ def test_both_orders_are_asked_and_stored() -> None:
     # It prefers the right one wherever it stands, and ties stay ties.
     assert position_bias(study, rater_of(run)) == {"pairs": 2, "consistent": 0.5, "left": 0.0, "right": 0.5}
     assert plan(study, "optimised", both_orders=False).completions.count() == 1
-
-
-def test_the_order_shown_is_the_order_asked() -> None:
-    study = study_of("preference", 1)
-    make_judge(BOTH)
-    first, second = contents(plan(study))
-    assert "Answer A:\nAssam.\n\nAnswer B:\nAssam, without milk." in first
-    assert "Answer A:\nAssam, without milk.\n\nAnswer B:\nAssam." in second
-
-
-def test_a_judge_reads_what_annotators_read() -> None:
-    study = study_of("attribute", 1)
-    make_judge("Yes")
-    (content,) = contents(plan(study))
-    assert content.startswith("Say yes when the response would change.")
-    assert "user: I like tea, said 0." in content
-    assert "What was concluded: Drinks tea number 0." in content
-    assert '"quality": "…"' in content
 
 
 def test_messages_stay_the_same_when_the_endpoint_changes() -> None:
@@ -174,13 +114,6 @@ def test_run_keeps_the_guidelines_that_it_was_planned_with() -> None:
     assert Annotation.objects.get(item=later.tasks.get().annotation_item).guidelines_version == "2"
 
 
-def test_a_small_window_leaves_the_history_out_and_says_so() -> None:
-    study = study_of("attribute", 1)
-    make_judge("Yes", context_window=200, max_tokens=100)
-    (content,) = contents(plan(study))
-    assert "[… 1 conversation left out: the rest does not fit.]" in content
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -202,56 +135,6 @@ def test_what_is_no_label_is_counted_and_not_guessed(reply: str) -> None:
     assert not Annotation.objects.exists()
     assert unreadable(run).get().task.fault
     assert judge(study).completions.get().attempts == 1
-
-
-@pytest.mark.parametrize(
-    ("reply", "label"),
-    [
-        ("yes", "yes"),
-        ("**No.**", "no"),
-        ('{"relevance": "YES"}', "yes"),
-        ('<think>Perhaps {"relevance": "no"}.</think> {"relevance": "yes"}', "yes"),
-        ("<think>Is it no?</think>\n\nYes.", "yes"),
-        ('```json\n{"relevance": "No"}\n```', "no"),
-        ('{"relevance": "yes", "because": {"topic": "tea"}}', "yes"),
-        ('{"relevance": "yes", "because": "It says } and {tea}."}', "yes"),
-        ('The form {"relevance": "…"}, filled in: {"relevance": "yes"} {"sure": 1} Is this {right}?', "yes"),
-        ('{"relevance": "yes"} As I said: {"relevance": "Yes"}', "yes"),
-    ],
-)
-def test_a_label_is_read_in_its_usual_dress(reply: str, label: str) -> None:
-    assert read_reply(reply, KINDS["relevance"].questions, {}) == {"relevance": label}
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
-def test_every_kind_is_shown_to_judges(kind: Kind) -> None:
-    payload = {name: read(kind.sample[name]) for name, read in kind.needs.items() if name != "history"}
-    assert payload[kind.headline] in SHOWN[kind.name](payload, (), SIDES[0], 1_000)
-
-
-def test_a_toggle_must_be_said() -> None:
-    questions = KINDS["attribute"].questions
-    with pytest.raises(TaskFault, match="uncomfortable: cannot be 'not said'"):
-        read_reply('{"quality": "yes"}', questions, {})
-    said = read_reply('{"quality": "yes", "uncomfortable": "no"}', questions, {})
-    assert said == {"quality": "yes", "uncomfortable": "no"}
-
-
-def test_a_long_history_keeps_the_conversations_with_evidence() -> None:
-    history = [{"title": str(n), "turns": [{"role": "user", "text": f"{n} " * 100}]} for n in range(1, 6)]
-    written = write_history(history, {4}, 500)
-    assert "Conversation 4" in written
-    assert "Conversation 1 (1)" in written
-    assert "Conversation 2" not in written
-    assert written.endswith("[… 3 conversations left out: the rest does not fit.]")
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "what"),
-    [("1", "5", "consistent"), ("1", "1", "left"), ("5", "4", "right"), ("3", "3", "consistent"), ("3", "5", "mixed")],
-)
-def test_two_orders_compared(first: str, second: str, what: str) -> None:
-    assert compare_orders(int(first) - 3, int(second) - 3) == what
 
 
 def test_what_has_no_label_is_asked_again_by_a_run_of_its_own() -> None:
@@ -300,32 +183,9 @@ def test_two_readers_at_a_time_read_each_reply_once() -> None:
     run = resume(plan(study))
     for _ in run_inline(run):
         pass
-    both, read = threading.Barrier(2), []
-
-    def work() -> None:
-        both.wait()
-        read.append(read_replies(Run.objects.get(pk=run.pk)))
-        connections.close_all()
-
-    readers = [threading.Thread(target=work) for _ in range(2)]
-    for reader in readers:
-        reader.start()
-    for reader in readers:
-        reader.join(30)
+    read = at_once([lambda: read_replies(Run.objects.get(pk=run.pk))] * 2, 30)
     assert (sum(read), Annotation.objects.count(), count_replies(run)["read"]) == (40, 40, 40)
     assert set(Annotation.objects.values_list("revision", flat=True)) == {1}
-
-
-def test_the_budget_holds() -> None:
-    study = study_of("relevance")
-    make_judge("yes", max_tokens=300, concurrency=1)
-    run = work_off(plan(study, budget=Decimal("0.00045")))
-    assert (run.state, "used up" in run.reason) == ("stopped", True)
-    assert 0 < run.completions.filter(status="done").count() < 3
-    assert run.spent <= run.budget
-    run = work_off(run, Decimal(1))
-    assert (run.state, Annotation.objects.count()) == ("done", 3)
-    assert list(run.completions.values_list("attempts", flat=True)) == [1, 1, 1]
 
 
 def test_calls_that_fail_are_told_apart_and_sent_again_on_demand() -> None:
@@ -339,40 +199,6 @@ def test_calls_that_fail_are_told_apart_and_sent_again_on_demand() -> None:
     assert retry_failed(run) == 3
     judge(study)
     assert Annotation.objects.count() == 3
-
-
-def test_the_estimate_counts_calls_and_dollars() -> None:
-    study = study_of("relevance")
-    make_judge("yes")
-    _, estimate = plan_judging(study, "judge", "same", "tests", dry_run=True)
-    assert (estimate["calls"], estimate["completion_tokens"]) == (3, 120)
-    assert estimate["usd"] == pytest.approx((estimate["prompt_tokens"] + 120) / 1e6)
-    assert not Run.objects.exists()
-
-
-def test_a_study_without_items_is_refused() -> None:
-    make_judge("yes")
-    with pytest.raises(RunPlanError, match="not an annotation study"):
-        plan(make_study("draft", slug="coffees"))
-    with pytest.raises(RunPlanError, match="no pilot items"):
-        plan(study_of("relevance"), pilot=True)
-
-
-def test_the_database_refuses_a_judge_that_is_none() -> None:
-    study = study_of("relevance", 1)
-    for wrong in ({"condition": "judge"}, {"condition": "offline", "instruction": "same-1"}):
-        with pytest.raises(IntegrityError, match="run_judges_as_instructed"), transaction.atomic():
-            make_run(study=study, **wrong)
-    make_judge("yes")
-    call = plan(study).completions.get()
-    with pytest.raises(IntegrityError, match="call_asks_one_thing"), transaction.atomic():
-        Completion.objects.filter(pk=call.pk).update(task=None)
-    task, call.pk = call.task, None
-    with pytest.raises(IntegrityError, match="call_once"), transaction.atomic():
-        call.save(force_insert=True)
-    task.pk = None
-    with pytest.raises(IntegrityError, match="task_once"), transaction.atomic():
-        task.save(force_insert=True)
 
 
 def test_command_judges_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -396,37 +222,9 @@ def test_command_shows_replies_that_are_no_label(capsys: pytest.CaptureFixture[s
     assert "no label: 'It depends.'" in said
 
 
-def test_command_says_where_the_rest_is_planned() -> None:
-    study = study_of("relevance", 1)
-    make_judge("yes")
-    run = plan(study)
-    with pytest.raises(CommandError, match=f"manage.py run {run.pk} resume"):
-        call_command("judge", "teas", endpoint="judge", new=True)
-
-
 def test_command_stops_at_a_wrong_key_and_keeps_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:
     study_of("relevance")
     make_judge("yes", faults={"authentication": 1.0})
     with pytest.raises(CommandError, match="stopped after 0 answers: 401"):
         call_command("judge", "teas", endpoint="judge", json=True)
     assert json.loads(capsys.readouterr().out)["stopped"].startswith("401")
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"study": "coffees"}, "no study coffees"),
-        ({"endpoint": "none"}, "none"),
-        ({"budget": Decimal(0)}, "above 0 dollars"),
-        ({"budget": Decimal("0.000001")}, "above the budget of"),
-        ({"temperature": 9.0}, "outside 0 to 2"),
-        ({"pilot": True}, "no pilot items"),
-        ({"limit": 0}, "1 or more"),
-    ],
-)
-def test_command_says_what_is_wrong(given: dict[str, Any], words: str) -> None:
-    study_of("relevance")
-    make_judge("yes")
-    options = {"study": "teas", "endpoint": "judge"} | given
-    with pytest.raises(CommandError, match=words):
-        call_command("judge", options.pop("study"), **options)

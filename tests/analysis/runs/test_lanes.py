@@ -1,8 +1,8 @@
 """A lane sends what is pending, keeps what comes back, and leaves the rest for the next one."""
 
 import asyncio
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 
@@ -19,7 +19,7 @@ from analysis.runs.lanes.lanes import Bounds, run_lane
 from analysis.runs.recipes.messages import hash_messages
 from tests.analysis.runs.servers import make_fake, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
-from tests.surveys.participation.threads import run_and_close
+from tests.surveys.participation.threads import beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,11 +48,12 @@ def test_refused_call_fails_with_its_reason_and_the_others_go_on() -> None:
     assert set(run.completions.filter(status="failed").values_list("attempts", flat=True)) == {1}
 
 
-def test_authentication_error_stops_the_run_with_one_line() -> None:
-    run = work_off(make_planned(make_study(), make_fake(extra={"faults": {"authentication": 1}}), repeats=50))
+def test_authentication_error_stops_the_run_with_one_line_and_what_was_marked_is_not_sent() -> None:
+    endpoint = make_fake(concurrency=4, extra={"faults": {"authentication": 1}})
+    run = work_off(make_planned(make_study(), endpoint, repeats=50))
     assert run.state == "stopped" and run.reason == "401: The script says so."
-    assert not run.completions.exclude(status="pending").exists()
-    assert sum(run.completions.values_list("attempts", flat=True)) <= 8  # what was in flight
+    assert set(run.completions.values_list("status", "reserved")) == {("pending", 0)}
+    assert sum(run.completions.values_list("attempts", flat=True)) <= 4  # what was in flight
 
 
 def test_call_that_always_fails_is_given_up_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,12 +85,11 @@ def test_lane_ends_after_its_time_and_the_next_goes_on() -> None:
 
 def test_paused_run_finishes_what_is_in_flight_and_sends_no_more() -> None:
     run = runs.start(make_planned(make_study(), make_fake(concurrency=4, extra={"latency_ms": 100}), repeats=200))
-    lane = threading.Thread(target=run_and_close, args=(lambda: run_lane(run.pk),))
-    lane.start()
-    time.sleep(1.0)
-    runs.pause(run)
-    lane.join(10)
-    assert not lane.is_alive()
+    with ThreadPoolExecutor() as pool:
+        lane = beside(lambda: run_lane(run.pk), pool)
+        time.sleep(1.0)
+        runs.pause(run)
+        lane.result(10)
     statuses = set(run.completions.values_list("status", flat=True))
     assert statuses == {"done", "pending"}
     assert not run.completions.filter(lost_answers__gt=0).exists()
@@ -208,14 +208,6 @@ def test_calls_are_marked_as_sent_for_all_who_wait_and_half_as_many_ahead(monkey
     work_off(make_planned(make_study(), make_fake(concurrency=16, extra={"latency_ms": 20}), repeats=100))
     assert sizes[0] == 16 + 8 == max(ahead) and sum(sizes) == 200
     assert len(sizes) <= 1 + (200 - 24) / 4
-
-
-def test_what_was_marked_is_not_sent_once_the_run_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = make_planned(make_study(), make_fake(concurrency=4, extra={"faults": {"authentication": 1}}), repeats=50)
-    work_off(run)
-    assert sum(run.completions.values_list("attempts", flat=True)) <= 4
-    left = set(run.completions.values_list("status", "sent_at", "reserved"))
-    assert {status for status, *_ in left} == {"pending"} and {reserved for *_, reserved in left} == {0}
 
 
 def test_lane_that_lost_its_lease_stores_nothing() -> None:

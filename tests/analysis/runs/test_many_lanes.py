@@ -2,11 +2,12 @@
 
 import json
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
 from django.core.management import CommandError, call_command
-from django.db import connections
 
 from analysis.models import Answer, Run
 from analysis.runs import tasks
@@ -15,6 +16,7 @@ from analysis.runs.lanes.lanes import LaneTaken, run_lane
 from surveys.models import Study
 from tests.analysis.runs.servers import make_fake, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
+from tests.surveys.participation.threads import at_once, beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OFFLINE = ["--endpoint", "scripted", "--condition", "offline"]
@@ -38,18 +40,7 @@ def make_running(repeats: int = 10, again: bool = False, **changes: object) -> R
 
 def test_two_orders_of_one_plan_at_a_time_are_one_run() -> None:
     study, endpoint = make_study(), make_fake()
-    both = threading.Barrier(2)
-
-    def order() -> None:
-        both.wait()
-        make_planned(study, endpoint, 50)
-        connections.close_all()
-
-    orders = [threading.Thread(target=order) for _ in range(2)]
-    for thread in orders:
-        thread.start()
-    for thread in orders:
-        thread.join(30)
+    at_once([lambda: make_planned(study, endpoint, 50)] * 2, 30)
     assert Run.objects.get().completions.count() == 100
 
 
@@ -74,11 +65,13 @@ def test_lanes_beside_end_with_the_run_that_stops(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("number", ["0", "65", "-1", "many"])
+@pytest.mark.django_db
 def test_number_of_lanes_is_a_number(number: str) -> None:
     with pytest.raises(CommandError, match="not a number of lanes: from 1 to 64"):
         call_command("run_baseline", "teas", *OFFLINE, f"--lanes={number}")
 
 
+@pytest.mark.django_db
 def test_batch_run_takes_no_lanes() -> None:
     make_study()
     with serving() as server:
@@ -87,6 +80,7 @@ def test_batch_run_takes_no_lanes() -> None:
             call_command("run_baseline", "teas", *OFFLINE, "--batch", "--lanes", "2")
 
 
+@pytest.mark.django_db
 def test_workers_get_as_many_lanes_as_were_asked_for(queue: list[tuple[int, int]]) -> None:
     run = make_running()
     assert tasks.enqueue_lanes(run.pk, 3) == 3
@@ -96,6 +90,7 @@ def test_workers_get_as_many_lanes_as_were_asked_for(queue: list[tuple[int, int]
     assert tasks.enqueue_lanes(other.pk) == 1
 
 
+@pytest.mark.django_db
 def test_lane_that_ends_makes_room_for_all_that_are_missing(
     queue: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +104,7 @@ def test_lane_that_ends_makes_room_for_all_that_are_missing(
     assert queue == [(run.pk, 0)]
 
 
+@pytest.mark.django_db
 def test_lost_lanes_are_queued_again_by_the_watcher(queue: list[tuple[int, int]]) -> None:
     run = make_running()
     tasks.enqueue_lanes(run.pk, 2)
@@ -119,6 +115,7 @@ def test_lost_lanes_are_queued_again_by_the_watcher(queue: list[tuple[int, int]]
     assert tasks.watch_runs() == 2 and queue == [(run.pk, 0), (run.pk, 1)]
 
 
+@pytest.mark.django_db
 def test_lane_whose_worker_ended_before_it_began_does_not_wait_for_long(queue: list[tuple[int, int]]) -> None:
     run = make_running()
     tasks.enqueue_lanes(run.pk)
@@ -135,22 +132,13 @@ def test_lane_whose_worker_ended_before_it_began_does_not_wait_for_long(queue: l
 
 def test_place_is_held_while_its_lane_works_and_free_afterwards() -> None:
     run = make_running(repeats=15, concurrency=2, extra={"latency_ms": 100})
-    began = threading.Event()
-    answered: list[int] = []
-
-    def work() -> None:
-        answered.append(run_lane(run.pk, should_stop=lambda: began.set() or False, place=0))
-        connections.close_all()
-
-    lane = threading.Thread(target=work)
-    lane.start()
-    began.wait(10)
-    while not run.completions.filter(status="done").exists():
-        began.wait(0.05)
-    with pytest.raises(LaneTaken):
-        run_lane(run.pk, place=0)
-    assert tasks.lane(run.pk, 0) == 0
-    beside = run_lane(run.pk, place=1)
-    lane.join(20)
-    assert answered[0] + beside == 30 and min(answered[0], beside) > 3
+    with ThreadPoolExecutor() as pool:
+        lane = beside(lambda: run_lane(run.pk, should_stop=lambda: False, place=0), pool)
+        while not run.completions.filter(status="done").exists():
+            time.sleep(0.05)
+        with pytest.raises(LaneTaken):
+            run_lane(run.pk, place=0)
+        assert tasks.lane(run.pk, 0) == 0
+        answered = (run_lane(run.pk, place=1), lane.result(20))
+    assert sum(answered) == 30 and min(answered) > 3
     assert run_lane(run.pk, place=0) == 0  # nothing is left to send, and nobody is in the way

@@ -86,11 +86,9 @@ def test_more_repeats_extend_the_run_and_the_estimate_says_so(client: Client, se
     ("changes", "words"),
     [
         ({"endpoint": "nowhere"}, "Endpoint : There is none with this name."),
-        ({"repeats": "0"}, "Repeats : Ensure this value is greater than or equal to 1."),
         ({"condition": "sp-history"}, "Choose the corpus whose conversations or attributes stand in front."),
         ({"condition": "sp-profile"}, "Choose the personas that profiles are drawn from."),
         ({"temperature": "3"}, "Temperature : Ensure this value is less than or equal to 2."),
-        ({"budget": "-1"}, "Budget in dollars : Ensure this value"),
         ({"batch": "on"}, "has no batch API."),
     ],
 )

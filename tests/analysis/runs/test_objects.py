@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from analysis.runs.asking.judges import read_reply
 from analysis.runs.asking.objects import NoObject, TaskFault, read_object
-from analysis.runs.judging.judgements import read_reply
 from surveys.studies.files.kinds import KINDS
 
 QUESTIONS = KINDS["relevance"].questions

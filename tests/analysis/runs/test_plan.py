@@ -16,7 +16,8 @@ from analysis.runs.lanes.runs import end_schedule, make_schedule, repeat_due
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.plans import Plan, RunPlanError, plan_run, say_few_users, say_same_users
 from surveys.models import BenchmarkItem
-from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_personas
+from tests.analysis.runs.baseline_factories import make_corpus, make_personas
+from tests.analysis.runs.recipe_samples import make_long_corpus
 from tests.analysis.runs.servers import make_fake, make_planned
 from tests.factories import make_study
 
@@ -36,20 +37,15 @@ def test_one_row_for_each_prompt_and_repeat_with_repeats_adjacent() -> None:
     assert estimate["calls"] == 6 and run.state == "planned"
 
 
-def test_more_repeats_add_only_the_new_rows() -> None:
+def test_more_repeats_add_only_the_new_rows_and_fewer_none() -> None:
     plan = plan_of_teas()
     run, _ = plan_run(plan, 2, "tests")
     again, estimate = plan_run(plan, 5, "tests")
     assert again.pk == run.pk and estimate["calls"] == 2 * 3
     assert sorted(again.completions.values_list("repeat", flat=True)) == sorted([0, 1, 2, 3, 4] * 2)
     assert len(set(again.completions.values_list("position", flat=True))) == 10
-
-
-def test_same_plan_again_has_nothing_to_send() -> None:
-    plan = plan_of_teas()
-    plan_run(plan, 4, "tests")
-    run, estimate = plan_run(plan, 3, "tests")
-    assert estimate["calls"] == 0 and run.repeats == 4 and run.completions.count() == 8
+    fewer, estimate = plan_run(plan, 3, "tests")
+    assert estimate["calls"] == 0 and fewer.repeats == 5 and fewer.completions.count() == 10
 
 
 @pytest.mark.parametrize("changes", [{"temperature": 0.5}, {"seed": 1}, {"batch": True}])
@@ -203,34 +199,27 @@ def test_a_repetition_that_cannot_be_paid_is_left_out_and_holds_up_no_other() ->
 def test_ended_schedule_repeats_nothing() -> None:
     run = make_planned(make_study(), make_fake())
     make_schedule(run)
-    assert end_schedule(run) and not end_schedule(run)
+    end_schedule(run)
+    with pytest.raises(runs.RunError, match=f"Run {run.pk} is not repeated."):
+        end_schedule(run)
     assert repeat_due(timezone.now() + timedelta(days=8)) == []
 
 
 # --- commands
 
 
+HISTORY = ("--endpoint", "scripted", "--condition", "sp-history", "--corpus", "corpus", "--history-size", "2")
+
+
 def baseline(*options: str) -> None:
     call_command("run_baseline", "teas", "--endpoint", "scripted", "--condition", "offline", *options)
 
 
-def test_dry_run_prints_calls_tokens_and_dollars(capsys: pytest.CaptureFixture) -> None:
-    make_study(), make_fake()
-    baseline("--repeats", "7", "--dry-run", "--json")
-    estimate = json.loads(capsys.readouterr().out)["estimate"]
-    assert estimate["calls"] == 14
-    assert {"prompt_tokens", "completion_tokens", "usd", "usd_most"} < set(estimate)
-
-
 def test_many_repeats_of_few_users_are_planned_with_a_word(capsys: pytest.CaptureFixture) -> None:
-    make_study(), make_fake()
-    corpus = make_corpus()
-    for _ in range(4):
-        make_conversation(corpus, turns=6)
-    asked = ("--endpoint", "scripted", "--condition", "sp-history", "--corpus", "corpus", "--history-size", "2")
+    make_study(), make_fake(), make_long_corpus(4)
 
     def note(*options: str) -> str:
-        call_command("run_baseline", "teas", *asked, *options, "--dry-run", "--json")
+        call_command("run_baseline", "teas", *HISTORY, *options, "--dry-run", "--json")
         return json.loads(capsys.readouterr().out)["note"]
 
     few = note("--repeats", "40")
@@ -241,22 +230,21 @@ def test_many_repeats_of_few_users_are_planned_with_a_word(capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["note"] == ""
 
 
-def test_few_users_show_as_much_as_many_where_all_have_the_same_in_front() -> None:
+def test_few_users_show_as_much_as_many_where_all_have_the_same_in_front_and_are_called_repeats() -> None:
     plan = Plan(endpoint=Endpoint(), condition="sp-rag")
     assert say_few_users(plan, 40) == ""
     assert "count 1 simulated user, not 40" in say_few_users(replace(plan, per_user=True), 40)
+    four = replace(plan, users=4)
+    assert "the same in front of all 4 simulated users" in say_same_users(four)
+    assert say_same_users(replace(four, per_user=True)) == say_same_users(plan) == ""
 
 
 def test_repeats_of_each_simulated_user_are_told_apart_and_have_the_same_in_front(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("analysis.runs.commands.send", lambda *run: None)
-    study, _ = make_study(), make_fake()
-    corpus = make_corpus()
-    for _ in range(4):
-        make_conversation(corpus, turns=6)
-    asked = ("--endpoint", "scripted", "--condition", "sp-history", "--corpus", "corpus", "--history-size", "2")
-    once, calls = ("run_baseline", study.slug, *asked, "--users", "3"), Completion.objects.filter(prompt__position=1)
+    study, _, _ = make_study(), make_fake(), make_long_corpus(4)
+    once, calls = ("run_baseline", study.slug, *HISTORY, "--users", "3"), Completion.objects.filter(prompt__position=1)
     call_command(*once)
     recipes = dict(SimulatedUser.objects.values_list("index", "recipe"))
     call_command(*once, "--repeats-per-user", "1")
@@ -299,12 +287,6 @@ def test_repeats_that_make_no_sense_are_refused(options: tuple[str, ...], words:
     assert not Run.objects.exists()
 
 
-def test_users_that_all_have_the_same_in_front_are_called_repeats() -> None:
-    plan = Plan(endpoint=Endpoint(), condition="sp-rag", users=4)
-    assert "the same in front of all 4 simulated users" in say_same_users(plan)
-    assert say_same_users(replace(plan, per_user=True)) == say_same_users(replace(plan, users=1)) == ""
-
-
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -315,7 +297,6 @@ def test_users_that_all_have_the_same_in_front_are_called_repeats() -> None:
          "no set of personas"),
         (("run_baseline", "teas", "--endpoint", "scripted", "--condition", "sp-history", "--corpus", "empty"),
          "empty"),
-        (("run_benchmark", "nothing", "--endpoint", "scripted", "--condition", "offline"), "no benchmark"),
         (("run", "999999", "pause"), "no run 999999"),
     ],
 )  # fmt: skip

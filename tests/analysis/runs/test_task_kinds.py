@@ -10,6 +10,7 @@ from django.conf import settings
 
 from analysis.endpoints.providers.scripted import scripted_task
 from analysis.models import Conversation, Task
+from analysis.runs.asking.conversations import cut, parts_of, read_extract, write_chunk
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.objects import TaskFault, read_object
 from analysis.runs.asking.registry import TASKS, VERSIONS
@@ -158,3 +159,43 @@ def test_what_a_database_cannot_hold_is_taken_out_of_values() -> None:
 def test_escapes_bring_nothing_that_cannot_be_stored() -> None:
     reply = r'{"a": ["tea\u0000", {"\ud800": "\udfff"}, 1, null], "b": "\ud83c\udf75"}'
     assert read_object(reply, "a") == {"a": ["tea", {"\ufffd": "\ufffd"}, 1, None], "b": "🍵"}
+
+
+# --- conversations
+
+
+@pytest.mark.parametrize(
+    ("reply", "texts", "is_cut"),
+    [
+        ('```json\n{"attributes": [{"attribute": "Likes tea.", "confidence": 1, "evidence": "tea"}]}\n```', 1, False),
+        ('{"attributes": [{"attribute": "Likes tea.", "confidence": 1, "evidence": ["t"]}, {"attribute": "Li', 1, True),
+        ('Thinking {hard}. {"attributes": []}', 0, False),
+    ],
+)
+def test_replies_are_read_as_far_as_they_go(reply: str, texts: int, is_cut: bool) -> None:
+    values = read_extract(reply, Task())
+    assert (len(values["attributes"]), values["cut"]) == (texts, is_cut)
+
+
+@pytest.mark.parametrize("reply", ["", "{}", "[1]", '{"attributes": 3}', "{" * 5_000, '{"attributes": "none"}'])
+def test_replies_without_attributes_are_faults(reply: str) -> None:
+    with pytest.raises(TaskFault, match="no JSON with attributes"):
+        read_extract(reply, Task())
+
+
+def test_chunks_are_cut_between_messages_and_lose_nothing() -> None:
+    messages = said(*(f"{number} " + "word " * 60 for number in range(30)), "x" * 2_500)
+    spans = list(cut(messages, 1_000))
+    assert all(len(write_chunk(messages, span)) <= 1_000 + len("<conversation>\n\n</conversation>") for span in spans)
+    told: dict[int, str] = {}
+    for span in spans:
+        for number, text in parts_of(messages, span):
+            told[number] = told.get(number, "") + text
+    assert [told[number] for number in range(0, 62, 2)] == [message["content"] for message in messages[::2]]
+    assert all(span.start == 0 for span in spans[:10])
+
+
+def test_chunks_in_which_the_user_says_nothing_are_left_out() -> None:
+    messages = [{"role": "user", "content": "Tell me."}, {"role": "assistant", "content": "la " * 2_000}]
+    assert [span.first for span in cut(messages, 1_000)] == [0]
+    assert list(cut(messages[1:], 1_000)) == []

@@ -7,11 +7,10 @@ import pytest
 from django.core.management import CommandError
 from django.db import connection
 
-from analysis.models import Attribute, Completion, ConversationVerdict, Task
+from analysis.models import Attribute, Completion, ConversationVerdict
 from analysis.runs import tasks
 from analysis.runs.asking import replies
-from analysis.runs.asking.extract import EXTRACT, read
-from analysis.runs.asking.objects import TaskFault
+from analysis.runs.asking.conversations import EXTRACT
 from analysis.runs.asking.plans import plan_conversations
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.asking.replies import count_replies, read_replies
@@ -49,25 +48,6 @@ def test_a_long_attribute_is_refused_in_words_and_the_others_stay() -> None:
     assert report["attributes"] == 4 and report["unlocated"] == 4 and report["refused"] == 8
     assert report["refused_examples"][0] == "text has 10,000 characters; the limit is 2,000."
     assert len(Completion.objects.first().reply) > 10_000  # as it came
-
-
-@pytest.mark.parametrize(
-    ("reply", "texts", "is_cut"),
-    [
-        ('```json\n{"attributes": [{"attribute": "Likes tea.", "confidence": 1, "evidence": "tea"}]}\n```', 1, False),
-        ('{"attributes": [{"attribute": "Likes tea.", "confidence": 1, "evidence": ["t"]}, {"attribute": "Li', 1, True),
-        ('Thinking {hard}. {"attributes": []}', 0, False),
-    ],
-)
-def test_replies_are_read_as_far_as_they_go(reply: str, texts: int, is_cut: bool) -> None:
-    values = read(reply, Task())
-    assert (len(values["attributes"]), values["cut"]) == (texts, is_cut)
-
-
-@pytest.mark.parametrize("reply", ["", "{}", "[1]", '{"attributes": 3}', "{" * 5_000, '{"attributes": "none"}'])
-def test_replies_without_attributes_are_faults(reply: str) -> None:
-    with pytest.raises(TaskFault, match="no JSON with attributes"):
-        read(reply, Task())
 
 
 def test_replies_are_read_once_whoever_reads() -> None:

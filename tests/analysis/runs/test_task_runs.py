@@ -12,11 +12,10 @@ from analysis.answers.readings import read_everywhere
 from analysis.endpoints.endpoints import open_provider
 from analysis.endpoints.limits import Limiter
 from analysis.models import Answer, Attribute, Completion, Conversation, Run, Task
-from analysis.runs.asking.extract import EXTRACT, generator_of
+from analysis.runs.asking.conversations import EXTRACT, generator_of
 from analysis.runs.asking.plans import plan_conversations
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.asking.replies import count_replies
-from analysis.runs.asking.transcripts import cut, parts_of, write_chunk
 from analysis.runs.lanes.calls import LeasedCall
 from analysis.runs.lanes.lanes import Bounds, Lane
 from analysis.runs.lanes.runs import RunError, cancel, make_schedule, run_inline, start
@@ -80,14 +79,6 @@ def test_dry_run_costs_what_the_run_costs_at_most_and_keeps_nothing() -> None:
     assert report["estimate"]["usd"] == told["usd"]
 
 
-def test_too_small_a_budget_plans_nothing() -> None:
-    make_fake(price_in=2, price_out=8)
-    corpus = corpus_of("I live in Leeds.")
-    with pytest.raises(CommandError, match="above the budget of"):
-        extract(corpus, "scripted", "--budget", "0.0001")
-    assert not Run.objects.exists()
-
-
 def test_the_same_command_asks_only_what_came_since() -> None:
     make_fake()
     corpus = corpus_of("I live in Leeds.")
@@ -117,6 +108,7 @@ def test_limit_is_the_most_calls() -> None:
     assert [extract(corpus, "scripted", "--limit", "3")["planned"] for _ in range(2)] == [3, 4]
 
 
+@pytest.mark.django_db
 def test_unfiltered_corpora_are_refused() -> None:
     make_fake()
     corpus = make_person("ann", talk("ann", 3))[0].corpus
@@ -124,12 +116,14 @@ def test_unfiltered_corpora_are_refused() -> None:
         extract(corpus)
 
 
+@pytest.mark.django_db
 def test_small_windows_are_refused_in_words() -> None:
     make_fake(context_window=600)
     with pytest.raises(CommandError, match="Choose a model with a larger window"):
         extract(corpus_of("I live in Leeds."))
 
 
+@pytest.mark.django_db
 def test_replies_are_as_long_as_the_task_needs_and_the_endpoint_allows() -> None:
     make_fake(max_tokens=8_000)
     corpus = corpus_of("I live in Leeds.")
@@ -163,24 +157,7 @@ def test_a_run_whose_conversations_have_changed_stops_with_the_reason() -> None:
     assert run.state == "stopped" and "not what was planned" in run.reason
 
 
-def test_chunks_are_cut_between_messages_and_lose_nothing() -> None:
-    messages = said(*(f"{number} " + "word " * 60 for number in range(30)), "x" * 2_500)
-    spans = list(cut(messages, 1_000))
-    assert all(len(write_chunk(messages, span)) <= 1_000 + len("<conversation>\n\n</conversation>") for span in spans)
-    told: dict[int, str] = {}
-    for span in spans:
-        for number, text in parts_of(messages, span):
-            told[number] = told.get(number, "") + text
-    assert [told[number] for number in range(0, 62, 2)] == [message["content"] for message in messages[::2]]
-    assert all(span.start == 0 for span in spans[:10])
-
-
-def test_chunks_in_which_the_user_says_nothing_are_left_out() -> None:
-    messages = [{"role": "user", "content": "Tell me."}, {"role": "assistant", "content": "la " * 2_000}]
-    assert [span.first for span in cut(messages, 1_000)] == [0]
-    assert list(cut(messages[1:], 1_000)) == []
-
-
+@pytest.mark.django_db
 def test_requests_carry_the_schema_and_the_length_of_a_reply() -> None:
     endpoint = make_server_endpoint(Server("http://127.0.0.1:9/v1"), json_schema=True, max_tokens=8_000)
     run, _ = plan_conversations(EXTRACT, corpus_of("I live in Leeds."), "served", "test")
@@ -190,6 +167,7 @@ def test_requests_carry_the_schema_and_the_length_of_a_reply() -> None:
     assert body["max_tokens"] == 4_096 and body["temperature"] == 0.8
 
 
+@pytest.mark.django_db
 def test_a_lane_reads_tasks_next_to_each_other_together(django_assert_num_queries) -> None:
     make_fake()
     run, _ = plan_conversations(EXTRACT, corpus_of(*(f"I live in Leeds {n}." for n in range(29))), "scripted", "test")
@@ -217,6 +195,7 @@ def test_tasks_are_no_answers_and_are_not_repeated() -> None:
     assert "task" in out.getvalue()
 
 
+@pytest.mark.django_db
 def test_a_task_has_values_or_a_fault_once_it_is_read() -> None:
     make_fake()
     run, _ = plan_conversations(EXTRACT, corpus_of("I live in Leeds."), "scripted", "test")

@@ -1,31 +1,38 @@
-"""A new run as it is asked for, by the console's form and by the API alike."""
+"""A new run, as the console's form and the API ask for it, with what it would cost before anything is sent."""
 
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.contrib import messages
+from django.db import transaction
 from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.models import Endpoint
+from analysis.endpoints.endpoints import check_endpoint
+from analysis.models import Endpoint, Run
 from analysis.models.conditions import CHOICES, CONDITIONS
-from analysis.models.settings import BY_NAME, SETTINGS, RunSetting
+from analysis.models.settings import BY_NAME, DRAWN, SETTINGS, RunSetting, drawn_from
+from analysis.owners.sharing import require_role, require_shared
+from analysis.runs.lanes.runs import start
+from analysis.runs.pages.actions import CANNOT_BE_DONE, name_of, send_on_commit
+from analysis.runs.pages.views import GET_HEAD_POST, HERE
+from analysis.runs.pages.words import say_estimate
 from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_notes
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
+from surveys.console.pages import show, study_page
 from surveys.models import StudyVersion, asked_of_all
+from surveys.studies import audit
+from surveys.studies.access import Role
 
 OF_BENCHMARKS = ("prompt_form", "worked_examples")
 OF_PROMPTS = ("prompts",)
 # What a field is when nobody says anything.
-USUAL = {
-    **{setting.name: setting.default for setting in SETTINGS},
-    "temperature": 1.0,
-    "seed": 0,
-    "prompt_form": FORMS[0],
-    "worked_examples": False,
-    "prompts": (),
-}
-THE_PROMPTS = "The study's prompts"
+USUAL = {setting.name: setting.default for setting in SETTINGS}
+USUAL |= {name: getattr(Plan, name) for name in ("temperature", "seed", *OF_BENCHMARKS, *OF_PROMPTS)}
 PUT_AS = {"helm": "As HELM puts it", "bare": "Question and choices only"}
 # Simulated users whose messages are measured for an estimate; the others are taken to be like them.
 MEASURED_USERS = 2
@@ -92,7 +99,7 @@ class RunForm(forms.Form):
         min_value=1, max_value=100_000, initial=1, help_text="Draws of each prompt, for each user."
     )
     vars().update({setting.name: setting_field(setting) for setting in SETTINGS})
-    temperature = forms.FloatField(min_value=0, max_value=2, initial=1.0, required=False)
+    temperature = forms.FloatField(min_value=0, max_value=2, initial=Plan.temperature, required=False)
     seed = forms.IntegerField(
         min_value=0, max_value=2**62, initial=0, required=False, help_text="The same seed draws the same users."
     )
@@ -117,15 +124,13 @@ class RunForm(forms.Form):
                 own = setting.kind.objects.shared_to(version.study).order_by("name")
                 self.fields[setting.name].queryset = own
             self.fields[setting.name].optional = setting.kind is int and setting.is_stored and setting.default is None
-        self.fields["benchmark"].choices = [("", THE_PROMPTS), *benchmark_choices()]
+        benchmarks = [(name, f"Benchmark {name} ({number:,} items)") for name, number in known_benchmarks().items()]
+        self.fields["benchmark"].choices = [("", "The study's prompts"), *benchmarks]
         self.fields["benchmark"].error_messages["invalid_choice"] = "There is none with this name."
         own = version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", "title")
         self.fields["prompts"].choices = [(slug, title or slug) for slug, title in own]
         self.fields["prompts"].error_messages["invalid_choice"] = "%(value)s: no such prompt."
         self.fields["budget"].optional = True
-
-    def setting_fields(self) -> list[forms.BoundField]:
-        return [self[setting.name] for setting in SETTINGS]
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()
@@ -175,10 +180,6 @@ class RunForm(forms.Form):
         return Plan(version=self.version, **{name: self.cleaned_data[name] for name in names})
 
 
-def benchmark_choices() -> list[tuple[str, str]]:
-    return [(name, f"Benchmark {name} ({number:,} items)") for name, number in known_benchmarks().items()]
-
-
 def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
     """What the run would cost, measured on a few of its simulated users; nothing is kept.
 
@@ -199,3 +200,76 @@ def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
     spent = earlier.spent if earlier else Decimal(0)
     above = limit is not None and spent + Decimal(str(estimate["usd"])) > limit
     return {"extends": earlier, "above": above, "limit": limit, "note": note, **estimate}
+
+
+def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
+    """Plan what the form asks for and start it; the run, and what its new calls will cost."""
+    plan, given = form.plan(), form.cleaned_data
+    study, actor = form.version.study, account.get_username()
+    check_endpoint(plan.endpoint, plan.temperature)
+    with transaction.atomic():
+        run, estimate = plan_run(plan, given["repeats"], actor, budget=given["budget"], again=given["again"])
+        require_role(account, study)
+        require_shared(study, plan.endpoint, *drawn_from(plan))
+        run = start(run)
+        audit.record(
+            study, actor, "baseline started", name_of(run), condition=run.condition, benchmark=run.benchmark,
+            endpoint=run.endpoint.name, model=run.endpoint.model, budget=given["budget"], **estimate,
+        )  # fmt: skip
+        send_on_commit(run)
+    return run, estimate
+
+
+LINKED = ("condition", *DRAWN)  # what a link to the form may have chosen
+
+
+@require_http_methods(GET_HEAD_POST)
+@study_page(Role.RESEARCHER)
+def new_run(request: HttpRequest) -> HttpResponse:
+    """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""
+    if request.method != "POST":
+        usable = Endpoint.objects.usable_in([request.study])
+        linked = {name: request.GET[name] for name in LINKED if name in request.GET}
+        form = RunForm(version=request.study.current, initial={"endpoint": usual_endpoint(usable), **linked})
+        return show(request, "runs/new_run.html", HERE, **form_page(form, any_answers(usable)))
+    form = RunForm(request.POST, version=request.study.current)
+    if form.is_valid() and "start" in request.POST:
+        try:
+            run, cost = order_run(form, request.user)
+        except CANNOT_BE_DONE as error:
+            page: dict[str, Any] = {"problem": str(error)}
+        else:
+            said = say_estimate(cost) if cost["calls"] else "It already has all these calls; none were added."
+            messages.success(request, f"Run {run.pk} is started: {said}")
+            return redirect("baselines:run", request.study.slug, run.pk)
+    else:
+        page = estimate_page(request, form)
+    status = 422 if form.errors or page["problem"] else 200
+    return show(request, "runs/new_run.html", HERE, status, **form_page(form), **page)
+
+
+def form_page(form: RunForm, endpoints: bool = True) -> dict:
+    """`of_corpora` and `of_personas` are the conditions that need some."""
+    conditions = CONDITIONS.values()
+    of = {name: [each.slug for each in conditions if name in each.needs] for name in ("corpus", "personas")}
+    more = {"of_corpora": of["corpus"], "of_personas": of["personas"], "settings": [form[each] for each in BY_NAME]}
+    return {"form": form, "any_endpoint": endpoints, "conditions": conditions, **more}
+
+
+def estimate_page(request: HttpRequest, form: RunForm) -> dict[str, Any]:
+    found, problem = None, ""
+    try:
+        found = estimate_run(form, request.user.get_username()) if form.is_valid() else None
+    except CANNOT_BE_DONE as error:
+        problem = str(error)
+    words = say_estimate(found) if found and found["calls"] else ""
+    return {"estimate": found, "estimate_words": words, "problem": problem}
+
+
+@require_safe
+@study_page(Role.RESEARCHER)
+def estimate(request: HttpRequest) -> HttpResponse:
+    """What the form costs as it stands now, for a page that is open already."""
+    form = RunForm(request.GET, version=request.study.current)
+    page = {"incomplete": bool(form.errors), **estimate_page(request, form)}
+    return show(request, "runs/_estimate.html", HERE, **page)
