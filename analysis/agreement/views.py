@@ -51,7 +51,7 @@ from analysis.agreement.kind_tables import (
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, csv_cell, figure_csv
-from analysis.report.bundle_views import send_bundle
+from analysis.report.pages.bundle_views import send_bundle
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.verdicts import say_verdicts
 from surveys.annotation.counted import counted, rater_name

@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.aliases import (
     AliasError,
-    Proposal,
     SpellingCounts,
     accept,
     alias_map,
@@ -55,7 +54,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
         request,
         "answers/spellings.html",
         HERE,
-        proposals=[line_up(number, proposal, prompts) for number, proposal in enumerate(proposals[:MOST_SHOWN])],
+        proposals=[(proposal, prompts.get(proposal.prompt, proposal.prompt)) for proposal in proposals[:MOST_SHOWN]],
         alike=[proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE],
         count=len(proposals),
         mentions=sum(proposal.count for proposal in proposals),
@@ -76,18 +75,6 @@ def asked_prompts(request: HttpRequest) -> dict[str, str]:
     return dict(asked.order_by("version", "position").values_list("slug", "title"))
 
 
-def line_up(number: int, proposal: Proposal, titles: dict[str, str]) -> dict[str, Any]:
-    """A proposal as the page has it: its spellings with counts, the one to keep first."""
-    return {
-        "number": number,
-        "prompt": proposal.prompt,
-        "title": titles.get(proposal.prompt, proposal.prompt),
-        "why": proposal.why,
-        "item": proposal.item,
-        "spellings": [proposal.item, *proposal.others],
-    }
-
-
 def spelling_counts(study: Study, stamp: str) -> SpellingCounts:
     kept = keep(study, "spellings", stamp, lambda: count_spellings(study))
     return {slug: {name: Counter(sources) for name, sources in spellings.items()} for slug, spellings in kept.items()}
@@ -96,13 +83,8 @@ def spelling_counts(study: Study, stamp: str) -> SpellingCounts:
 def find_spellings(counts: SpellingCounts, words: str, titles: dict[str, str]) -> list[dict[str, Any]]:
     """Spellings that hold these words, for a decision by hand."""
     rows: list[dict[str, Any]] = [
-        {
-            "prompt": slug,
-            "title": titles.get(slug, slug),
-            "name": name,
-            "count": sources.total(),
-            "sources": dict(sources),
-        }
+        {"prompt": slug, "title": titles.get(slug, slug), "name": name, "count": sources.total()}
+        | {"sources": dict(sources)}
         for slug, names in counts.items()
         for name, sources in names.items()
         if words in name
@@ -127,8 +109,7 @@ def accepted_spellings(study: Study, prompt: str, titles: dict[str, str]) -> lis
 @study_page(Role.RESEARCHER)
 def decide_spellings(request: HttpRequest) -> HttpResponse:
     """One decision, or the same about several proposals that were ticked; all of them or none."""
-    action = request.POST.get("action", "")
-    actor, done = request.user.get_username(), Counter[str]()
+    action, actor, done = request.POST.get("action", ""), request.user.get_username(), Counter[str]()
     try:
         if action not in ACTIONS:
             raise AliasError("Choose what to do.")
@@ -163,11 +144,10 @@ def chosen(request: HttpRequest) -> list[tuple[str, str, list[str]]]:
 @require_POST
 @study_page(Role.RESEARCHER)
 def undo_spellings(request: HttpRequest) -> HttpResponse:
-    number = request.POST.get("number", "")
+    given = request.POST.get("number", "")
+    number = int(given) if given.isdecimal() and len(given) < 10 else 0
     try:
-        made = undo(
-            request.study, int(number) if number.isdecimal() and len(number) < 10 else 0, request.user.get_username()
-        )
+        made = undo(request.study, number, request.user.get_username())
         messages.success(request, f"Decision {number} is undone: {', '.join(made.spellings)[:200]} / {made.item}.")
     except AliasError as error:
         messages.error(request, str(error))

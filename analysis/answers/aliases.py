@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from django.db import connection, transaction
@@ -41,20 +41,17 @@ def alias_map(study: Study) -> dict[str, dict[str, str]]:
 
 def accept(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
     """These spellings are one thing, called `item`. What stood for one of them stands for `item` too."""
-    item, others = check(spellings, item)
-    return decide(study, prompt, Action.ACCEPT, others, item, actor, "They are already the same thing.")
+    return decide(study, prompt, Action.ACCEPT, spellings, item, actor, "They are already the same thing.")
 
 
 def reject(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
     """These are different things, and are not proposed as one again."""
-    item, others = check(spellings, item)
-    return decide(study, prompt, Action.REJECT, others, item, actor)
+    return decide(study, prompt, Action.REJECT, spellings, item, actor)
 
 
 def split(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
     """These spellings no longer stand for `item`."""
-    item, others = check(spellings, item)
-    return decide(study, prompt, Action.SPLIT, others, item, actor, f"They do not stand for {item}.")
+    return decide(study, prompt, Action.SPLIT, spellings, item, actor, "They do not stand for {item}.")
 
 
 def undo(study: Study, number: int, actor: str) -> AliasDecision:
@@ -83,15 +80,16 @@ def check(spellings: Iterable[str], item: str) -> tuple[str, list[str]]:
 
 
 def decide(
-    study: Study, prompt: str, action: str, others: list[str], item: str, actor: str, idle: str = ""
+    study: Study, prompt: str, action: str, spellings: Iterable[str], item: str, actor: str, idle: str = ""
 ) -> AliasDecision:
     """Write the decision and the table that follows from it. Raises AliasError where `idle` and nothing changes."""
+    item, others = check(spellings, item)
     with transaction.atomic():
         lock(study)
         before = dict(Alias.objects.filter(study=study, prompt=prompt).values_list("spelling", "item"))
         made = write(study, prompt, action, others, item, actor)
         if rebuild(study, prompt) == before and idle:
-            raise AliasError(idle)
+            raise AliasError(idle.format(item=item))
         return made
 
 
@@ -127,18 +125,9 @@ def write(
 # --- what the decisions add up to -------------------------------------------
 
 
-@dataclass
-class PromptTable:
-    """The table of one prompt after its decisions, and what was called different."""
-
-    items: dict[str, str] = field(default_factory=dict)
-    made_by: dict[str, AliasDecision] = field(default_factory=dict)
-    apart: set[frozenset[str]] = field(default_factory=set)
-
-
 def rebuild(study: Study, prompt: str) -> dict[str, str]:
     """Write the prompt's table anew from its decisions."""
-    standing = add_up(decisions_of(study, prompt=prompt))
+    standing = PromptTable(decisions_of(study, prompt=prompt))
     Alias.objects.filter(study=study, prompt=prompt).delete()
     Alias.objects.bulk_create(
         Alias(study=study, prompt=prompt, spelling=spelling, item=item, decision=standing.made_by[spelling])
@@ -153,39 +142,34 @@ def decisions_of(study: Study, **about: str) -> list[AliasDecision]:
     return list(rows.order_by("number"))
 
 
-def add_up(decisions: Iterable[AliasDecision]) -> PromptTable:
-    standing = PromptTable()
-    for decision in decisions:
-        APPLY[decision.action](standing, decision)
-    return standing
+class PromptTable:
+    """The table of one prompt after its decisions, and what was called different."""
 
+    def __init__(self, decisions: Iterable[AliasDecision]) -> None:
+        self.items: dict[str, str] = {}
+        self.made_by: dict[str, AliasDecision] = {}
+        self.apart: set[frozenset[str]] = set()
+        for decision in decisions:
+            pairs = {frozenset((spelling, decision.item)) for spelling in decision.spellings}
+            if decision.action == Action.ACCEPT:
+                self.accept(decision)
+                self.apart -= pairs
+            else:
+                self.apart |= pairs
+            if decision.action == Action.SPLIT:
+                for spelling in decision.spellings:
+                    if self.items.get(spelling) == decision.item:
+                        del self.items[spelling]
 
-def apply_accept(standing: PromptTable, decision: AliasDecision) -> None:
-    item = standing.items.get(decision.item, decision.item)
-    for spelling in decision.spellings:
-        followers = [name for name, stands_for in standing.items.items() if stands_for == spelling]
-        for name in (spelling, *followers):
-            if name != item:
-                standing.items[name], standing.made_by[name] = item, decision
-    standing.apart -= {frozenset(pair) for pair in pairs_of(decision)}
+    def accept(self, decision: AliasDecision) -> None:
+        """What stood for one of the spellings follows it."""
+        item = self.items.get(decision.item, decision.item)
+        for spelling in decision.spellings:
+            followers = [name for name, stands_for in self.items.items() if stands_for == spelling]
+            for name in (spelling, *followers):
+                if name != item:
+                    self.items[name], self.made_by[name] = item, decision
 
-
-def apply_reject(standing: PromptTable, decision: AliasDecision) -> None:
-    standing.apart |= {frozenset(pair) for pair in pairs_of(decision)}
-
-
-def apply_split(standing: PromptTable, decision: AliasDecision) -> None:
-    for spelling in decision.spellings:
-        if standing.items.get(spelling) == decision.item:
-            del standing.items[spelling]
-    apply_reject(standing, decision)
-
-
-def pairs_of(decision: AliasDecision) -> Iterable[tuple[str, str]]:
-    return ((spelling, decision.item) for spelling in decision.spellings)
-
-
-APPLY = {Action.ACCEPT: apply_accept, Action.REJECT: apply_reject, Action.SPLIT: apply_split}
 
 # --- which may be one thing, for a person to judge -------------------------------
 
@@ -242,6 +226,11 @@ class Proposal:
     why: str
 
     @property
+    def spellings(self) -> tuple[Spelling, ...]:
+        """The one to keep first."""
+        return (self.item, *self.others)
+
+    @property
     def count(self) -> int:
         """Mentions that would change their name."""
         return sum(other.count for other in self.others)
@@ -267,7 +256,7 @@ def propose(study: Study, counts: SpellingCounts | None = None) -> list[Proposal
     for decision in decisions_of(study):
         decided.setdefault(decision.prompt, []).append(decision)
     for slug, spellings in (count_spellings(study) if counts is None else counts).items():
-        standing = add_up(decided.get(slug, []))
+        standing = PromptTable(decided.get(slug, []))
         merged: dict[str, Counter[str]] = {}
         for spelling, sources in spellings.items():
             merged.setdefault(standing.items.get(spelling, spelling), Counter()).update(sources)

@@ -1,21 +1,40 @@
-"""How often the person who saw an answer and the rules agree on what it says, and what their corrections change."""
+"""How often the person who saw an answer and the rules agree on what it says, and what their corrections change.
+
+People's answers are counted as they come: a `TallyState` has counted the responses with keys up to `end`. It is kept
+and stands as long as its `ground` does; else all responses are counted again.
+"""
 
 from collections import Counter
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Max
+from django.db import connection
+from django.db.models import Max, QuerySet
 
+from analysis.answers.aliases import alias_map
+from analysis.answers.compared import families_of, spellings_of
 from analysis.answers.kept import hash_of, keep, side_stamps
-from analysis.answers.readings import open_completions
-from analysis.answers.reviews import answers_of
-from analysis.answers.samples import ReadingSample, draw, reading_errors
-from analysis.answers.tallies import Tallies, Tally, count_all, count_field
-from analysis.models import AliasDecision
+from analysis.answers.readings import open_completions, open_responses
+from analysis.answers.reviews import answers_of, superseded
+from analysis.answers.samples import ReadingSample, draw, reading_errors, redraw
+from analysis.models import AliasDecision, Answer, MetricValue
 from analysis.stats.intervals import share_interval
 from analysis.stats.item_measures import measure
-from surveys.models import Prompt, Study
+from surveys.models import Participant, Prompt, ReadBack, Response, Study, asked_of_all
+from surveys.reading.answers import RULES_VERSION, normalise_item
+from surveys.studies.lifecycle import definition_of
 
+Verdict = ReadBack.Verdict
+READ = ("response_id", "items", "letter", "decided")
+SAID = ("response_id", "read_names", "read_letter", "verdict", "names", "letter", "absent", "no_answer")
+PARTS = ("numbers", "no_answer", "before", "after")
+LAST = 2**63 - 1  # the largest key
+KEPT = "read-backs"
+WAY = 1  # of counting: with another one nothing that was kept stands
+
+Tally = dict[str, Counter[str]]  # by part; `before` and `after` count the items that are named or letters chosen
+Tallies = dict[str, dict[str, Tally]]  # by kind and slug of the prompt
 FIELD = "field"
 
 
@@ -36,11 +55,7 @@ def _accuracy(study: Study, stamp: str, models: str) -> dict[str, Any]:
     drawn = {source: ReadingSample(*each) for source, each in others["drawn"].items()}
     if state.drawn.readings:
         drawn[FIELD] = state.drawn
-    return {
-        "rows": _rows(study, state.tallies),
-        "errors": reading_errors(drawn),
-        "unread": others["unread"] + unread,
-    }
+    return {"rows": _rows(study, state.tallies), "errors": reading_errors(drawn), "unread": others["unread"] + unread}
 
 
 def _models_read(study: Study) -> dict[str, Any]:
@@ -100,3 +115,214 @@ def _numbers(tally: Tally, part: str, kind: str) -> dict[str, Any]:
     counts = np.array(sorted(named.values()) or [0])
     bits = float(measure(counts)["entropy_bits"]) if named else None
     return {"answers": answers, "mentions": named.total(), "distinct": len(named), "entropy_bits": bits}
+
+
+# --- what is counted on: after a new answer only what is new -------------------
+
+# What counted responses rest on: how many they are, of pilots, and with an answer; what was read anew, decided about
+# them or about spellings since, and whether any reading was shown. Then the responses that came later.
+GROUND = """
+WITH given AS (
+  SELECT response.id, person.pilot, answer.id IS NOT NULL AS read
+  FROM surveys_response response JOIN surveys_participant person ON person.id = response.participant_id
+    LEFT JOIN analysis_answer answer ON answer.response_id = response.id
+  WHERE person.study_id = %(study)s
+)
+SELECT
+  (SELECT count(*) FROM analysis_answer WHERE rules_version < %(rules)s OR rules_version > %(rules)s),
+  (SELECT max(decision.id) FROM analysis_answerdecision decision
+    JOIN analysis_answer answer ON answer.id = answer_id JOIN given ON given.id = response_id),
+  (SELECT max(id) FROM analysis_aliasdecision WHERE study_id = %(study)s),
+  EXISTS (SELECT FROM surveys_readback JOIN given ON given.id = response_id),
+  count(*) FILTER (WHERE id <= %(end)s), count(*) FILTER (WHERE id <= %(end)s AND pilot),
+  count(*) FILTER (WHERE id <= %(end)s AND read),
+  coalesce(json_agg(json_build_array(id, pilot, read)) FILTER (WHERE id > %(end)s), '[]')
+FROM given
+"""
+
+
+class ResponseSpan(NamedTuple):
+    """The responses of a study with keys above `after` and up to `end`, as if no more had come."""
+
+    study: Study
+    after: int
+    end: int
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return {"participant__study": self.study, "id__gt": self.after, "id__lte": self.end}
+
+    @property
+    def newest(self) -> QuerySet[Response]:
+        """The accepted ones in whose place no later one came."""
+        return Response.objects.filter(~superseded(id__lte=self.end), accepted=True, **self.own)
+
+    def replaced(self) -> list[int]:
+        """The keys of responses before them that were the newest until these came."""
+        if not self.after:
+            return []
+        come = Response.objects.filter(accepted=True, revision__gt=1, **self.own)
+        older = Response.objects.filter(participant__in=come.values("participant"), accepted=True, id__lte=self.after)
+        until, since = superseded(id__lte=self.after), superseded(id__gt=self.after, id__lte=self.end)
+        return list(older.filter(~until, since).values_list("id", flat=True))
+
+
+class TallyState(NamedTuple):
+    end: int
+    ground: tuple[Any, ...]
+    tallies: Tallies
+    drawn: ReadingSample
+
+
+NOTHING: tuple[Any, ...] = (0, (), {}, (0, []))
+
+
+def count_field(study: Study, stamp: str) -> tuple[TallyState, int]:
+    """All answers of today, and how many are unread; what is settled, because all of it was read, is kept."""
+    settled = _restored(keep(study, KEPT, stamp, lambda: _settle(study)))
+    unread = _unread(study, settled).count()
+    if unread:
+        settled = _advance(settled, ResponseSpan(study, settled.end, LAST), settled.ground)
+    return settled, unread
+
+
+def count_all(study: Study) -> Tallies:
+    has_readings = ReadBack.objects.filter(response__participant__study=study).exists()
+    return _tallies({}, ResponseSpan(study, 0, LAST), []) if has_readings else {}
+
+
+def _settle(study: Study) -> TallyState:
+    """The state of all responses before the first unread one, counted on from the one that was kept last."""
+    last = MetricValue.objects.filter(study=study, name=KEPT).values_list("value", flat=True).first()
+    state = _restored(last or NOTHING)
+    # First of all, so that what happens while the rest is counted is another ground next time.
+    *since, count, pilots, answers, come = _ground(study, state.end)
+    if (*since, count, pilots, answers) != state.ground:
+        state = _restored(NOTHING)
+        *since, count, pilots, answers, come = _ground(study, 0)
+    unread = _unread(study, state).values_list("pk", flat=True).first()
+    settled = [(key, pilot, read) for key, pilot, read in come if unread is None or key < unread]
+    end = max((key for key, *_ in settled), default=state.end)
+    pilots, answers = pilots + sum(pilot for _, pilot, _ in settled), answers + sum(read for *_, read in settled)
+    ground = (*since, count + len(settled), pilots, answers)
+    return _advance(state, ResponseSpan(study, state.end, end), ground)
+
+
+def _unread(study: Study, state: TallyState) -> QuerySet[Response]:
+    return open_responses(study, anew=False).filter(pk__gt=state.end)
+
+
+def _ground(study: Study, end: int) -> tuple[Any, ...]:
+    with connection.cursor() as cursor:
+        cursor.execute(GROUND, {"study": study.pk, "rules": RULES_VERSION, "end": end})
+        return (WAY, RULES_VERSION, study.current_id, *cursor.fetchone())
+
+
+def _restored(value: Any) -> TallyState:
+    end, ground, tallies, drawn = value
+    counted = {
+        kind: {slug: {part: Counter(counts) for part, counts in tally.items()} for slug, tally in of_kind.items()}
+        for kind, of_kind in tallies.items()
+    }
+    return TallyState(end, tuple(ground), counted, ReadingSample(*drawn))
+
+
+def _advance(state: TallyState, span: ResponseSpan, ground: tuple[Any, ...]) -> TallyState:
+    replaced, (*_, has_readings, _, _, _) = span.replaced(), ground
+    tallies = _tallies(state.tallies, span, replaced) if has_readings else {}
+    return TallyState(span.end, ground, tallies, redraw(state.drawn, *_readings(span, replaced)))
+
+
+def _readings(span: ResponseSpan, replaced: list[int]) -> tuple[QuerySet[Answer], QuerySet[Answer], QuerySet[Answer]]:
+    """Those that came without a doubt, those that went, and all that there are."""
+    shown = Answer.objects.filter(doubt="").exclude(response__participant__origin=Participant.Origin.PREVIEW)
+    come, there = (
+        shown.filter(~superseded("response__", id__lte=span.end), **_of_responses(each.own))
+        for each in (span, span._replace(after=0))
+    )
+    return come, shown.filter(response__in=replaced), there
+
+
+def _of_responses(own: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"response__{name}": value for name, value in own.items()}
+
+
+# --- what people said, prompt by prompt ----------------------------------------
+
+
+def _tallies(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) -> Tallies:
+    """With the newest accepted answers of the span, and without the replaced ones."""
+    families = families_of(definition_of(span.study.current_id)) if span.study.current_id else {}
+    spellings = spellings_of(alias_map(span.study), families)
+    items: dict[str, str] = {}  # by name: few names are written often
+    gone = {"id__in": replaced}
+    for sign, responses, those in ((1, span.newest, span.own), (-1, Response.objects.filter(**gone), gone)):
+        # Of all texts, also older ones: which of them are the newest is asked once, by `responses`.
+        answers, said = _by_response(Answer, READ, those), _by_response(ReadBack, SAID, those)
+        for key, slug, kind in _counted(responses):
+            tally = tallies.setdefault(kind, {}).setdefault(slug, {part: Counter() for part in PARTS})
+            aliases = spellings.get(families.get(slug, slug), {})
+            tally["numbers"]["responses"] += sign
+            if key in said:
+                _add_verdict(tally, said[key], sign)
+            if key in answers:
+                _add_change(tally, answers[key], said.get(key), sign, kind, aliases, items)
+    return tallies
+
+
+def _counted(responses: QuerySet[Response]) -> Iterable[tuple[int, str, str]]:
+    """Their keys, slugs and kinds, without previews and pilots, to what everybody is asked first."""
+    ours = responses.filter(asked_of_all("prompt__"), participant__pilot=False)
+    shown = ours.exclude(participant__origin=Participant.Origin.PREVIEW)
+    return shown.order_by().values_list("pk", "prompt__slug", "prompt__kind")
+
+
+def _by_response(model: type[Answer | ReadBack], fields: Sequence[str], those: Mapping[str, Any]) -> dict[int, Any]:
+    rows = model.objects.filter(**_of_responses(those)).order_by("rules_version").values_list(*fields, named=True)
+    return {row.response_id: row for row in rows}
+
+
+def _add_verdict(tally: Tally, said: Any, sign: int) -> None:
+    numbers = tally["numbers"]
+    numbers["shown"] += sign
+    if said.no_answer:
+        tally["no_answer"][said.no_answer] += sign
+    elif said.verdict == Verdict.UNSAID:
+        numbers["unsaid"] += sign
+    else:
+        numbers["said"] += sign
+        numbers["read"] += sign * (len(said.read_names) + bool(said.read_letter))
+        numbers["absent"] += sign * len(said.absent)
+    if said.verdict == Verdict.CORRECTED:  # of others both are the same
+        is_other = said.letter != said.read_letter
+        out, added = {*said.read_names} - {*said.names}, {*said.names} - {*said.read_names}
+        numbers["corrected"] += sign
+        numbers["taken_out"] += sign * (len(out) + (is_other and bool(said.read_letter)))
+        numbers["added"] += sign * (len(added) + (is_other and bool(said.letter)))
+
+
+def _add_change(
+    tally: Tally, answer: Any, said: Any, sign: int, kind: str, aliases: Mapping[str, str], items: dict[str, str]
+) -> None:
+    """What the corrections that count change: those of answers that no researcher has decided about."""
+    after = before = _as_one(answer.items, answer.letter, aliases)
+    if said and not answer.decided:
+        before = _as_one(_items(said.read_names, items), said.read_letter, aliases)
+    tally["numbers"]["answers"] += sign
+    tally["numbers"]["changed"] += sign * (before != after)
+    for part, (named, letter) in (("before", before), ("after", after)):
+        for name in (letter,) if kind == Prompt.Kind.CHOICE else named:
+            tally[part][name] += sign
+
+
+def _as_one(items: Collection[str], letter: str, aliases: Mapping[str, str]) -> tuple[set[str], str]:
+    """What a text says, each thing once."""
+    return {aliases.get(item, item) for item in items}, letter
+
+
+def _items(names: Collection[str], items: dict[str, str]) -> list[str]:
+    """The items of these names; `items` remembers those of names that were met before."""
+    for name in names:
+        if name not in items:
+            items[name] = normalise_item(name)
+    return [item for item in map(items.__getitem__, names) if item]

@@ -19,13 +19,8 @@ SEED = 0
 
 
 # In this order readings are drawn.
-BY_HASH = MD5(
-    Concat(
-        Value(f"reading-sample:{SEED}:", output_field=TextField()),
-        Cast("pk", TextField()),
-        output_field=TextField(),
-    )
-)
+WORDS = TextField()
+BY_HASH = MD5(Concat(Value(f"reading-sample:{SEED}:", output_field=WORDS), Cast("pk", WORDS), output_field=WORDS))
 
 
 class ReadingSample(NamedTuple):
@@ -106,10 +101,8 @@ def reading_errors(drawn: Mapping[str, ReadingSample]) -> list[dict[str, Any]]:
 def say_errors(rows: Sequence[Mapping[str, Any]]) -> str:
     """The errors of all sources in a sentence, empty where there is no reading."""
     if rows and not any(row["checked"] for row in rows):
-        drawn = sum(row["drawn"] for row in rows)
-        return (
-            f"How often readings without a doubt are wrong is not known yet: none of {drawn:,} drawn ones is checked."
-        )
+        drawn = f"{sum(row['drawn'] for row in rows):,}"
+        return f"How often readings without a doubt are wrong is not known yet: none of {drawn} drawn ones is checked."
     return f"Reading error by source, of readings without a doubt: {'; '.join(map(_say, rows))}." if rows else ""
 
 
@@ -117,8 +110,11 @@ def _say(row: Mapping[str, Any]) -> str:
     source = LABELS.get(row["source"], row["source"])
     if not row["checked"]:
         return f"{source} not checked yet"
-    low, high = row["ci"]
-    return f"{source} {row['wrong']} of {row['checked']} checked ({percent(low)} to {percent(high)})"
+    return f"{source} {row['wrong']} of {row['checked']} checked ({between(row['ci'])})"
+
+
+def between(ci: Sequence[float]) -> str:
+    return " to ".join(map(percent, ci))
 
 
 def _decided_otherwise(keys: Collection[int]) -> set[int]:

@@ -25,7 +25,7 @@ from analysis.answers.reviews import (
     undo_last,
     waiting,
 )
-from analysis.answers.samples import SAMPLE, SEED, sample_of
+from analysis.answers.samples import SAMPLE, SEED, between, sample_of
 from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
@@ -126,8 +126,7 @@ def standing(study: Study, stamp: str = "") -> dict[str, Any]:
 def count_answers(study: Study) -> dict[str, Any]:
     everything = answers_of(study)
     counts = everything.aggregate(
-        count=Count("pk"),
-        **{name: Count("pk", filter=condition) for name, (_, condition) in STATES.items()},
+        count=Count("pk"), **{name: Count("pk", filter=condition) for name, (_, condition) in STATES.items()}
     )
     sources = everything.order_by("source").values_list("source", flat=True).distinct()
     return {"counts": counts, "unread": unread(study), "outdated": outdated(study), "sources": list(sources)}
@@ -169,8 +168,7 @@ def accuracy(request: HttpRequest) -> HttpResponse:
 def error_words(row: dict[str, Any]) -> dict[str, str]:
     words = {"source_name": LABELS.get(row["source"], row["source"])}
     if row["checked"]:
-        low, high = row["ci"]
-        words |= {"wrong_share": percent(row["share"]), "between": f"{percent(low)} to {percent(high)}"}
+        words |= {"wrong_share": percent(row["share"]), "between": between(row["ci"])}
     return words
 
 
@@ -181,9 +179,10 @@ def head_words(heads: Sequence[dict[str, Any]]) -> dict[str, Any]:
     right = " and ".join(
         f"{head['right_share']} of {plural(head['said'], head['of'][:-1])} ({head['between']})" for head in heads
     )
-    counted = [head for head in heads if "change" in head]  # of others no answer was read yet
     changes = " and ".join(
-        f"{head['change']} of {plural(head['answers'], 'answer')} to {head['of']}" for head in counted
+        f"{head['change']} of {plural(head['answers'], 'answer')} to {head['of']}"
+        for head in heads
+        if "change" in head  # of others no answer was read yet
     )
     return {
         "headline": f"People say that {right} were read right.",
@@ -204,12 +203,9 @@ def accuracy_words(row: dict[str, Any]) -> dict[str, str]:
     words = {"of": "choices" if row["kind"] == Prompt.Kind.CHOICE else "lists"}
     words |= {"missing": ", ".join(f"{count} × {reasons[name]}" for name, count in row["no_answer"].items())}
     if row["said"]:
-        low, high = row["ci"]
-        words |= {"right_share": percent(row["share"]), "between": f"{percent(low)} to {percent(high)}"}
+        words |= {"right_share": percent(row["share"]), "between": between(row["ci"])}
     if row.get("answers"):
-        low, high = row["changed_ci"]
-        share = f"{percent(row['changed_share'])}, {percent(low)} to {percent(high)}"
-        words["change"] = f"{row['changed']:,} ({share})"
+        words["change"] = f"{row['changed']:,} ({percent(row['changed_share'])}, {between(row['changed_ci'])})"
     for name in ("before", "after"):
         numbers = row.get(name) or {}
         if "mentions" in numbers:
@@ -267,17 +263,13 @@ def review(request: HttpRequest) -> HttpResponse:
     else:
         queue = find_answers(waiting(answers_of(request.study)), wanted)
     after = request.GET.get("after", "")
-    nearby = order_of(queue)
+    nearby = list(queue.values_list("pk", flat=True))
     key = next_in(nearby, int(after[:18]) if after.isdecimal() else 0)
     if wanted["sample"] and nearby and not (after.isdecimal() and int(after[:18]) in nearby):
         key = nearby[0]  # in the order of the draw, so that those checked so far are a random sample too
     if key is None:
         return show(request, "answers/done.html", REVIEW, wanted=wanted, **standing(request.study))
     return show_answer(request, key, wanted, nearby)
-
-
-def order_of(queue: QuerySet[Answer]) -> list[int]:
-    return list(queue.values_list("pk", flat=True))
 
 
 def next_in(keys: list[int], after: int) -> int | None:

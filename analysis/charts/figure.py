@@ -76,13 +76,7 @@ def below(specs: Sequence[Spec], spacing: int = 10, title: str = "", offset: int
 
 def complete(spec: Spec, rows: Sequence[Spec], config: Spec = CONFIG) -> Spec:
     """The spec as it is kept and handed out: with its rows and the theme."""
-    return {
-        "$schema": SCHEMA,
-        "config": config,
-        "data": {"name": DATASET},
-        "datasets": {DATASET: list(rows)},
-        **spec,
-    }
+    return {"$schema": SCHEMA, "config": config, "data": {"name": DATASET}, "datasets": {DATASET: list(rows)}, **spec}
 
 
 def split(names: Sequence[Part], most: int) -> list[Sequence[Part]]:

@@ -1,4 +1,7 @@
-"""Small multiples of dots with intervals: on a screen prompts along x, in a journal's column prompts as rows."""
+"""Small multiples of dots with intervals: on a screen prompts along x, in a journal's column prompts as rows.
+
+On paper the names of prompts stand once at the left, models and measures beside each other.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,8 +9,21 @@ from typing import Any
 
 import altair as alt
 
-from analysis.charts.figure import Options, Row, Spec, below, beside, panel, specs_of, split, split_evenly
-from analysis.charts.marks import AXIS, Channel, along, beside_each_other, dots, make_legend
+from analysis.charts.figure import (
+    BESIDE,
+    Options,
+    Row,
+    Spec,
+    below,
+    beside,
+    heading,
+    panel,
+    specs_of,
+    split,
+    split_evenly,
+    wrap,
+)
+from analysis.charts.marks import AXIS, Channel, Strips, along, beside_each_other, dots, make_legend, room_for
 from analysis.charts.theme import LIGHT, Series, text_width
 
 GAP = 22  # px between columns
@@ -56,6 +72,20 @@ class Grid:
     def slots(self) -> float:
         """Places along x: one for each mark, and one between prompts."""
         return len(self.prompts) * (len(self.series.names) + 1)
+
+
+def grid_of(
+    measures: Sequence[Panel],
+    points: Sequence[Row],
+    series: Series,
+    options: Options,
+    prompts: Sequence[str] = (),
+    height: int = 118,
+    with_chance: bool = False,
+) -> Grid:
+    """Of all models and prompts of the points, in their order; `prompts` say another one."""
+    models, there = (tuple(dict.fromkeys(point[name] for point in points)) for name in ("model", "prompt"))
+    return Grid(tuple(measures), models, tuple(prompts or there), series, options, with_chance, height)
 
 
 def draw_grid(grid: Grid) -> Spec:
@@ -107,7 +137,9 @@ def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, label
         xOffset=alt.XOffset("series:N", scale=beside_each_other(grid.series)),
     )
     pitch = 0.84 * width / max(len(prompts) * len(grid.series.names), 1)
-    y, side = y_channel(measure), min(9.5, 0.92 * pitch)
+    room: Any = {"minExtent": AXIS - 8, "maxExtent": AXIS - 8}
+    values = alt.Axis(title=None, tickCount=4, **room, format=measure.format, domain=False, ticks=False)
+    y, side = channel_of(measure, alt.Y, values), min(9.5, 0.92 * pitch)
     zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(y=alt.datum(0))
     drawn = [zero] if measure.bottom < 0 else []
     if grid.with_chance:
@@ -118,21 +150,11 @@ def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, label
     return [*drawn, *dots(base, y, grid.series, make_legend(grid.series, grid.options), 0.79 * side**2)]
 
 
-def y_channel(measure: Panel) -> Channel:
+def channel_of(measure: Panel, axis_of: type[alt.X] | type[alt.Y], axis: alt.Axis) -> Channel:
     """The same scale for every column of a measure."""
-    axis = alt.Axis(
-        title=None,
-        tickCount=4,
-        minExtent=AXIS - 8,
-        maxExtent=AXIS - 8,
-        format=measure.format,
-        domain=False,
-        ticks=False,
-    )
     if measure.integers:
         axis.tickMinStep = 1
-    scale = alt.Scale(domain=[measure.bottom, measure.top], nice=measure.top != 1)
-    return along(alt.Y, scale, axis)
+    return along(axis_of, alt.Scale(domain=[measure.bottom, measure.top], nice=measure.top != 1), axis)
 
 
 def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:
@@ -144,3 +166,123 @@ def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:
         labelAngle=-40 if turned else 0, labelAlign="right" if turned else "center",
         labelBaseline="middle" if turned else "top", labelOverlap=False,
     )  # fmt: skip
+
+
+# --- in a journal's column
+
+# px. 110 mm of any column are at least 430; beside names a panel has a least width, and letters are of one size.
+HIGH, NARROWEST, BROADEST, CLOSE, LETTERS = 410, 56, 250, 12, 11
+LINE = 14  # of words
+LEAST_STEP, MOST_STEP = 11, 26
+
+
+def draw_grids(grids: Sequence[Grid], spacing: int = 20) -> Spec:
+    """Below one another: on a screen each as its own, in a journal's column all together as high as a page allows."""
+    if not grids[0].options.column:
+        drawn = [draw_grid(grid) for grid in grids]
+        return drawn[0] if len(drawn) == 1 else below(drawn, spacing)
+    layouts, series = [lay_out(grid, grids) for grid in grids], grids[0].series
+    legend_lines = -(-len(series.names) // make_legend(series, grids[0].options).columns)
+    taken = LINE * (2 + legend_lines) + sum(layout.overhead for layout in layouts)
+    step = max((HIGH - taken) // sum(layout.rows for layout in layouts), LEAST_STEP)
+    return below([draw_layout(layout, min(step, layout.most_step)) for layout in layouts], 12)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which models stand side by side in each row of blocks, and which measures in each row of a block."""
+
+    grid: Grid
+    room: int  # px for the names of prompts
+    width: int  # px of a panel
+    models: list[Sequence[str]]
+    measures: list[Sequence[Panel]]
+
+    @property
+    def rows(self) -> int:
+        return len(self.grid.prompts) * self.rows_of_panels
+
+    @property
+    def most_step(self) -> int:
+        return min(MOST_STEP, 10 + 4 * len(self.grid.series.names))
+
+    @property
+    def is_single(self) -> bool:
+        return len(self.grid.measures) == 1
+
+    @property
+    def overhead(self) -> int:
+        """px for titles and axes."""
+        titles = max(len(title_lines(self, measure)) for measure in self.grid.measures)
+        return (len(self.models) + titles + 2 * len(self.measures)) * LINE + 12 * (self.rows_of_panels - 1)
+
+    @property
+    def rows_of_panels(self) -> int:
+        return len(self.models) * len(self.measures)
+
+
+def lay_out(grid: Grid, grids: Sequence[Grid]) -> Layout:
+    """As many panels side by side as have their least width; all grids have the same room for names."""
+    room = room_for([prompt for each in grids for prompt in each.prompts], 110, LETTERS)
+    inside = grid.options.width - 14 - room
+    fitting = max(1, (inside + CLOSE) // (NARROWEST + CLOSE))
+    measures = split_evenly(grid.measures, fitting)
+    models = split_evenly(grid.models, max(1, fitting // len(measures[0])))
+    across = max(map(len, models)) * len(measures[0])
+    return Layout(grid, room, min(BROADEST, (inside - (across - 1) * CLOSE) // across), models, measures)
+
+
+def draw_layout(layout: Layout, step: int) -> Spec:
+    grid, rows = layout.grid, []
+    for models in layout.models:
+        # Values of one measure have one axis: its numbers stand once, below the last panel of a column.
+        covered = 0 if models is layout.models[-1] else len(layout.models[-1])
+        groups = [draw_group(layout, model, step, place == 0, place >= covered) for place, model in enumerate(models)]
+        rows.append(beside(groups, CLOSE))
+    spec = below(rows, 10)
+    return spec | {"title": heading(title_lines(layout, grid.measures[0]), offset=8)} if layout.is_single else spec
+
+
+def draw_group(layout: Layout, model: str, step: int, named: bool, labelled: bool) -> Spec:
+    """One model: its measures side by side; these are named above the first models."""
+    grid, rows = layout.grid, []
+    titled = not layout.is_single and (model in layout.models[0] or len(layout.measures) > 1)
+    for measures in layout.measures:
+        found = []
+        for place, measure in enumerate(measures):
+            strips = Strips(grid.prompts, layout.width, layout.room, step, 0.14, lined=True, named=named and place == 0)
+            layers = specs_of(row_layers(grid, measure, strips, labelled or len(layout.measures) > 1))
+            where: Any = {"panel": measure.name, "model": model, "prompt": grid.prompts}
+            spec = panel(layers, layout.width, strips.height, **where)
+            if titled:
+                spec["title"] = heading(title_lines(layout, measure), offset=4 + strips.above)
+            found.append(spec)
+        rows.append(beside(found, CLOSE))
+    name, _, behind = model.partition(BESIDE)
+    shown = model if text_width(model, 12) < layout.width * len(layout.measures[0]) else name
+    bold = {"fontSize": 12, "fontWeight": "bold", "color": LIGHT["ink"]}
+    return below(rows, 10) | {"title": heading(shown, offset=6 + (0 if named or titled else Strips.OVERHANG)) | bold}
+
+
+def title_lines(layout: Layout, measure: Panel) -> list[str]:
+    """A single measure's over all panels, else over its own."""
+    width = layout.grid.options.width - layout.room if layout.is_single else layout.width
+    text = measure.title if layout.is_single else measure.short or measure.title
+    return wrap(text, max(8, int(width / text_width("n", LETTERS))))
+
+
+def row_layers(grid: Grid, measure: Panel, strips: Strips, labelled: bool) -> list[alt.Chart]:
+    """A rule at 0 where values go below it, the tick of chance, and the dots with their intervals."""
+    base = strips.rows_of("prompt", grid.series)
+    axis = alt.Axis(
+        title=None, tickCount=3 if strips.width > 90 else 2, format=measure.format, labels=labelled, ticks=False,
+        domain=False, grid=True, labelFlush=True,
+    )  # fmt: skip
+    x, pitch = channel_of(measure, alt.X, axis), strips.bar / len(grid.series.names)
+    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"])
+    drawn = [zero.encode(x=alt.X(datum=0, scale=x("low")["scale"], axis=axis))] if measure.bottom < 0 else []
+    if grid.with_chance:
+        tick = base.mark_tick(color=LIGHT["soft"], thickness=1.4, size=max(3.0, pitch), orient="vertical", opacity=1)
+        drawn.append(tick.encode(x=x("chance")))
+    side = min(7.0, max(4.4, 0.9 * pitch))
+    return [*drawn, *dots(base, x, grid.series, make_legend(grid.series, grid.options, 0), 0.79 * side**2, 1.1)]

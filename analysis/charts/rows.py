@@ -5,7 +5,7 @@ from typing import Any
 
 from analysis.charts.figure import BESIDE, Columns, Options, Report, Row
 from analysis.charts.tables import Column, Made, at
-from analysis.charts.theme import printable
+from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.models.conditions import LABELS, SOURCES
 from analysis.models.settings import AMOUNTS, IN_ROWS
 from surveys.console.wording import INTERVAL, THIN, join_words, number, plural, sized, span
@@ -42,6 +42,14 @@ def in_order(values: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(value) for value in values))
 
 
+def grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
+    """The rows by what stands in them under this name, in the order in which it first comes."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row[name]), []).append(row)
+    return found
+
+
 def sources_in_order(names: Iterable[str]) -> list[str]:
     found = set(names)
     return [name for name in SOURCES if name in found] + sorted(found - set(SOURCES))
@@ -53,6 +61,11 @@ def all_sources(report: Report) -> list[str]:
     return sources_in_order(
         str(row["source"]) for part in parts for row in part if isinstance(row, dict) and row.get("source")
     )
+
+
+def series_in(report: Report, marks: Iterable[Row]) -> Series:
+    """The looks of the sources that are drawn."""
+    return series_of_sources(all_sources(report)).only(mark["series"] for mark in marks)
 
 
 def line_up(report: Report, rows: list[Row]) -> list[Row]:
@@ -79,6 +92,11 @@ def prompts_in_order(report: Report, rows: Iterable[Row]) -> list[str]:
     found = in_order(row["prompt"] for row in rows)
     listed = [str(prompt["slug"]) for prompt in report.get("prompts") or []]
     return sorted(found, key=lambda prompt: listed.index(prompt) if prompt in listed else len(listed))
+
+
+def prompt_names(report: Report, rows: Iterable[Row], options: Options) -> tuple[str, ...]:
+    """What a figure calls them."""
+    return tuple(options.name(prompt) for prompt in prompts_in_order(report, rows))
 
 
 def sorted_by_prompt(report: Report, rows: Sequence[Row]) -> list[Row]:
@@ -128,15 +146,13 @@ def amount_words(row: Row) -> str:
 
 def label_variants(rows: Sequence[Row]) -> list[str]:
     """A name for each row's source, with those settings in which rows of the same source and model differ."""
-    kinds: dict[tuple[Any, Any], list[Row]] = {}
-    for row in rows:
-        kinds.setdefault((row["source"], row["model"]), []).append(row)
-    labels = []
-    for row in rows:
-        same = kinds[row["source"], row["model"]]
-        differing = [name for name in SETTINGS if len({repr(other.get(name)) for other in same}) > 1]
-        labels.append(", ".join([shown_source(row["source"]), *setting_words(row, differing)]))
-    return labels
+    return [", ".join([shown_source(row["source"]), *differing_words(row, rows, ("source", "model"))]) for row in rows]
+
+
+def differing_words(row: Row, rows: Iterable[Row], same: Sequence[str]) -> list[str]:
+    """The settings in which it differs from the others that have the `same`."""
+    others = [other for other in rows if all(other.get(name) == row.get(name) for name in same)]
+    return setting_words(row, [name for name in SETTINGS if len({repr(other.get(name)) for other in others}) > 1])
 
 
 def shown_source(source: object) -> str:
@@ -192,9 +208,10 @@ def drawn_row(row: Row, columns: Columns) -> Row:
     return known | ({"simulated": bool(row["simulated"])} if "simulated" in row else {})
 
 
-def told_ends(row: Row, digits: int) -> str:
-    """What stands behind a value where it has an interval."""
-    return "" if row["low"] is None else f", {INTERVAL} {row['low']:.{digits}f} to {row['high']:.{digits}f}"
+def told_ends(ends: Any, write: Callable[[float], str] = "{:.2f}".format) -> str:
+    """What stands behind a value where it has an interval, as `span` reads it."""
+    known = span(ends)
+    return f", {INTERVAL} {' to '.join(map(write, known))}" if known else ""
 
 
 def from_to(values: Sequence[float], write: Callable[[float], str] = "{:.2f}".format) -> str:
@@ -205,25 +222,31 @@ def from_to(values: Sequence[float], write: Callable[[float], str] = "{:.2f}".fo
 # --- marks in panels: a row of what is drawn for each, and what they say together
 
 
+def make_mark(value: Any, ends: Any, **where: Any) -> Row:
+    """What is drawn of a value with its interval, if it has one."""
+    low, high = span(ends) or (None, None)
+    return where | {"value": value, "low": low, "high": high}
+
+
+def reach(marks: Iterable[Row]) -> list[float]:
+    """All values, and ends of intervals, that are drawn."""
+    return [end for mark in marks for end in (mark["value"], mark["low"], mark["high"]) if end is not None]
+
+
 def mark_at(
     panel: str, model: str, prompt: str, series: str, value: float, ends: Any, said: str, chance: float | None = None
 ) -> Row:
     """A mark with its interval; `said`: its words on hover, behind whose it is."""
-    low, high = span(ends) or (None, None)
-    where = {"panel": panel, "model": model, "prompt": prompt, "series": series}
-    text = f"{series}, {prompt}, {model}: {said}"
-    return {**where, "value": value, "low": low, "high": high, "chance": chance, "text": text}
+    where: Row = {"panel": panel, "model": model, "prompt": prompt, "series": series, "chance": chance}
+    return make_mark(value, ends, **where, text=f"{series}, {prompt}, {model}: {said}")
 
 
 def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], str] = "{:.2f}".format) -> str:
     """For each model from where to where each series goes, over prompts."""
     found = []
-    for model in in_order(mark["model"] for mark in marks):
-        here = [mark for mark in marks if mark["model"] == model]
-        ends = [
-            f"{series} {from_to([mark['value'] for mark in here if mark['series'] == series], write)}"
-            for series in in_order(mark["series"] for mark in here)
-        ]
+    for model, here in grouped(marks, "model").items():
+        by_series = grouped(here, "series").items()
+        ends = [f"{series} {from_to([mark['value'] for mark in some], write)}" for series, some in by_series]
         found.append(f"{model}: {measure}, by prompt: {join_words(ends)}.")
     return " ".join(found)
 

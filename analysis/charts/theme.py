@@ -15,79 +15,33 @@ WIDE, NARROW = 940, 340  # px: a page's column at 1280, and a phone's
 COLUMN_PX = {85: 335, 114: 455, 174: 715}
 
 # Specs are written in the light colours; each stands for one token, by which other schemes and style sheets find it.
-PALETTES: dict[str, dict[str, str]] = {
-    "light": {
-        "paper": "#ffffff",
-        "ink": "#1c2126",
-        "soft": "#59626b",
-        "line": "#e2ded6",
-        "strong-line": "#8f897d",
-        "band": "#ece8df",
-        "on-option": "#1b1f24",
-        **{source.slug: source.look.light for source in SOURCES.values()},
-        "other-1": "#32373c",
-        "other-2": "#a87400",
-        "other-3": "#6f4ba3",
-        "other-4": "#7a7f85",
-        "other-5": "#8a4b2a",
-        "option-1": "#77aadd",
-        "option-2": "#ee9a77",
-        "option-3": "#eedd88",
-        "option-4": "#66c4a6",
-        "option-5": "#f2a9bb",
-        "option-6": "#9fd8f2",
-        "option-7": "#bccb48",
-        "option-8": "#c7b3e5",
-        "unknown": "#d9d9d9",
-    },
-    "dark": {
-        "paper": "#1c2024",
-        "ink": "#e8e6e1",
-        "soft": "#a3abb2",
-        "line": "#30363c",
-        "strong-line": "#69727b",
-        "band": "#3a424b",
-        "on-option": "#14171a",
-        **{source.slug: source.look.dark for source in SOURCES.values()},
-        "other-1": "#e3e1dc",
-        "other-2": "#d9a520",
-        "other-3": "#ab8fdc",
-        "other-4": "#999fa6",
-        "other-5": "#cf8b66",
-        "option-1": "#6f9fd0",
-        "option-2": "#dc8a68",
-        "option-3": "#dccb78",
-        "option-4": "#5bb397",
-        "option-5": "#dd97aa",
-        "option-6": "#8cc6e0",
-        "option-7": "#a9b83d",
-        "option-8": "#b5a0d4",
-        "unknown": "#8b939b",
-    },
-    "print": {
-        "paper": "#ffffff",
-        "ink": "#000000",
-        "soft": "#333333",
-        "line": "#cccccc",
-        "strong-line": "#777777",
-        "band": "#e6e6e6",
-        "on-option": "#000000",
-        **{source.slug: source.look.printed for source in SOURCES.values()},
-        "other-1": "#111111",
-        "other-2": "#8c6100",
-        "other-3": "#5a378c",
-        "other-4": "#66696d",
-        "other-5": "#733c1f",
-        "option-1": "#77aadd",
-        "option-2": "#ee9a77",
-        "option-3": "#f5ebb5",
-        "option-4": "#66c4a6",
-        "option-5": "#f2a9bb",
-        "option-6": "#c4e9f8",
-        "option-7": "#bccb48",
-        "option-8": "#c7b3e5",
-        "unknown": "#d9d9d9",
-    },
+SCHEMES = ("light", "dark", "print")
+COLOURS = {  # by scheme
+    "paper": ("#ffffff", "#1c2024", "#ffffff"),
+    "ink": ("#1c2126", "#e8e6e1", "#000000"),
+    "soft": ("#59626b", "#a3abb2", "#333333"),
+    "line": ("#e2ded6", "#30363c", "#cccccc"),
+    "strong-line": ("#8f897d", "#69727b", "#777777"),
+    "band": ("#ece8df", "#3a424b", "#e6e6e6"),
+    "on-option": ("#1b1f24", "#14171a", "#000000"),
+    **{source.slug: (source.look.light, source.look.dark, source.look.printed) for source in SOURCES.values()},
+    "other-1": ("#32373c", "#e3e1dc", "#111111"),
+    "other-2": ("#a87400", "#d9a520", "#8c6100"),
+    "other-3": ("#6f4ba3", "#ab8fdc", "#5a378c"),
+    "other-4": ("#7a7f85", "#999fa6", "#66696d"),
+    "other-5": ("#8a4b2a", "#cf8b66", "#733c1f"),
+    "option-1": ("#77aadd", "#6f9fd0", "#77aadd"),
+    "option-2": ("#ee9a77", "#dc8a68", "#ee9a77"),
+    "option-3": ("#eedd88", "#dccb78", "#f5ebb5"),
+    "option-4": ("#66c4a6", "#5bb397", "#66c4a6"),
+    "option-5": ("#f2a9bb", "#dd97aa", "#f2a9bb"),
+    "option-6": ("#9fd8f2", "#8cc6e0", "#c4e9f8"),
+    "option-7": ("#bccb48", "#a9b83d", "#bccb48"),
+    "option-8": ("#c7b3e5", "#b5a0d4", "#c7b3e5"),
+    "unknown": ("#d9d9d9", "#8b939b", "#d9d9d9"),
+}
+PALETTES = {
+    scheme: {token: colours[place] for token, colours in COLOURS.items()} for place, scheme in enumerate(SCHEMES)
 }
 LIGHT = PALETTES["light"]
 TOKENS = {colour: token for token, colour in LIGHT.items()}
@@ -121,21 +75,20 @@ class Series:
 def series_of_sources(sources: Iterable[str]) -> Series:
     """Fixed looks for the known sources; imported ones take theirs in alphabetical order."""
     found = set(sources)
-    known = [(name, shape_of(name), source.label) for name, source in SOURCES.items() if name in found]
-    others = [(*look_of(place), name) for place, name in enumerate(sorted(found - set(SOURCES)))]
-    looks = [*known, *others]
-    return Series(
-        tuple(name for _, _, name in looks),
-        tuple(LIGHT[token] for token, _, _ in looks),
-        tuple(shape for _, shape, _ in looks),
-    )
+    known = {source.label: (name, shape_of(name)) for name, source in SOURCES.items() if name in found}
+    return make_series(known | {name: look_of(place) for place, name in enumerate(sorted(found - set(SOURCES)))})
 
 
 def series_of_groups(names: Iterable[str]) -> Series:
     """Looks for what is no source (groups of people, models), in the order given."""
-    listed = tuple(dict.fromkeys(names))
-    looks = [look_of(place) for place in range(len(listed))]
-    return Series(listed, tuple(LIGHT[token] for token, _ in looks), tuple(shape for _, shape in looks))
+    return make_series({name: look_of(place) for place, name in enumerate(dict.fromkeys(names))})
+
+
+def make_series(looks: Mapping[str, tuple[str, str]]) -> Series:
+    """Of the token of a colour and a shape for each name."""
+    return Series(
+        tuple(looks), tuple(LIGHT[token] for token, _ in looks.values()), tuple(shape for _, shape in looks.values())
+    )
 
 
 def look_of(place: int) -> tuple[str, str]:
@@ -150,16 +103,11 @@ def shape_of(source: str) -> str:
 
 def recolour(spec: Any, scheme: str) -> Any:
     """The spec in the colours of another scheme."""
-    swap = {colour: PALETTES[scheme][token] for colour, token in TOKENS.items()}
-    return spec if scheme == "light" else _swapped(spec, swap)
-
-
-def _swapped(part: Any, swap: Mapping[str, str]) -> Any:
-    if isinstance(part, dict):
-        return {key: _swapped(value, swap) for key, value in part.items()}
-    if isinstance(part, list):
-        return [_swapped(value, swap) for value in part]
-    return swap.get(part, part) if isinstance(part, str) else part
+    if isinstance(spec, dict):
+        return {key: recolour(value, scheme) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [recolour(value, scheme) for value in spec]
+    return PALETTES[scheme][TOKENS[spec]] if isinstance(spec, str) and spec in TOKENS else spec
 
 
 # What XML has no place for; a pasted answer may hold it all the same.

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Max
 
-from analysis.answers.withdrawals import withdrawals
+from analysis.answers.kept import withdrawals
 from analysis.models import MetricValue
 from analysis.plans.annotators.simulating import RaterSetting, plan_annotators
 from analysis.plans.simulating import Cell, Setting, plan_study

@@ -54,11 +54,11 @@ def population_row(data: Data, source: Source, prompt: str) -> Row:
 
 OF_MISSING_SHARES = {
     "bounds_missing": "The share among everybody if the answers of people who have none here were all wrong, and if "
-    "all were right: what holds whatever made them skip it (Manski’s bounds).",
+    "all were right: what holds whatever made them skip it (Manski’s bounds)."
 }
 OF_MISSING_DISTANCES = {
     "bounds_distance": "`bounds`: the least and the largest mean distance that is possible with the answers of people "
-    "who have none to a prompt, whatever they would have been (Manski’s bounds).",
+    "who have none to a prompt, whatever they would have been (Manski’s bounds)."
 }
 DISTANCE_WITH_MISSING = Column("bounds", "With missing answers", NumberFormat("ends", 3), nothing="")
 SHARE_WITH_MISSING = Column(

@@ -234,10 +234,7 @@ class Filters:
         people=among("cell"),
     )
     memory: tuple[str, ...] = several(
-        "Memory",
-        "on, off or unknown.",
-        lambda offer: plain(ChatbotContext.Switch.values),
-        people=among("memory"),
+        "Memory", "on, off or unknown.", lambda offer: plain(ChatbotContext.Switch.values), people=among("memory")
     )
     personalisation: tuple[str, ...] = several(
         "Custom instructions",
@@ -246,10 +243,7 @@ class Filters:
         people=among("personalisation"),
     )
     plan: tuple[str, ...] = several(
-        "Plan",
-        "free, paid, work or unknown.",
-        lambda offer: plain(ChatbotContext.Plan.values),
-        people=among("plan"),
+        "Plan", "free, paid, work or unknown.", lambda offer: plain(ChatbotContext.Plan.values), people=among("plan")
     )
     model_shown: tuple[str, ...] = several(
         "Model shown",

@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel
-from analysis.charts.paper import draw_grids
+from analysis.charts.panels import Grid, Panel, draw_grids
 from analysis.charts.rows import (
     INTERVAL_WORDS,
     drawn_row,

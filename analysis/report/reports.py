@@ -15,8 +15,7 @@ import numpy as np
 from django.db import connection, transaction
 
 from analysis.answers.compared import runs_of
-from analysis.answers.kept import answer_stamp
-from analysis.answers.withdrawals import MARK, withdrawals
+from analysis.answers.kept import MARK, answer_stamp, withdrawals
 from analysis.charts.figure import Report, Row
 from analysis.models import MetricValue
 from analysis.report.claims.gate import claims_of
@@ -29,11 +28,7 @@ from analysis.report.planned.looks import ACTION
 from analysis.report.samples import Data
 from analysis.stats.resampling import DRAWS
 from analysis.stats.speed import uncollected
-from surveys.models import (
-    Study,
-    asked_of_all,
-    locks,
-)
+from surveys.models import Study, asked_of_all, locks
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
@@ -49,7 +44,6 @@ CODE = (
         "blends",
         "questions",
         "claims/enough.py",
-        "benchmark_letters.py",
         "beyond.py",
         "pooled.py",
         "mixes.py",

@@ -1,6 +1,5 @@
 """From filtered answers to rows: what is compared, whose answers and how many, and what rows of every part share."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -12,12 +11,12 @@ from numpy.typing import NDArray
 
 from analysis.models import Endpoint, Run
 from analysis.models.settings import AMOUNTS, IN_ROWS, with_fields
-from analysis.report.dataset import ALL, FIELD, OWN, Frame, Frames
+from analysis.report.dataset import ALL, FIELD, LETTERS, OWN, Frame, Frames
 from analysis.report.filters import Filters
-from analysis.stats import heterogeneity
-from analysis.stats.heterogeneity import Chance, Comparison, Difference, Distance, Heterogeneity, compare_sources
+from analysis.stats.heterogeneity import Comparison, Difference, Distance, compare_redrawn, compare_sources
 from analysis.stats.intervals import Interval, holm
-from analysis.stats.resampling import ChoiceSample, ItemSample, Roll, SharedDraws, generator
+from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample, Roll, SharedDraws, generator
+from analysis.stats.simultaneous import ShareGaps, share_gaps
 from analysis.stats.speed import Once, each
 from surveys.models import Prompt, Study
 from surveys.studies.files.definitions import Definition, chatbot_of
@@ -268,6 +267,18 @@ class Data:
 
         return self.once(("items", source, prompt), read)
 
+    def letters(self, source: Source, prompt: str) -> ItemSample:
+        """The answers to a choice as lists of one item, their letter; of an unknown one nothing."""
+
+        def read() -> ItemSample:
+            rows = self.by_unit(source, self.rows_of(source, prompt))
+            codes = self.frame(source.is_field).columns["option"][rows].astype(np.int32)
+            known = np.flatnonzero(codes != UNKNOWN).astype(np.int32)
+            size, units = len(self.frames.prompts[prompt].choices), self.units_in(source.is_field, rows)
+            return ItemSample(len(rows), known, codes[known], size, units, checked=True)
+
+        return self.once(("letters", source, prompt), read)
+
     def roll(self, source: Source) -> NDArray[np.int64]:
         """Who answered any recommendation, whatever prompts are shown, in the order of `by_unit`."""
 
@@ -324,7 +335,7 @@ class Data:
     def options_in(self, of_field: bool, prompt: str, rows: Rows) -> ChoiceSample:
         asked = self.frames.prompts[prompt]
         codes = self.frame(of_field).columns["option"][rows]
-        correct = "ABCDEFGH".find(asked.answer) if asked.answer else None
+        correct = LETTERS.find(asked.answer) if asked.answer else None
         return ChoiceSample(codes, len(asked.choices), correct, self.units_in(of_field, rows))
 
     def simulated_in(self, source: Source, rows: Rows) -> int:
@@ -438,62 +449,30 @@ def comparison(data: Data, group: Group, prompt: str) -> Comparison:
     return data.once(("comparison", group, prompt), compute)
 
 
+def item_gaps(samples: Sequence[ItemSample]) -> tuple[list[NDArray[np.float64]], ShareGaps]:
+    """The share of each side's units that names each item, one answer each; and their differences."""
+    units = [sample.unit_count for sample in samples]
+    chances = [np.asarray(sample.chances.sum(axis=1), dtype=float).ravel() for sample in samples]
+    one, other = (named / count for named, count in zip(chances, units, strict=True))
+    return [one, other], share_gaps(one, units[0], other, units[1])
+
+
 def against_field(data: Data, group: Group, source: Source, prompt: str) -> dict[str, Difference] | None:
     """Field minus source; None where one of them was not asked."""
     return comparison(data, group, prompt).differences.get((name_of(group.field), name_of(source)))
 
 
 def to_field(data: Data, group: Group, source: Source, prompt: str) -> Distance | None:
-    """From the field to any source, one that other parts leave out too; None where one of them was not asked."""
-    names = name_of(group.field), name_of(source)
-    if source in group.others:
+    """From the field to any source, one that other parts leave out too; None where one of them was not asked.
+
+    Letters lie as far apart as lists of one item.
+    """
+    names, is_choice = (name_of(group.field), name_of(source)), prompt in data.choices
+    if source in group.others and not is_choice:
         return comparison(data, group, prompt).distances.get(names)
-    field, other = data.items(group.field, prompt), data.items(source, prompt)
+    field, other = ((data.letters if is_choice else data.items)(side, prompt) for side in (group.field, source))
     if not (field.n and other.n):
         return None
     shared = data.shared_draws
     drawn = shared.redraw(field, names[0]), shared.redraw(other, names[1])
-    return heterogeneity.compare_redrawn(*drawn, shared.split(field, other, *names))
-
-
-class Drawn:
-    """Random draws from parts of the field's answers to one prompt, each made once: of two parts, one is the rest."""
-
-    def __init__(self, data: Data, prompt: str) -> None:
-        self.data, self.prompt = data, prompt
-        self.found = Once()
-
-    def name(self, rows: Rows) -> str:
-        """The same for every prompt that the same people answered."""
-        units = np.sort(self.data.frames.field.columns["unit"][rows])
-        return hashlib.sha256(units.tobytes()).hexdigest()
-
-    def sample(self, rows: Rows) -> ItemSample:
-        return self.data.items_in(True, self.prompt, rows)
-
-    def described(self, rows: Rows) -> Heterogeneity:
-        key = ("part", self.prompt, rows.tobytes())
-        return self.data.once_for_all(key, lambda: heterogeneity.describe(self.sample(rows)))
-
-    def rarefied(self, rows: Rows, n: int) -> Heterogeneity:
-        """Of n of these people."""
-        if n == len(rows):
-            return self.described(rows)
-
-        def compute() -> Heterogeneity:
-            sample = self.sample(rows)
-            return heterogeneity.rarefy(sample, n, self.data.shared_draws.subsets(sample, n, self.name(rows)))
-
-        return self.found.get(("rarefied", n, rows.tobytes()), compute)
-
-    def compared(self, part: Rows, rest: Rows) -> dict[str, Difference]:
-        """Part minus rest, both of as many people as the smaller has. The test is the same for rest minus part."""
-        n = min(len(part), len(rest))
-
-        def compute() -> dict[str, Chance]:
-            samples, names = (self.sample(part), self.sample(rest)), (self.name(part), self.name(rest))
-            splits = self.data.shared_draws.split(*samples, *names)
-            return heterogeneity.permutation_test(splits, n)
-
-        chances = self.found.get(frozenset((part.tobytes(), rest.tobytes())), compute)
-        return heterogeneity.differences(self.rarefied(part, n), self.rarefied(rest, n), chances)
+    return compare_redrawn(*drawn, shared.split(field, other, *names))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from analysis.charts.figure import Report, Row
-from analysis.charts.rows import SETTINGS, setting_words
+from analysis.charts.rows import differing_words
 from analysis.charts.theme import printable
 from analysis.models.conditions import SOURCES
 from analysis.report.dataset import ALL, FIELD
@@ -26,11 +26,7 @@ def chatbot_name(report: Report, row: Row) -> str:
 
 def settings_among(row: Row, rows: Sequence[Row]) -> str:
     """In brackets, in what a row differs from others of its source and model, and benchmark if it is of one."""
-    same = [
-        other for other in rows if all(other.get(name) == row.get(name) for name in ("source", "model", "benchmark"))
-    ]
-    differing = [name for name in SETTINGS if len({repr(other.get(name)) for other in same}) > 1]
-    words = ", ".join(setting_words(row, differing))
+    words = ", ".join(differing_words(row, rows, ("source", "model", "benchmark")))
     return f" ({words})" if words else ""
 
 

@@ -6,8 +6,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from analysis.exports.formats import FIGURE_FILES
-from analysis.report import bundle_views
-from analysis.report.pages import planned_views, text_views, views
+from analysis.report.pages import bundle_views, planned_views, text_views, views
 from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, PAGES
 
 

@@ -24,12 +24,16 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
+from analysis.charts.figure import Options
 from analysis.corpora import embeddings
 from analysis.endpoints.providers.scripted import FakeProvider
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES
 from analysis.models import Completion, Corpus, PersonaSet, Run
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages.shown import PAGES
-from surveys.models import AnnotationItem, Participant
+from analysis.report.parts import FIGURES
+from analysis.report.reports import report
+from surveys.models import AnnotationItem, Participant, Study
 from tests.analysis.report.compare_samples import make_compared
 from tests.crawling import log_in, make_members, make_world, ways_of_annotators, ways_of_participants
 
@@ -190,6 +194,15 @@ def as_json(text: str) -> str:
     return json.dumps(rounded(json.loads(text)), indent=1, ensure_ascii=False) + "\n"
 
 
+def figures_of(study: str) -> dict[str, Any]:
+    """The words of every figure, and the first of its numbers."""
+    whole = report(Study.objects.select_related("current").get(slug=study), draws=DRAWS)
+    drawn_by = FIGURES | {name: figure.draw for name, figure in OVERVIEW_FIGURES.items()}
+    made = {name: draw(whole, Options(rarefied=True)) for name, draw in drawn_by.items()}
+    words = {name: {part: getattr(figure, part) for part in ("title", "alt", "own")} for name, figure in made.items()}
+    return {name: words[name] | {"table": figure.table[:3]} for name, figure in made.items()}
+
+
 COMMANDS = {
     "report": ["report", SURVEY, "--draws", str(DRAWS)],
     "agreement": ["agreement", LABELS, "--draws", str(DRAWS)],
@@ -246,6 +259,8 @@ def test_what_is_put_out_is_what_it_was(monkeypatch: pytest.MonkeyPatch, tmp_pat
         goldens.take(f"commands/{name}.txt", mask(run_command(*arguments)))
         goldens.take(f"commands/{name}.json", as_json(run_command(*arguments, "--json")))
     goldens.take("commands/report-teas.json", as_json(run_command("report", "teas", "--draws", str(DRAWS), "--json")))
+    for study in (SURVEY, "teas"):
+        goldens.take(f"figures/{study}.json", as_json(json.dumps(figures_of(study))))
     console = log_in("demo")
     for name, address in console_pages():
         goldens.take(f"pages/{name}.txt", read_page(console, address))

@@ -9,7 +9,7 @@ import redis
 from django.db import transaction
 from django.utils import timezone
 
-from analysis.answers.withdrawals import withdrawals
+from analysis.answers.kept import withdrawals
 from analysis.models import MetricValue
 from analysis.report.filters import Filters
 from analysis.report.multiverse.choices import Answers

@@ -13,13 +13,13 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 from redis import RedisError
 
-from analysis.charts.figure import Figure, Options, Row
-from analysis.charts.rendering import render as draw_file
-from analysis.exports.formats import FIGURE_FILES, figure_csv
+from analysis.charts.figure import Options, Row
+from analysis.charts.rendering import render as render_figure
+from analysis.exports.formats import FIGURE_FILES
 from analysis.report.multiverse import kept
 from analysis.report.multiverse.curve import draw_curve, is_alone, opening_of, rows_alone, say_curve, what_of
 from analysis.report.multiverse.universes import curves_of
-from analysis.report.pages.sections import DRAWN, FILE_WORDS, KEPT_SECONDS
+from analysis.report.pages.sections import FILE_WORDS, KEPT_SECONDS, file_of
 from analysis.report.pages.shown import OVERVIEW
 from analysis.report.pages.views import MULTIVERSE, compare_page, here, navigation
 from analysis.report.planned.cards import measure_words
@@ -70,7 +70,10 @@ def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) ->
     row, is_today = kept.find_kept(study)
     found = row and row.value
     curves = curves_of(found) if found else []
-    waits = fault or why_not(study)
+    try:
+        kept.check(study)
+    except (kept.MultiverseError, ReportError) as error:
+        fault = fault or str(error)
     page: dict[str, Any] = {
         "page": {"name": MULTIVERSE, "title": "Multiverse"},
         **navigation(study, OVERVIEW.name),
@@ -80,32 +83,22 @@ def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) ->
         "is_whole": found is not None and kept.is_whole(found),
         "computed_at": row and row.computed_at,
         "curves": [shown(study, curve, number) for number, curve in enumerate(curves, 1)],
-        "waits": waits,
+        "waits": fault,
         "files": FILE_WORDS,
         **standing(study),
     }
     return show(request, "report/multiverse.html", here(OVERVIEW), status, **page)
 
 
-def why_not(study: Study) -> str:
-    try:
-        kept.check(study)
-    except (kept.MultiverseError, ReportError) as fault:
-        return str(fault)
-    return ""
-
-
 def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
     planned = curve["planned"]
-    return {
+    return {name: curve[name] for name in ("text", "n")} | {
         "number": number,
-        "text": curve["text"],
         "measure": measure_words(curve),
         "sentence": say_curve(curve),
         "planned": say_difference({**curve, **planned}) if planned else "",
         "drawn": cache.get(key_of(study, curve)),
         "rows": rows_alone(curve),
-        "n": curve["n"],
         "what": what_of(curve),
         "is_alone": is_alone(curve),
     }
@@ -119,10 +112,8 @@ def key_of(study: Study, curve: Row) -> str:
 def curve_part(request: HttpRequest, number: int) -> HttpResponse:
     """A curve that was not drawn yet when its page was asked for: it takes a second."""
     curve = find_curve(request, number)
-    drawn = [
-        mark_safe(draw_file(figure_of(curve, narrow), "svg").decode())  # noqa: S308
-        for narrow in (False, True)
-    ]
+    figures = [draw_curve(curve, Options(narrow=narrow)) for narrow in (False, True)]
+    drawn = [mark_safe(render_figure(figure, "svg").decode()) for figure in figures]  # noqa: S308
     cache.set(key_of(request.study, curve), drawn, KEPT_SECONDS)
     page = {"study": request.study, "curve": shown(request.study, curve, number) | {"drawn": drawn}}
     return render(request, "report/_multiverse_curve.html", page)
@@ -134,10 +125,6 @@ def find_curve(request: HttpRequest, number: int) -> Row:
     if not 1 <= number <= len(curves):
         raise Http404
     return curves[number - 1]
-
-
-def figure_of(curve: Row, narrow: bool = False) -> Figure:
-    return draw_curve(curve, Options(narrow=narrow))
 
 
 def standing(study: Study) -> dict[str, Any]:
@@ -183,15 +170,9 @@ def document(request: HttpRequest) -> HttpResponse:
 @compare_page
 def figure(request: HttpRequest, number: int, kind: str) -> HttpResponse:
     """A curve as a file."""
-    drawn = figure_of(find_curve(request, number))
-    if kind in DRAWN:
-        content: Any = draw_file(drawn, kind, "print")
-    else:
-        content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec, ensure_ascii=False)
+    content = file_of(draw_curve(find_curve(request, number), Options()), kind, "print")
     return file(content, FIGURE_FILES[kind], f"{request.study.slug}-multiverse-{number}.{kind}")
 
 
 def file(content: Any, kind: str, name: str) -> HttpResponse:
-    response = HttpResponse(content, content_type=kind)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return HttpResponse(content, content_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})

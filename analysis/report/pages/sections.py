@@ -25,9 +25,10 @@ from analysis.report.columns import TableSpec
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.filters import names_of
 from analysis.report.overview import OVERVIEW_FIGURES
-from analysis.report.pages.shown import FIGURE_PAGES, Shown
+from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, Shown
 from analysis.report.parts import FIGURES, PARTS
 from surveys.console.wording import language_name
+from surveys.models import Study
 
 LONG = 330  # characters of a description
 PUT_AS = {"helm": "as HELM puts it", "bare": "question and choices only"}
@@ -89,6 +90,9 @@ class Places:
         query = urlencode([*about.items(), *more.items(), *kept], doseq=True)
         return f"{reverse('compare:texts', args=[study or self.slug])}?{query}"
 
+    def compared(self, page: str, query: str) -> str:
+        return address_of(self.shown.study, page, query)
+
     def page(self, name: str) -> str:
         return reverse(f"compare:{name}", args=[self.slug])
 
@@ -149,6 +153,12 @@ class Places:
         return self.source_cell(row, settings=kind == "variant")
 
 
+def address_of(study: Study, name: str, query: str = "") -> str:
+    path = reverse("compare:overview", args=[study.slug])
+    path = path if name == OVERVIEW.name else reverse("compare:page", args=[study.slug, name])
+    return f"{path}?{query}" if query else path
+
+
 def named(text: str, chip: str = "", soft: str = "") -> Cell:
     return Cell(text, key=text.casefold(), chip=chip, soft=soft)
 
@@ -171,7 +181,6 @@ Made = TypeVar("Made")
 
 KEPT_SECONDS = 3600
 DRAWN = ("svg", "png", "pdf")
-SCHEMES = ("light", "dark", "print")
 DRAWN_BY = FIGURES | {name: figure.draw for name, figure in OVERVIEW_FIGURES.items()}
 
 
@@ -222,8 +231,7 @@ def kept(places: Places, what: str, make: Callable[[], Made]) -> Made:
 
 def find_drawing(places: Places, name: str) -> PageFigure | None:
     """The figure if it has been drawn; drawing takes a second that a page need not wait for."""
-    found: PageFigure | None = cache.get(key_of(places, f"page {name}"))
-    return found
+    return cache.get(key_of(places, f"page {name}"))
 
 
 def draw(places: Places, name: str) -> PageFigure:
@@ -239,12 +247,15 @@ def write_figure(places: Places, name: str, kind: str, scheme: str, column: int 
     """The file of a figure; `kind` is one of FIGURE_FILES, `column` mm of a journal's."""
 
     def make() -> bytes:
-        figure = make_figure(places, name, column=column)
-        if kind in DRAWN:
-            return render(figure, kind, scheme, column)
-        return (figure_csv(figure) if kind == "csv" else json.dumps(figure.spec, ensure_ascii=False)).encode()
+        return file_of(make_figure(places, name, column=column), kind, scheme, column)
 
     return kept(places, f"{kind} {name} {scheme} {column}", make)
+
+
+def file_of(figure: Figure, kind: str, scheme: str, column: int = 0) -> bytes:
+    if kind in DRAWN:
+        return render(figure, kind, scheme, column)
+    return (figure_csv(figure) if kind == "csv" else json.dumps(figure.spec, ensure_ascii=False)).encode()
 
 
 COLUMN_WORDS = dict(zip(COLUMN_PX, ("one column", "one and a half", "two columns"), strict=True))
@@ -264,10 +275,7 @@ def section_of(places: Places, name: str) -> dict[str, Any]:
     part = PARTS[name]
     options = places.options(part.drawn_as)
     made = [table for spec in part.pages if (table := places.table(spec, options)) is not None]
-    return {
-        **figure_of(places, part.drawn_as),
-        "tables": [table.sorted(places.shown.asked.sort) for table in made],
-    }
+    return {**figure_of(places, part.drawn_as), "tables": [table.sorted(places.shown.asked.sort) for table in made]}
 
 
 def figure_of(places: Places, name: str) -> dict[str, Any]:

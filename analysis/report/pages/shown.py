@@ -146,10 +146,7 @@ PAGES: dict[str, Page] = {
         ),
         Page("costs", "Cost and latency", "What do completions cost, and how long do they take?", ("costs", "latency")),
         Page(
-            "precision",
-            "Precision",
-            "How wide will the intervals be with a planned number of answers?",
-            ("precision",),
+            "precision", "Precision", "How wide will the intervals be with a planned number of answers?", ("precision",)
         ),
         Page(
             "sensitivity",
@@ -403,8 +400,9 @@ def ask_for(views: Mapping[str, Reporting], others: Sequence[str] = ()) -> bool:
     return True
 
 
-def standing(wanted: Page, missing: list[str], looks: int) -> dict[str, Any]:
-    parts = ("about", *wanted.parts)
+def standing(shown: Shown, missing: Sequence[str], looks: int = 0) -> dict[str, Any]:
+    """How many of the parts are there, and which."""
+    parts = shown.reportings
     return {
         "parts": [(PARTS[part].words, part not in missing) for part in parts],
         "done": len(parts) - len(missing),

@@ -29,14 +29,16 @@ ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run", "arm
 
 @dataclass(frozen=True)
 class WantedText:
-    """Which number it is; `letter` "" is an unknown answer, None any; of no `runs` all that the source has."""
+    """Which number it is: with `item` the answers that name it, with `letter` those that choose it ("" is unknown),
+    with `runs` those of them; of the field from when people were asked so.
+    """
 
     prompt: str
     source: str
     model: str
-    item: str
-    letter: str | None
-    benchmark: str
+    item: str = ""
+    letter: str | None = None
+    benchmark: str = ""
     runs: tuple[int, ...] = ()
     asking: tuple[str, int] = FIRST
 
@@ -77,19 +79,9 @@ def texts(request: HttpRequest) -> HttpResponse:
 
 
 def behind_page(request: HttpRequest, asked: Asked, wanted: WantedText) -> Page:
-    found = behind(
-        request.study,
-        asked.filters,
-        wanted.prompt,
-        wanted.source,
-        wanted.model,
-        wanted.item or None,
-        wanted.letter,
-        wanted.runs,
-        wanted.asking,
-    )
-    page = Paginator(found.ids, PER_PAGE).get_page(request.GET.get("page"))
-    page.object_list = load_texts(found.kind, list(page.object_list))
+    kind, ids = behind(request.study, asked.filters, wanted)
+    page = Paginator(ids, PER_PAGE).get_page(request.GET.get("page"))
+    page.object_list = load_texts(kind, list(page.object_list))
     return page
 
 
@@ -129,44 +121,25 @@ def describe(names: dict[tuple[str, str], str], wanted: WantedText, named: Count
 # --- which answers a number counts
 
 
-@dataclass(frozen=True)
-class Behind:
-    """Ids of responses (the field's) or completions, in the order in which they are counted."""
-
-    kind: str
-    ids: list[int]
-
-
-def behind(
-    study: Study,
-    filters: Filters,
-    prompt: str,
-    source: str,
-    model: str,
-    item: str | None = None,
-    letter: str | None = None,
-    runs: Collection[int] = (),
-    asking: tuple[str, int] = FIRST,
-) -> Behind:
-    """The answers of a row; with `item` those that name it, with `letter` those that choose it ("" is unknown), with
-    `runs` those of them; of the field from when people were asked so.
-    """
-    frames = load_frames(study, [prompt] if asking == FIRST else ())
-    data = Data(study, definition_of(study.current_id), frames, filters).asked(*asking)
-    found = find_source(data, source, model, runs)
-    if found is None or prompt not in frames.prompts:
-        return Behind("completion" if source != FIELD else "response", [])
-    rows = data.rows_of(found, prompt)
-    if item is not None:
-        rows = naming(data, found, prompt, rows, item)
-    if letter is not None:
-        options = data.frame(found.is_field).table["option"].to_numpy()[rows]
-        rows = rows[options == (LETTERS.index(letter) if letter and letter in LETTERS else UNKNOWN)]
-    ids = data.frame(found.is_field).table["id"].to_numpy()[rows]
-    return Behind("response" if found.is_field else "completion", ids.tolist())
+def behind(study: Study, filters: Filters, wanted: WantedText) -> tuple[str, list[int]]:
+    """`response` (the field's) or `completion`, and their ids in the order in which they are counted."""
+    kind = "response" if wanted.source == FIELD else "completion"
+    frames = load_frames(study, [wanted.prompt] if wanted.asking == FIRST else ())
+    data = Data(study, definition_of(study.current_id), frames, filters).asked(*wanted.asking)
+    found = find_source(data, wanted.source, wanted.model, wanted.runs)
+    if found is None or wanted.prompt not in frames.prompts:
+        return kind, []
+    rows = data.rows_of(found, wanted.prompt)
+    if wanted.item:
+        rows = naming(data, found, wanted.prompt, rows, wanted.item)
+    columns = data.frame(found.is_field).columns
+    if wanted.letter is not None:
+        option = LETTERS.index(wanted.letter) if wanted.letter and wanted.letter in LETTERS else UNKNOWN
+        rows = rows[columns["option"][rows] == option]
+    return kind, columns["id"][rows].tolist()
 
 
-def find_source(data: Data, source: str, model: str, runs: Collection[int] = ()) -> Source | None:
+def find_source(data: Data, source: str, model: str, runs: Collection[int]) -> Source | None:
     if source == FIELD:
         return Source(FIELD, model, None if model == ALL else model)
     if runs:

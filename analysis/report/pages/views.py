@@ -10,24 +10,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.answers.compared import runs_of
-from analysis.charts.theme import COLUMN_PX
+from analysis.charts.theme import COLUMN_PX, SCHEMES
 from analysis.exports.formats import FIGURE_FILES
 from analysis.report.columns import ASKED
 from analysis.report.filters import FilterError, Filters, filter_options
-from analysis.report.overview import OVERVIEW_FIGURES
-from analysis.report.overview.distance_figure import DISTANCE_FIGURE
-from analysis.report.overview.headline import RULE, Headline, find_headline, pair_of
+from analysis.report.overview import DISTANCE_FIGURE, OVERVIEW_FIGURES
+from analysis.report.pages.first_screen import about_figure, first_screen
 from analysis.report.pages.notices import notices_of
-from analysis.report.pages.sections import (
-    SCHEMES,
-    Places,
-    draw,
-    drawing_of,
-    figure_of,
-    section_of,
-    setting_words,
-    write_figure,
-)
+from analysis.report.pages.sections import Places, address_of, draw, drawing_of, section_of, setting_words, write_figure
 from analysis.report.pages.shown import (
     FIGURE_PAGES,
     GROUPS,
@@ -44,12 +34,11 @@ from analysis.report.pages.shown import (
     has_few_texts,
     standing,
 )
-from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pairs.sides import offered_sides
 from analysis.report.parts import DEFINITIONS
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.part import say as say_planned
-from analysis.report.questions.taking import NothingToTake, as_prompts, choose
+from analysis.report.questions.variability import NothingToTake, as_prompts, choose
 from analysis.report.reports import Reporting, findings
 from surveys.console.pages import View, show, study_page
 from surveys.models import Study
@@ -77,14 +66,7 @@ def compare_page(view: View) -> View:
 
 
 def wrong(request: HttpRequest, reason: str, status: int) -> HttpResponse:
-    return show(
-        request,
-        "report/wrong.html",
-        "compare",
-        status,
-        reason=reason,
-        **navigation(request.study),
-    )
+    return show(request, "report/wrong.html", "compare", status, reason=reason, **navigation(request.study))
 
 
 @compare_page
@@ -108,7 +90,7 @@ def show_page(request: HttpRequest, wanted: Page) -> HttpResponse:
     if missing and (has_few_texts(request.study) or not begin(shown)):
         shown.compute()
     if not shown.is_complete:
-        page = frame(request, wanted, asked) | standing(wanted, missing, 0)
+        page = frame(request, wanted, asked) | standing(shown, missing)
         return show(request, "report/computing.html", here(wanted), **page)
     return show(request, "report/page.html", here(wanted), **contents(request, wanted, shown, missing))
 
@@ -133,8 +115,7 @@ def here(wanted: Page) -> str:
 @compare_page
 def computing(request: HttpRequest, name: str) -> HttpResponse:
     """How far the numbers of a page are; the page is loaded again when they are there."""
-    asked = Asked.read(request, ignore=("looks", "newer"))
-    wanted = PAGES[name]
+    asked, wanted = Asked.read(request, ignore=("looks", "newer")), PAGES[name]
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
     looks = request.GET.get("looks", "0")
@@ -142,13 +123,8 @@ def computing(request: HttpRequest, name: str) -> HttpResponse:
     part = "newer" if "newer" in request.GET else "computing"
     if not missing and part == "computing":
         return HttpResponse(headers={"HX-Refresh": "true"})
-    more = standing(wanted, missing, looks_so_far)
-    query = asked.address()
-    return render(
-        request,
-        f"report/_{part}.html",
-        {"study": request.study, "page": wanted, "query": query, "missing": missing, **more},
-    )
+    page = {"study": request.study, "page": wanted, "query": asked.address(), "missing": missing}
+    return render(request, f"report/_{part}.html", page | standing(shown, missing, looks_so_far))
 
 
 # --- files
@@ -179,19 +155,12 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     scheme = request.GET.get("scheme", "print" if kind == "pdf" else "light")
     if scheme not in SCHEMES:
         raise FilterError(f"scheme is one of {', '.join(SCHEMES)}, not {scheme[:60]}.")
-    column = read_column(request)
-    written = write_figure(Places(computed(request.study, asked, name)), name, kind, scheme, column)
-    response = HttpResponse(written, content_type=FIGURE_FILES[kind])
-    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
-    return response
-
-
-def read_column(request: HttpRequest) -> int:
-    """`width`: mm of a journal's column; 0 where the figure is for a page. Raises FilterError."""
-    width = request.GET.get("width", "")
+    width = request.GET.get("width", "")  # mm of a journal's column; none where the figure is for a page
     if width and width not in map(str, COLUMN_PX):
         raise FilterError(f"width is one of {', '.join(map(str, COLUMN_PX))} (mm), not {width[:60]}.")
-    return int(width or 0)
+    written = write_figure(Places(computed(request.study, asked, name)), name, kind, scheme, int(width or 0))
+    file = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
+    return HttpResponse(written, content_type=FIGURE_FILES[kind], headers={"Content-Disposition": file})
 
 
 # --- what stands on a page
@@ -229,12 +198,6 @@ def navigation(study: Study, name: str = "", filters: Filters = NO_FILTERS) -> d
     if OVERVIEW.name in together and definition_of(study.current_id).of_answers:
         pages.insert(1, (MULTIVERSE, "Multiverse", reverse("compare:multiverse", args=[study.slug])))
     return {"compare_tabs": tabs, "compare_pages": pages}
-
-
-def address_of(study: Study, name: str, query: str = "") -> str:
-    path = reverse("compare:overview", args=[study.slug])
-    path = path if name == OVERVIEW.name else reverse("compare:page", args=[study.slug, name])
-    return f"{path}?{query}" if query else path
 
 
 def pair_form(request: HttpRequest, asked: Asked) -> dict[str, Any]:
@@ -308,53 +271,10 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     }
 
 
-def first_screen(places: Places) -> dict[str, Any]:
-    """What Compare opens with: the sentence, a large figure and three small ones, and two answers."""
-    headline = find_headline(places.shown.report)
-    far, *small = [figure_of(places, name) | about_figure(places, name) for name in OVERVIEW_FIGURES]
-    found: dict[str, Any] = {"far": far, "small": small, "pair": pair_on_page(places, headline)}
-    found["used"] = ["jsd_excess", "jsd_bits"]
-    if headline:
-        rows = (("people", headline.people), ("calls", headline.row))
-        behind = [(f"{row['n']:,} {whose}", places.texts(row)) for whose, row in rows]
-        found |= {"detail": headline.detail, "behind": behind}
-    return found
-
-
-def about_figure(places: Places, name: str) -> dict[str, Any]:
-    """What stands beside a figure of the first screen; nothing beside others."""
-    if name not in OVERVIEW_FIGURES:
-        return {}
-    figure, asked = OVERVIEW_FIGURES[name], places.shown.asked
-    return {
-        "question": figure.question,
-        "sentence": figure.say(places.shown.report),
-        "href": address_of(places.shown.study, figure.page, asked.address()),
-    }
-
-
-def pair_on_page(places: Places, headline: Headline | None) -> dict[str, Any] | None:
-    """A typical answer of the field and one of offline, with the headline's item marked."""
-    rows = pair_of(places.shown.report, headline)
-    kinds = ("response", "completion")
-    found = [load_texts(kind, [row["typical"]]) for kind, row in zip(kinds, rows or (), strict=False)]
-    if rows is None or not all(found):
-        return None
-    item = {headline.item} if headline else set()
-    texts = [text_of(places.shown.study, one[0], item) for one in found]
-    sides = [
-        {"text": text, "source": row["source"], "name": places.source_cell(row).text, "model": places.model(row)}
-        | {"all": places.texts(row), "n": row["n"]}
-        for text, row in zip(texts, rows, strict=True)
-    ]
-    return {"prompt": places.prompt(rows[0]["prompt"]), "sides": sides, "rule": RULE}
-
-
 def finding_links(places: Places, finding: dict[str, Any]) -> dict[str, Any]:
     """Where a finding is shown, and the texts it rests on."""
     params = finding["params"]
-    filters = {name: (params[name],) for name in ("prompt",) if name in params}
-    query = places.shown.asked.with_filters(**filters)
+    query = places.shown.asked.with_filters(**({"prompt": (params["prompt"],)} if "prompt" in params else {}))
     name = PAGE_OF_KIND.get(finding["kind"], OVERVIEW.name)
     texts = ""
     if {"prompt", "source", "model"} <= params.keys():
@@ -362,18 +282,15 @@ def finding_links(places: Places, finding: dict[str, Any]) -> dict[str, Any]:
     return {
         "sentence": finding["sentence"],
         "page": PAGES[name].title,
-        "href": address_of(places.shown.study, name, query),
+        "href": places.compared(name, query),
         "texts": texts,
     }
 
 
 def picker_of(places: Places, picked: str) -> list[tuple[str, str, bool]]:
-    lists = [prompt for prompt in places.shown.report["prompts"] if prompt["kind"] == "recommendation"]
     asked = places.shown.asked
-    return [
-        (places.prompt(prompt["slug"]), asked.with_filters(prompt=(prompt["slug"],)), prompt["slug"] == picked)
-        for prompt in lists
-    ]
+    lists = [prompt["slug"] for prompt in places.shown.report["prompts"] if prompt["kind"] == "recommendation"]
+    return [(places.prompt(slug), asked.with_filters(prompt=(slug,)), slug == picked) for slug in lists]
 
 
 def searched_with(asked: Asked, picked: str) -> list[tuple[str, str]]:

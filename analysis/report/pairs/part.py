@@ -21,7 +21,7 @@ from analysis.report.pairs.sides import Chosen, choose, why_not
 from analysis.report.pairs.vocabulary import Named, name_items, shared_prompts
 from analysis.report.parts.distances import distance_values
 from analysis.report.parts.heterogeneity import difference_rows
-from analysis.report.samples import Data, correct_over_prompts, difference_in, low_high, reasons
+from analysis.report.samples import Data, correct_over_prompts, difference_in, item_gaps, low_high, reasons
 from analysis.stats.heterogeneity import Comparison, Distance, compare_sources, mean_excess
 from analysis.stats.item_measures import MEASURES
 from analysis.stats.simultaneous import LEVEL, Family, ShareGaps, share_gaps
@@ -82,9 +82,7 @@ Found = tuple[list[Row], ShareGaps]
 def gaps_of(a: Chosen, b: Chosen, prompt: str, named: Named) -> Found:
     """A row for each item that is frequent enough to be tested, with the widths of their differences."""
     samples = named.samples
-    units = [sample.unit_count for sample in samples]
-    shares = [np.asarray(sample.chances.sum(axis=1), dtype=float).ravel() / sample.unit_count for sample in samples]
-    gaps = share_gaps(shares[0], units[0], shares[1], units[1])
+    shares, gaps = item_gaps(samples)
     counts = [sample.counts() for sample in samples]
     sides = [
         whose(side, sample.n, sample.unit_count, sample.n - len(np.unique(sample.rows)))

@@ -20,8 +20,7 @@ from analysis.report.parts import (
     sensitivity,
     variants,
 )
-from analysis.report.persons import arms, explanations, positions, taken
-from analysis.report.persons import part as person_or_dice
+from analysis.report.persons import arms, explanations, person_or_dice, positions, taken
 from analysis.report.planned import part as as_planned
 from analysis.report.questions import field_benchmark, variability
 

@@ -7,27 +7,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
 from analysis.charts.keys import draw_key
 from analysis.charts.marks import room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
-from analysis.charts.rows import (
-    AMOUNT_COLUMNS,
-    WHY,
-    by_group,
-    drawn_row,
-    end_of,
-    ends_in,
-    in_order,
-    label_variants,
-    rows_of,
-    shown_model,
-    write_caption,
-)
 from analysis.charts.tables import COUNT, FINE_ENDS, FINE_SHARE, PLAIN, POINTS, SHARE, Column, NumberFormat
 from analysis.charts.theme import printable
 from analysis.report import columns as col
-from analysis.report.benchmark_letters import (
+from analysis.report.columns import Part, TableSpec, intervals, rows_in
+from analysis.report.dataset import LETTERS
+from analysis.report.filters import OF_SETTINGS
+from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
+from analysis.report.questions import together
+from analysis.report.questions.benchmark_letters import (
     BenchmarkRuns,
     load_keys,
     load_runs,
@@ -35,11 +28,6 @@ from analysis.report.benchmark_letters import (
     load_scores,
     load_subjects,
 )
-from analysis.report.columns import Part, TableSpec, intervals, rows_in
-from analysis.report.dataset import LETTERS
-from analysis.report.filters import OF_SETTINGS
-from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
-from analysis.report.questions import together
 from analysis.report.samples import Data, generator_for, interval_cells, low_high, reasons
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Interval
@@ -266,47 +254,43 @@ DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
     Column("temperature", "temperature"),
-    *AMOUNT_COLUMNS,
+    *read.AMOUNT_COLUMNS,
     Column("runs", "runs", value=lambda row: len(row["runs"])),
     Column("questions", "questions"),
     Column("min", "lowest accuracy", unit="share"),
     Column("mean", "mean accuracy", unit="share"),
-    *ends_in("share", name="mean_"),
-    Column("questions_low", "over questions from", unit="share", value=end_of("ci_questions", 0)),
-    Column("questions_high", "to", unit="share", value=end_of("ci_questions", 1)),
+    *read.ends_in("share", name="mean_"),
+    Column("questions_low", "over questions from", unit="share", value=read.end_of("ci_questions", 0)),
+    Column("questions_high", "to", unit="share", value=read.end_of("ci_questions", 1)),
     Column("max", "highest accuracy", unit="share"),
     Column("sd", "standard deviation", unit="share"),
     Column("highest_bound", "highest if unknown were right", unit="share", value=lambda row: bound_of(row)),
-    Column("floor_low", "lowest of as many repeats", unit="share", value=end_of("noise_floor", 0)),
-    Column("floor_high", "highest of as many repeats", unit="share", value=end_of("noise_floor", 1)),
+    Column("floor_low", "lowest of as many repeats", unit="share", value=read.end_of("noise_floor", 0)),
+    Column("floor_high", "highest of as many repeats", unit="share", value=read.end_of("noise_floor", 1)),
     Column(col.NOVEL.key, "questions with a new answer", unit="share"),
     Column("novel_chance", "of held-out offline runs", unit="share"),
     Column("novel_excess", "more than these", unit="share"),
     *together.DRAWN,
-    WHY,
+    read.WHY,
 ]
 
 
-def shown_rows(report: Report, options: Options) -> list[Row]:
-    """Of each benchmark, models in the order of their chatbots."""
-    return sorted(by_group(report, rows_of(report, "benchmarks")), key=lambda row: str(row["benchmark"]))
-
-
 def draw_benchmarks(report: Report, options: Options) -> Figure:
-    rows = shown_rows(report, options)
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = together.shown_rows(report, options)
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     drawn = [row for row in rows if number(row.get("min")) is not None and number(row.get("max")) is not None]
     if not drawn:
         return empty_figure("benchmarks", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    names = label_variants(drawn)
+    names = read.label_variants(drawn)
     key, parts = draw_key(key_entries(drawn), options, indent := room_for(names))
     specs = [key]
-    for benchmark in in_order(row["benchmark"] for row in drawn):
-        here = [(name, row) for name, row in zip(names, drawn, strict=True) if row["benchmark"] == benchmark]
+    pairs = list(zip(names, drawn, strict=True))
+    for benchmark in read.in_order(row["benchmark"] for row in drawn):
+        here = [pair for pair in pairs if pair[1]["benchmark"] == benchmark]
         spec, more = draw_benchmark(benchmark, here, indent, options)
         specs.append(spec)
         parts += more
-    words = Words(TITLE, caption(report, rows, drawn), describe(list(zip(names, drawn, strict=True)), options))
+    words = Words(TITLE, caption(report, rows, drawn), describe(pairs, options))
     return make_figure("benchmarks", words, below(specs, 18), parts, table, DRAWN_COLUMNS, options)
 
 
@@ -317,7 +301,7 @@ def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
     runs = [len(row["runs"]) for row in drawn]
     questions = sorted({int(row["questions"]) for row in drawn if number(row.get("questions"))})
     asked = f" of {' and '.join(f'{count:,}' for count in questions)} questions" if questions else ""
-    return write_caption(
+    return read.write_caption(
         report,
         f"{sized(*runs)} runs{asked} a row; one run is one repeat, or one simulated user.",
         "The axis does not begin at 0.",
@@ -336,24 +320,20 @@ def leaderboard_words(rows: Sequence[Row]) -> list[str]:
 
 def unmatched(rows: Sequence[Row]) -> list[str]:
     """Why benchmarks have no lines though the study has references."""
-    return in_order(row["why_references"] for row in rows if row.get("why_references"))
+    return read.in_order(row["why_references"] for row in rows if row.get("why_references"))
 
 
 def describe(rows: Sequence[tuple[str, Row]], options: Options) -> str:
     """The range of each row."""
+    ranges: dict[tuple[str, str], list[str]] = {}
+    for name, row in rows:
+        said = f"{name} {percent(row['min'], 1)} to {percent(row['max'], 1)}"
+        ranges.setdefault((row["benchmark"], row["model"]), []).append(said)
+    order = read.in_order(benchmark for benchmark, _ in ranges)
     return " ".join(
-        describe_model(
-            [pair for pair in rows if (pair[1]["benchmark"], pair[1]["model"]) == (benchmark, model)], options
-        )
-        for benchmark in in_order(row["benchmark"] for _, row in rows)
-        for model in in_order(row["model"] for _, row in rows if row["benchmark"] == benchmark)
+        f"{printable(benchmark)}, {read.shown_model(model, options)}: {'; '.join(said)}."
+        for (benchmark, model), said in sorted(ranges.items(), key=lambda entry: order.index(entry[0][0]))
     )
-
-
-def describe_model(rows: Sequence[tuple[str, Row]], options: Options) -> str:
-    ranges = [f"{name} {percent(row['min'], 1)} to {percent(row['max'], 1)}" for name, row in rows]
-    first = rows[0][1]
-    return f"{printable(first['benchmark'])}, {shown_model(first['model'], options)}: {'; '.join(ranges)}."
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -414,7 +394,7 @@ PAGE = TableSpec(
         replace(UNKNOWN_SHARE, ci=lambda row: row["bounds"] if row["unknown"] else None),
         *(OVERLAP, NEW_LETTERS, BY_CHANCE, ABOVE_CHANCE, UNANIMOUS, DISTINCT),
     ),
-    shown_rows,
+    together.shown_rows,
     ("benchmark_run", "noise_floor", "overlaps_offline", *NOVELTY, "unanimous", "distinct_letters"),
     lambda rows: " ".join(
         ["Beside unknown: the accuracy if all of them were wrong, and if all were right.", *unmatched(rows)]

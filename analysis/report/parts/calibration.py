@@ -6,28 +6,10 @@ from dataclasses import dataclass, replace
 import altair as alt
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
 from analysis.charts.marks import along, beside_each_other, colour_scale, dots, make_legend, words_on_grid
 from analysis.charts.panels import panel_width
-from analysis.charts.rows import (
-    AMOUNT_COLUMNS,
-    WHY,
-    amount_of,
-    amount_words,
-    by_group,
-    drawn_row,
-    end_of,
-    ends_in,
-    in_order,
-    label_variants,
-    rows_of,
-    setting_words,
-    shown_model,
-    shown_source,
-    without_amount,
-    write_caption,
-)
-from analysis.charts.rows import SETTINGS as NAMES_OF_SETTINGS
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat, at
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
 from analysis.models.conditions import PUPPETS
@@ -41,7 +23,6 @@ from analysis.report.beyond import (
 )
 from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
-from analysis.report.questions.letters import letters_to_field
 from analysis.report.samples import Data, Group, Source, interval_cells, name_of, to_field
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, mean_excess, p_farther
 from analysis.stats.intervals import redrawn_interval
@@ -92,8 +73,7 @@ def compute(data: Data) -> list[Row]:
 
 def place_source(data: Data, source: Source) -> Placed:
     group = data.group_of(source.chatbot)
-    tried = {prompt: to_field(data, group, source, prompt) for prompt in data.lists}
-    found = {prompt: distance for prompt, distance in tried.items() if distance and distance.jsd_bits is not None}
+    found = distances_of(data, group, source, data.lists)
     sizes = {prompt: data.items(source, prompt).unit_count for prompt in found}
     placed = Placed({}, found)
     placed.row.update(
@@ -120,21 +100,18 @@ def place_source(data: Data, source: Source) -> Placed:
     return placed
 
 
+def distances_of(data: Data, group: Group, source: Source, prompts: Sequence[str]) -> dict[str, Distance]:
+    """By prompt, where both sides name something."""
+    tried = {prompt: to_field(data, group, source, prompt) for prompt in prompts}
+    return {prompt: distance for prompt, distance in tried.items() if distance and distance.jsd_bits is not None}
+
+
 def choices_row(data: Data, group: Group, source: Source) -> Row:
     """The mean distance over questions with choices, above what chance gives; the nearest is told by lists alone."""
-    tried = {prompt: letters_to_field(data, group, source, prompt) for prompt in data.choices}
-    found = {prompt: distance for prompt, distance in tried.items() if distance and distance.jsd_bits is not None}
+    found = distances_of(data, group, source, data.choices)
     mean = mean_excess(list(found.values()))
-    return {
-        "prompts": len(found),
-        "units": mean.units,
-        col.DISTANCE.name: mean.jsd_bits,
-        **interval_cells("ci_jsd", mean.ci_jsd, mean.ci_why),
-        "chance": mean.chance,
-        EXCESS.name: mean.excess,
-        **interval_cells("ci", mean.ci, mean.ci_why),
-        **({} if found else {"why": NO_QUESTION}),
-    }
+    why = {} if found else {"why": NO_QUESTION}
+    return {"prompts": len(found), "units": mean.units, **excess_row(mean), **why}
 
 
 def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
@@ -168,14 +145,16 @@ def at_equal_n(data: Data, group: Group, source: Source, prompt: str) -> EvenDis
 
 
 def distance_row(found: MeanExcess) -> Row:
+    return {**excess_row(found), "nearest": False, "not_told_apart": []}
+
+
+def excess_row(found: MeanExcess) -> Row:
     return {
         col.DISTANCE.name: found.jsd_bits,
         **interval_cells("ci_jsd", found.ci_jsd, found.ci_why),
         "chance": found.chance,
         EXCESS.name: found.excess,
         **interval_cells("ci", found.ci, found.ci_why),
-        "nearest": False,
-        "not_told_apart": [],
     }
 
 
@@ -239,12 +218,7 @@ def tell_apart(families: list[list[Rival]]) -> None:
 
 def names_of(rows: Sequence[Row]) -> list[str]:
     """A source's name, with the settings in which it has several rows."""
-    found = []
-    for row in rows:
-        same = [other for other in rows if other["source"] == row["source"]]
-        differing = [name for name in NAMES_OF_SETTINGS if len({repr(other.get(name)) for other in same}) > 1]
-        found.append(", ".join([row["source"], *setting_words(row, differing)]).replace(THIN, " "))
-    return found
+    return [", ".join([row["source"], *read.differing_words(row, rows, ["source"])]).replace(THIN, " ") for row in rows]
 
 
 # In a figure -----------------------------------------------------------------------------------------------
@@ -257,36 +231,36 @@ ON_PAPER = 170  # px of the panels below one another in a journal's column
 DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
-    *AMOUNT_COLUMNS,
+    *read.AMOUNT_COLUMNS,
     Column("temperature", "temperature"),
     Column("corpus", "corpus"),
     Column("personas", "personas"),
     Column(EXCESS.name, EXCESS.heading, unit=EXCESS.unit),
-    *ends_in("bits"),
+    *read.ends_in("bits"),
     Column(col.DISTANCE.name, f"mean {col.DISTANCE.heading}", unit=col.DISTANCE.unit),
     Column("chance", "by chance", unit="bits"),
-    Column("missing_low", "with missing answers from", unit="bits", value=end_of("bounds", 0)),
-    Column("missing_high", "to", unit="bits", value=end_of("bounds", 1)),
+    Column("missing_low", "with missing answers from", unit="bits", value=read.end_of("bounds", 0)),
+    Column("missing_high", "to", unit="bits", value=read.end_of("bounds", 1)),
     Column("prompts", "prompts"),
     Column("choices_excess", "of choices", unit="bits", value=lambda row: at(row, f"choices.{EXCESS.name}")),
-    Column("choices_low", "from", unit="bits", value=end_of("choices.ci", 0)),
-    Column("choices_high", "to", unit="bits", value=end_of("choices.ci", 1)),
+    Column("choices_low", "from", unit="bits", value=read.end_of("choices.ci", 0)),
+    Column("choices_high", "to", unit="bits", value=read.end_of("choices.ci", 1)),
     Column("nearest", "nearest sock puppet"),
     Column("not_told_apart", "not told apart from", value=lambda row: "; ".join(row.get("not_told_apart") or ())),
-    WHY,
+    read.WHY,
 ]
 
 
 def draw_calibration(report: Report, options: Options) -> Figure:
-    rows = by_group(report, rows_of(report, "calibration"))
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.by_group(report, read.rows_of(report, "calibration"))
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in rows if number(row.get(EXCESS.name)) is not None]
     if not known:
         return figure.empty_figure("calibration", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     # The size of the history is the x axis; a name says only what else sets a source apart.
-    names = label_variants([without_amount(row) for row in known])
+    names = read.label_variants([read.without_amount(row) for row in known])
     points = [point_of(name, row, options) for name, row in zip(names, known, strict=True)]
-    sizes = {amount_of(row) for row in known}
+    sizes = {read.amount_of(row) for row in known}
     steps = [NO_HISTORY] * (None in sizes) + [f"{size:,}" for size in sorted(size for size in sizes if size)]
     spec = draw_panels(points, steps, units_of(known), series_of_variants(names, known), options)
     words = Words(TITLE, caption(report, table, known, options), describe(known, options))
@@ -300,20 +274,14 @@ def units_of(rows: Sequence[Row]) -> str:
 
 
 def point_of(name: str, row: Row, options: Options) -> Row:
-    low, high = span(row.get("ci")) or (None, None)
-    size, model = amount_of(row), shown_model(row["model"], options)
+    ends, size, model = span(row.get("ci")), read.amount_of(row), read.shown_model(row["model"], options)
     step = NO_HISTORY if size is None else f"{size:,}"
-    asked = "" if size is None else f", {amount_words(row)}"
-    told = (
-        f"{name}{asked}, {model}: {decimal(row[EXCESS.name], 3)} bits above chance over "
-        f"{plural(int(row.get('prompts') or 0), 'prompt')}"
-    )
-    point = {"model": model, "series": name, "size": step, "value": row[EXCESS.name], "low": low, "high": high}
-    return point | {
-        "text": told + ", the nearest" * bool(row.get("nearest")),
-        "nearest": bool(row.get("nearest")),
-        "below": row[EXCESS.name] if low is None else low,
-    }
+    asked = "" if size is None else f", {read.amount_words(row)}"
+    over, is_nearest = plural(int(row.get("prompts") or 0), "prompt"), bool(row.get("nearest"))
+    told = f"{name}{asked}, {model}: {decimal(row[EXCESS.name], 3)} bits above chance over {over}"
+    where = {"model": model, "series": name, "size": step, "text": told + ", the nearest" * is_nearest}
+    below = ends[0] if ends else row[EXCESS.name]
+    return read.make_mark(row[EXCESS.name], ends, **where, nearest=is_nearest, below=below)
 
 
 def series_of_variants(names: Sequence[str], rows: Sequence[Row]) -> Series:
@@ -324,19 +292,18 @@ def series_of_variants(names: Sequence[str], rows: Sequence[Row]) -> Series:
     for name, row in zip(names, rows, strict=True):
         if name in looks:
             continue
-        place, variant = base.names.index(shown_source(row["source"])), taken.get(row["source"], 0)
+        place, variant = base.names.index(read.shown_source(row["source"])), taken.get(row["source"], 0)
         shape = base.shapes[place] if not variant else look_of(variant - 1)[1]
         looks[name], taken[row["source"]] = (base.colours[place], shape), variant + 1
     return Series(tuple(looks), tuple(look[0] for look in looks.values()), tuple(look[1] for look in looks.values()))
 
 
 def draw_panels(points: Sequence[Row], steps: Sequence[str], units: str, series: Series, options: Options) -> Spec:
-    models = in_order(point["model"] for point in points)
+    models = read.in_order(point["model"] for point in points)
     across = 1 if options.narrow else min(len(models), 3)
     width = panel_width(across, options)
     height = max(70, min(HEIGHT, ON_PAPER * across // len(models))) if options.column else HEIGHT
-    ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
-    least, most = min(0.0, *ends), max(0.0, *ends)
+    least, most = min(0.0, *read.reach(points)), max(0.0, *read.reach(points))
     room = LABEL / height * (most - least)  # for the word below the nearest one
     layers = figure.specs_of(
         size_layers(steps, units, series, (min(least, *(p["below"] - room for p in points)), most), width, options)
@@ -374,7 +341,7 @@ def size_layers(
 
 def caption(report: Report, table: Sequence[Row], known: Sequence[Row], options: Options) -> str:
     counts = [int(row["prompts"]) for row in table if number(row["prompts"])] or [0]
-    return write_caption(
+    return read.write_caption(
         report,
         f"Means over {sized(*counts)} prompts.",
         "A ring marks a model's sock puppet from which all others are surely farther."
@@ -395,11 +362,10 @@ def describe(rows: Sequence[Row], options: Options) -> str:
 
 
 def describe_nearest(row: Row, options: Options) -> str:
-    with_size = f" with {amount_words(row)}" if amount_of(row) is not None else ""
-    return (
-        f"{shown_model(row['model'], options)}: nearest to the field is {shown_source(row['source'])}{with_size}, "
-        f"{decimal(row[EXCESS.name], 3)} bits above chance on average."
-    )
+    with_size = f" with {read.amount_words(row)}" if read.amount_of(row) is not None else ""
+    model, source = read.shown_model(row["model"], options), read.shown_source(row["source"])
+    excess = f"{decimal(row[EXCESS.name], 3)} bits above chance on average"
+    return f"{model}: nearest to the field is {source}{with_size}, {excess}."
 
 
 def open_questions(rows: Sequence[Row], options: Options) -> list[str]:
@@ -407,13 +373,15 @@ def open_questions(rows: Sequence[Row], options: Options) -> list[str]:
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.get("not_told_apart"):
-            found.setdefault(shown_model(row["model"], options), []).extend(row["not_told_apart"])
-    return [f"Not told apart for {model}: {'; '.join(map(spoken, in_order(names)))}." for model, names in found.items()]
+            found.setdefault(read.shown_model(row["model"], options), []).extend(row["not_told_apart"])
+    return [
+        f"Not told apart for {model}: {'; '.join(map(spoken, read.in_order(names)))}." for model, names in found.items()
+    ]
 
 
 def spoken(name: str) -> str:
     source, _, settings = name.partition(", ")
-    return ", ".join([shown_source(source), *filter(None, [printable(settings)])])
+    return ", ".join([read.shown_source(source), *filter(None, [printable(settings)])])
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -421,7 +389,7 @@ def spoken(name: str) -> str:
 
 def reasons(rows: Sequence[Row]) -> list[str]:
     """Why some sock puppets are not compared."""
-    return in_order(row["why_nearest"] for row in rows if row.get("why_nearest"))
+    return read.in_order(row["why_nearest"] for row in rows if row.get("why_nearest"))
 
 
 def nearest_words(row: Row) -> str:
@@ -444,10 +412,7 @@ OF_CHOICES = Column(
     soft=lambda row: plural(count, "question") if (count := at(row, "choices.prompts")) else "",
 )
 NOT_TOLD_APART = Column(
-    "not_told_apart",
-    "Not told apart from",
-    value=lambda row: "; ".join(map(spoken, row["not_told_apart"])),
-    nothing="",
+    "not_told_apart", "Not told apart from", value=lambda row: "; ".join(map(spoken, row["not_told_apart"])), nothing=""
 )
 TABLE = TableSpec(
     "calibration",
@@ -471,7 +436,7 @@ PAGE = TableSpec(
         Column("nearest_for", "Nearest for", value=nearest_words),
         DISTANCE_WITH_MISSING,
     ),
-    lambda report, options: by_group(report, report.get("calibration") or []),
+    lambda report, options: read.by_group(report, report.get("calibration") or []),
     (EXCESS.name, col.DISTANCE.name, "calibration"),
     lambda rows: " ".join([OF_BOTH, *reasons(rows), *missing_distance_words(rows)]),
 )

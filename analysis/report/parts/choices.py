@@ -8,32 +8,12 @@ from typing import Any
 import numpy as np
 
 from analysis.charts import figure, stacks
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words
 from analysis.charts.keys import draw_key
-from analysis.charts.rows import (
-    PLACE,
-    WHY,
-    all_sources,
-    drawn_row,
-    end_of,
-    ends_in,
-    in_order,
-    line_up,
-    n_words,
-    rows_of,
-    shown_model,
-    shown_source,
-    sorted_by_prompt,
-    write_caption,
-)
 from analysis.charts.tables import CHANGE, ENDS, PLAIN, SHARE, Column
 from analysis.report import columns as col
-from analysis.report.beyond import (
-    OF_MISSING_SHARES,
-    SHARE_WITH_MISSING,
-    missing_share_row,
-    missing_share_words,
-)
+from analysis.report.beyond import OF_MISSING_SHARES, SHARE_WITH_MISSING, missing_share_row, missing_share_words
 from analysis.report.claims.enough import held_back, is_read, may_turn, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in, tested
 from analysis.report.dataset import LETTERS
@@ -181,16 +161,16 @@ NOTHING = "No answers to questions with choices yet: there is nothing to compare
 
 
 def draw_choices(report: Report, options: Options) -> Figure:
-    rows = [row for row in line_up(report, rows_of(report, "choices")) if number(row.get("n"))]
-    rows = sorted_by_prompt(report, rows)
+    rows = [row for row in read.line_up(report, read.rows_of(report, "choices")) if number(row.get("n"))]
+    rows = read.sorted_by_prompt(report, rows)
     letters = sorted({letter for row in rows for letter in row["counts"]} - {stacks.UNKNOWN})
     columns = table_columns(letters)
-    table = [drawn_row(row, columns) for row in rows]
+    table = [read.drawn_row(row, columns) for row in rows]
     if not rows:
         return figure.empty_figure("choices", TITLE, NOTHING, columns, options)
     there = {row["source"] for row in rows}
-    sources = tuple(shown_source(source) for source in all_sources(report) if source in there)
-    models = in_order(row["model"] for row in rows)
+    sources = tuple(read.shown_source(source) for source in read.all_sources(report) if source in there)
+    models = read.in_order(row["model"] for row in rows)
     bars, across = stacks.bars_for(sources, models, options)
     room = bars.room
     columns_of = [
@@ -211,17 +191,17 @@ def count_of(letter: str) -> Column:
 
 def table_columns(letters: Sequence[str]) -> list[Column]:
     return [
-        *PLACE,
+        *read.PLACE,
         Column("n", "answers"),
         Column("correct", "correct answer"),
         Column(col.CORRECT.name, "answered correctly", unit=col.CORRECT.unit),
-        *ends_in("share", name="correct_"),
+        *read.ends_in("share", name="correct_"),
         *(count_of(letter) for letter in (*letters, stacks.UNKNOWN)),
         Column("missing", "people without an answer"),
-        Column("missing_low", "correct if theirs were wrong", unit="share", value=end_of("bounds_missing", 0)),
-        Column("missing_high", "correct if theirs were right", unit="share", value=end_of("bounds_missing", 1)),
+        Column("missing_low", "correct if theirs were wrong", unit="share", value=read.end_of("bounds_missing", 0)),
+        Column("missing_high", "correct if theirs were right", unit="share", value=read.end_of("bounds_missing", 1)),
         Column(col.ENTROPY.name, "entropy of known answers", unit=col.ENTROPY.unit),
-        WHY,
+        read.WHY,
     ]
 
 
@@ -231,9 +211,9 @@ def table_columns(letters: Sequence[str]) -> list[Column]:
 def caption(report: Report, rows: Sequence[Row]) -> str:
     unknown = sum(row["counts"].get(stacks.UNKNOWN, 0) for row in rows)
     answers = sum(sum(row["counts"].values()) for row in rows)
-    return write_caption(
+    return read.write_caption(
         report,
-        f"{n_words(rows)} answers a bar; {unknown:,} of all {answers:,} are unknown and count as wrong.",
+        f"{read.n_words(rows)} answers a bar; {unknown:,} of all {answers:,} are unknown and count as wrong.",
         "The line below a bar is the 95 % interval (Wilson) of the share that is correct, over people, simulated users "
         "or repeats." * any(row.get("ci") for row in rows),
         rows=rows,
@@ -244,25 +224,18 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
 
 def describe(rows: Sequence[Row], options: Options) -> str:
     """Who is right how often in the field and offline."""
-    found = [
-        sentence
-        for prompt in in_order(row["prompt"] for row in rows)
-        for model in in_order(row["model"] for row in rows)
-        if (sentence := describe_question([r for r in rows if (r["prompt"], r["model"]) == (prompt, model)], options))
-    ]
-    return " ".join(found) or f"{TITLE}: shares of each answer by source and model."
-
-
-def describe_question(rows: Sequence[Row], options: Options) -> str:
-    shares = [
-        f"{shown_source(row['source'])} {percent(row[col.CORRECT.key])}"
+    told = [
+        row
         for row in rows
         if row["source"] in ("field", "offline") and number(row.get(col.CORRECT.key)) is not None and is_read(row)
     ]
-    if not shares:
-        return ""
-    question = f"{options.name(rows[0]['prompt'])}, {shown_model(rows[0]['model'], options)}"
-    return f"{question}: correct in {join_words(shares)}."
+    found, models = [], read.in_order(row["model"] for row in rows)
+    for prompt, asked in read.grouped(told, "prompt").items():
+        for model, here in sorted(read.grouped(asked, "model").items(), key=lambda entry: models.index(entry[0])):
+            shares = [f"{read.shown_source(row['source'])} {percent(row[col.CORRECT.key])}" for row in here]
+            question = f"{options.name(prompt)}, {read.shown_model(model, options)}"
+            found.append(f"{question}: correct in {join_words(shares)}.")
+    return " ".join(found) or f"{TITLE}: shares of each answer by source and model."
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -345,13 +318,6 @@ AGAINST = TableSpec(
     col.CORRECTED,
 )
 
-# In sentences -----------------------------------------------------------------------------------------------
-
-
-def say(report: Report) -> str:
-    return too_few(report["choices"])
-
-
 PART = Part(
     "choices",
     "choices",
@@ -374,6 +340,6 @@ PART = Part(
     tables=(TABLE,),
     pages=(ANSWERS, AGAINST),
     draw=draw_choices,
-    say=say,
+    say=lambda report: too_few(report["choices"]),
     is_brief=True,
 )

@@ -2,27 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.keys import KeyEntry, draw_key
 from analysis.charts.marks import Strips, colour_scale, room_for, words_on_grid
-from analysis.charts.rows import (
-    by_group,
-    drawn_row,
-    ends_in,
-    in_order,
-    label_variants,
-    n_words,
-    rows_of,
-    shown_model,
-    shown_source,
-    write_caption,
-)
 from analysis.charts.tables import COUNT, DOLLARS, PLAIN, Column, NumberFormat, at
 from analysis.charts.theme import LIGHT, printable, series_of_sources
 from analysis.models import Completion, Run
@@ -30,7 +18,7 @@ from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import by_column
 from analysis.report.samples import Data, is_made_up, low_high, source_of, source_order
-from analysis.stats.scores import Percentile, percentiles
+from analysis.stats.scores import percentiles
 from surveys.console.wording import dollars, number, sized, span
 
 Status = Completion.Status
@@ -100,15 +88,12 @@ def total(tokens: pd.Series) -> int | None:
     return int(tokens.sum()) if tokens.notna().any() else None
 
 
-def waits(milliseconds: pd.Series) -> dict[str, Any]:
+def waits(milliseconds: pd.Series) -> Row:
     seconds = milliseconds.to_numpy(float) / 1000
     middle, late = percentiles(seconds, WAITS)
-    row = {"n": middle.n, "p50": middle.value, "p95": late.value, "ci_p50": ends(middle), "ci_p95": ends(late)}
+    row: Row = {"n": middle.n, "p50": middle.value, "p95": late.value}
+    row |= {"ci_p50": low_high(middle.ci), "ci_p95": low_high(late.ci)}
     return row if middle.n else row | {"why": NOT_TIMED}
-
-
-def ends(found: Percentile) -> list[float] | None:
-    return low_high(found.ci)
 
 
 # In a figure -----------------------------------------------------------------------------------------------
@@ -133,9 +118,9 @@ LATENCY_COLUMNS = [
     Column("benchmark", "benchmark"),
     Column("n", "timed completions", value=lambda row: times_of(row).get("n", row.get("completions"))),
     Column("p50", "median", unit="s", value=lambda row: at(row, "latency_s.p50")),
-    *ends_in("s", "latency_s.ci_p50", "p50_"),
+    *read.ends_in("s", "latency_s.ci_p50", "p50_"),
     Column("p95", "95th percentile", unit="s", value=lambda row: at(row, "latency_s.p95")),
-    *ends_in("s", "latency_s.ci_p95", "p95_"),
+    *read.ends_in("s", "latency_s.ci_p95", "p95_"),
 ]
 COST_PANELS = {"usd": "US$ for 1,000 completions", "tokens": "Tokens of a completion"}
 TOKEN_ENTRIES = (KeyEntry("prompt tokens", LIGHT["strong-line"]), KeyEntry("completion tokens", LIGHT["ink"]))
@@ -146,7 +131,7 @@ PAPER_STEP, PAPER_TEXT = 14, 44  # the same in a journal's column
 
 def name_rows(rows: Sequence[Row]) -> list[str]:
     """The source with its settings, and the benchmark that was asked where there is one."""
-    names = label_variants(rows)
+    names = read.label_variants(rows)
     asked = [printable(row.get("benchmark") or "") for row in rows]
     return [f"{name}, {benchmark}" if benchmark else name for name, benchmark in zip(names, asked, strict=True)]
 
@@ -155,23 +140,17 @@ def name_rows(rows: Sequence[Row]) -> list[str]:
 
 
 def draw_costs(report: Report, options: Options) -> Figure:
-    rows = [row for row in by_group(report, rows_of(report, "costs")) if number(row.get("completions"))]
-    table = [drawn_row(row, COST_COLUMNS) for row in rows]
+    rows = [row for row in read.by_group(report, read.rows_of(report, "costs")) if number(row.get("completions"))]
+    table = [read.drawn_row(row, COST_COLUMNS) for row in rows]
     if not rows:
         return figure.empty_figure("costs", COST_TITLE, NO_COSTS, COST_COLUMNS, options)
     pairs = list(zip(name_rows(rows), table, strict=True))
     parts = [part for name, row in pairs for part in cost_parts(name, row, options)]
     panels = [(title, bar_layers(kind, parts, rows)) for kind, title in COST_PANELS.items() if ends_of(kind, parts)]
     key, key_rows = draw_key(TOKEN_ENTRIES, options, room_for([name for name, _ in pairs]))
-    specs = (
-        [key, draw_models(pairs, panels, options)]
-        if ends_of("tokens", parts)
-        else [draw_models(pairs, panels, options)]
-    )
+    spec = figure.below([*([key] if ends_of("tokens", parts) else []), draw_models(pairs, panels, options)], 14)
     words = Words(COST_TITLE, cost_caption(report, table), describe_costs(pairs, options))
-    return figure.make_figure(
-        "costs", words, figure.below(specs, 14), [*key_rows, *parts], table, COST_COLUMNS, options
-    )
+    return figure.make_figure("costs", words, spec, [*key_rows, *parts], table, COST_COLUMNS, options)
 
 
 def ends_of(kind: str, parts: Sequence[Row]) -> list[float]:
@@ -184,7 +163,7 @@ def per_1000(row: Row) -> float | None:
 
 
 def cost_parts(name: str, row: Row, options: Options) -> list[Row]:
-    where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
+    where = {"row": name, "model": read.shown_model(row["model"], options), "series": read.shown_source(row["source"])}
     parts: list[Row] = []
     if (usd := row["usd_per_1000"]) is not None:
         told = f"{name}: {dollars(usd)} for 1,000 of {row['completions']:,} completions"
@@ -212,8 +191,11 @@ def draw_models(rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, Mak
     width = (options.width - 20 - (across - 1) * 20 - rooms * room) // across - text
     step = PAPER_STEP if options.column else STEP
     blocks = []
-    for model in in_order(row["model"] for _, row in rows):
-        names, name = in_order(name for name, row in rows if row["model"] == model), shown_model(model, options)
+    for model in read.in_order(row["model"] for _, row in rows):
+        names, name = (
+            read.in_order(name for name, row in rows if row["model"] == model),
+            read.shown_model(model, options),
+        )
         first = Strips(tuple(names), width, room, step, padding=0.36)
         strips = [first, *(replace(first, named=not options.column) for _ in panels[1:])]
         drawn = [
@@ -247,9 +229,9 @@ def source_colour(rows: Sequence[Row]) -> alt.Color:
 
 
 def cost_caption(report: Report, table: Sequence[Row]) -> str:
-    return write_caption(
+    return read.write_caption(
         report,
-        f"{n_words(table, 'completions')} completions a bar. Totals, not estimates: there are no intervals.",
+        f"{read.n_words(table, 'completions')} completions a bar. Totals, not estimates: there are no intervals.",
         definitions=["usd", TOKENS],
         rows=table,
         missing=sum(row["usd"] is None for row in table),
@@ -263,7 +245,8 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
         return f"All {sum(row['completions'] for _, row in rows):,} completions together cost nothing."
     least, most = (pick(priced, key=lambda pair: pair[1]["usd_per_1000"]) for pick in (min, max))
     ends = [
-        f"{dollars(row['usd_per_1000'])} ({name}, {shown_model(row['model'], options)})" for name, row in (least, most)
+        f"{dollars(row['usd_per_1000'])} ({name}, {read.shown_model(row['model'], options)})"
+        for name, row in (least, most)
     ]
     return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together {dollars(total)}."
 
@@ -272,9 +255,9 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
 
 
 def draw_latency(report: Report, options: Options) -> Figure:
-    rows = by_group(report, rows_of(report, "costs"))
+    rows = read.by_group(report, read.rows_of(report, "costs"))
     rows = [row for row in rows if number(times_of(row).get("p50")) is not None]
-    table = [drawn_row(row, LATENCY_COLUMNS) for row in rows]
+    table = [read.drawn_row(row, LATENCY_COLUMNS) for row in rows]
     if not rows:
         return figure.empty_figure("latency", LATENCY_TITLE, NO_TIMES, LATENCY_COLUMNS, options)
     names = name_rows(rows)
@@ -283,10 +266,10 @@ def draw_latency(report: Report, options: Options) -> Figure:
     key, key_rows = draw_key(time_entries(table), options, room_for(names))
     parts = [part for name, row in pairs for part in time_parts(name, row, options)]
     spec = draw_models(pairs, [("Seconds", lambda strips: time_layers(strips, top, rows))], options)
-    words = Words(LATENCY_TITLE, latency_caption(report, table), describe_times(pairs, options))
-    return figure.make_figure(
-        "latency", words, figure.below([key, spec], 14), [*key_rows, *parts], table, LATENCY_COLUMNS, options
-    )
+    answers = f"{read.n_words(table)} completions a row, those that failed left out."
+    caption = read.write_caption(report, answers, definitions=["latency_s"], rows=table)
+    words, spec = Words(LATENCY_TITLE, caption, describe_times(pairs, options)), figure.below([key, spec], 14)
+    return figure.make_figure("latency", words, spec, [*key_rows, *parts], table, LATENCY_COLUMNS, options)
 
 
 def times_of(row: Row) -> Row:
@@ -295,7 +278,7 @@ def times_of(row: Row) -> Row:
 
 
 def time_parts(name: str, row: Row, options: Options) -> list[Row]:
-    where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
+    where = {"row": name, "model": read.shown_model(row["model"], options), "series": read.shown_source(row["source"])}
     late = row["p95"] if row["p95"] is not None else row["p50"]
     told = f"{name}: median {row['p50']:.2f} s, 95th percentile {late:.2f} s, {sized(row['n'])}"
     text = f"{row['p50']:.1f} – {late:.1f} s"
@@ -333,18 +316,9 @@ def time_entries(table: Sequence[Row]) -> list[KeyEntry]:
     return [*found, KeyEntry("95 % intervals", LIGHT["ink"], sign="line")] if any(map(spans_of, table)) else found
 
 
-def latency_caption(report: Report, table: Sequence[Row]) -> str:
-    return write_caption(
-        report,
-        f"{n_words(table)} completions a row, those that failed left out.",
-        definitions=["latency_s"],
-        rows=table,
-    )
-
-
 def describe_times(rows: Sequence[tuple[str, Row]], options: Options) -> str:
     fast, slow = (pick(rows, key=lambda pair: pair[1]["p50"]) for pick in (min, max))
-    ends = [f"{row['p50']:.1f} s ({name}, {shown_model(row['model'], options)})" for name, row in (fast, slow)]
+    ends = [f"{row['p50']:.1f} s ({name}, {read.shown_model(row['model'], options)})" for name, row in (fast, slow)]
     return f"Median waiting times go from {ends[0]} to {ends[1]}."
 
 

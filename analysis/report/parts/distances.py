@@ -2,31 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel
-from analysis.charts.paper import draw_grids
-from analysis.charts.rows import (
-    INTERVAL_WORDS,
-    PLACE,
-    TESTED,
-    WHY,
-    all_sources,
-    counts_in,
-    drawn_row,
-    ends_in,
-    in_order,
-    mark_at,
-    n_words,
-    prompts_in_order,
-    rows_of,
-    shown_model,
-    shown_source,
-    told_ends,
-    write_caption,
-)
+from analysis.charts.panels import Panel, draw_grids, grid_of
 from analysis.charts.tables import COUNT, FINE, PLAIN, Column
-from analysis.charts.theme import series_of_sources
 from analysis.report import columns as col
 from analysis.report.claims.enough import is_enough, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
@@ -80,52 +61,45 @@ def distance_values(found: Distance) -> Row:
 TITLE = "How far each source is from the field"
 NOTHING = "No prompt has answers of both the field and another source yet: there is no distance to show."
 DRAWN_COLUMNS = [
-    *PLACE,
+    *read.PLACE,
     Column("n", "responses"),
     Column("n_field", "field responses"),
     Column(col.DISTANCE.name, col.DISTANCE.heading, unit=col.DISTANCE.unit),
-    *ends_in("bits"),
+    *read.ends_in("bits"),
     Column("chance", "by chance", unit="bits"),
     Column("excess", "above chance", unit="bits", value=lambda row: above_chance(row)),
     Column("tv", "total variation", unit="share"),
-    *(*TESTED, WHY),
+    *(*read.TESTED, read.WHY),
 ]
 
 
 def draw_distances(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "distances")
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.rows_of(report, "distances")
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in table if row[col.DISTANCE.name] is not None]
     if not known:
         return empty_figure("distances", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     points = [point_of(row, options) for row in known]
     top = max(max(row[col.DISTANCE.name], row["high"] or 0, row["chance"] or 0) for row in known)
-    grid = Grid(
-        (Panel(col.DISTANCE.name, "Jensen–Shannon divergence, bits; grey ticks: by chance", top=top, format=".2~f"),),
-        tuple(in_order(point["model"] for point in points)),
-        tuple(options.name(prompt) for prompt in prompts_in_order(report, known)),
-        series_of_sources(all_sources(report)).only(point["series"] for point in points),
-        options,
-        with_chance=True,
-        height=170,
-    )
+    panel = Panel(col.DISTANCE.name, "Jensen–Shannon divergence, bits; grey ticks: by chance", top, format=".2~f")
+    prompts, series = read.prompt_names(report, known, options), read.series_in(report, points)
+    grid = grid_of([panel], points, series, options, prompts, 170, with_chance=True)
     words = Words(TITLE, caption(report, table), describe(known, options))
     return make_figure("distances", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
 def point_of(row: Row, options: Options) -> Row:
-    said = f"{row[col.DISTANCE.name]:.3f} bits from the field{told_ends(row, 3)}, {sized(row['n'])}"
-    where = shown_model(row["model"], options), options.name(row["prompt"]), shown_source(row["source"])
-    ends = row["low"], row["high"]
-    return mark_at(col.DISTANCE.name, *where, row[col.DISTANCE.name], ends, said, row["chance"])
+    said = f"{row[col.DISTANCE.name]:.3f} bits from the field{read.told_ends(row, '{:.3f}'.format)}, {sized(row['n'])}"
+    where = read.shown_model(row["model"], options), options.name(row["prompt"]), read.shown_source(row["source"])
+    return read.mark_at(col.DISTANCE.name, *where, row[col.DISTANCE.name], row, said, row["chance"])
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
-    field = count_range(*counts_in(table, "n_field"))
-    return write_caption(
+    field = count_range(*read.counts_in(table, "n_field"))
+    return read.write_caption(
         report,
-        f"{n_words(table)} responses a mark, against {field} of the field.",
-        INTERVAL_WORDS,
+        f"{read.n_words(table)} responses a mark, against {field} of the field.",
+        read.INTERVAL_WORDS,
         definitions=[col.DISTANCE.name, "chance"],
         missing=sum(row[col.DISTANCE.name] is None for row in table),
         rows=table,
@@ -134,20 +108,14 @@ def caption(report: Report, table: Sequence[Row]) -> str:
 
 def describe(rows: Sequence[Row], options: Options) -> str:
     """For each model how far each source is above chance, on average over prompts."""
-    return " ".join(
-        describe_model([row for row in rows if row["model"] == model], options)
-        for model in in_order(row["model"] for row in rows)
-    )
-
-
-def describe_model(rows: Sequence[Row], options: Options) -> str:
-    words = []
-    for source in in_order(row["source"] for row in rows):
-        excesses = [row["excess"] for row in rows if row["source"] == source and row["excess"] is not None]
-        if excesses:
-            mean = decimal(sum(excesses) / len(excesses), 3)
-            words.append(f"{shown_source(source)} {mean} over {plural(len(excesses), 'prompt')}")
-    return f"{shown_model(rows[0]['model'], options)}: mean distance above chance, in bits: {join_words(words)}."
+    found = []
+    for model, here in read.grouped(rows, "model").items():
+        words = []
+        for source, some in read.grouped((row for row in here if row["excess"] is not None), "source").items():
+            mean = decimal(fmean(row["excess"] for row in some), 3)
+            words.append(f"{read.shown_source(source)} {mean} over {plural(len(some), 'prompt')}")
+        found.append(f"{read.shown_model(model, options)}: mean distance above chance, in bits: {join_words(words)}.")
+    return " ".join(found)
 
 
 def above_chance(row: Row) -> float | None:
@@ -165,16 +133,8 @@ TABLE = TableSpec(
     "distances",
     "How far from the field",
     (
-        col.PROMPT,
-        col.SOURCE,
-        col.COMPARED,
-        col.SETTINGS,
-        col.SIZE,
-        N_FIELD,
-        col.DISTANCE.column(),
-        CHANCE,
-        VARIATION,
-        col.P_HOLM,
+        *(col.PROMPT, col.SOURCE, col.COMPARED, col.SETTINGS, col.SIZE, N_FIELD),
+        *(col.DISTANCE.column(), CHANCE, VARIATION, col.P_HOLM),
     ),
     rows_in("distances"),
     (col.DISTANCE.name, "ci", "chance", "tv"),

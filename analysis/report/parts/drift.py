@@ -8,23 +8,9 @@ from typing import Any
 import altair as alt
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.marks import AXIS, along, colour_scale, make_legend, shape_scale
-from analysis.charts.rows import (
-    PLACE,
-    TESTED,
-    WHY,
-    counts_in,
-    drawn_row,
-    ends_in,
-    in_order,
-    n_words,
-    rows_of,
-    shown_model,
-    shown_source,
-    sorted_by_prompt,
-    write_caption,
-)
 from analysis.charts.tables import COUNT, FINE, POINTS, Column
 from analysis.charts.theme import LIGHT, Series, printable, series_of_groups
 from analysis.models import Run
@@ -34,7 +20,7 @@ from analysis.report.columns import Part, TableSpec, intervals, is_choice, rows_
 from analysis.report.parts.distances import VARIATION, distance_values
 from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high, reasons, source_of
 from analysis.stats import choices, heterogeneity
-from surveys.console.wording import Span, count_range, number, plural, span
+from surveys.console.wording import count_range, number, plural
 
 
 def compute(data: Data) -> list[Row]:
@@ -123,7 +109,7 @@ MEASURES = {
     "choice": ("effect", "Change of the correct share"),
 }
 DRAWN_COLUMNS = [
-    *PLACE,
+    *read.PLACE,
     Column("first_date", "first day"),
     Column("date", "day"),
     Column("first", "first run"),
@@ -132,24 +118,20 @@ DRAWN_COLUMNS = [
     Column("n", "answers"),
     Column(col.DISTANCE.name, col.DISTANCE.heading, unit=col.DISTANCE.unit),
     Column("effect", "change of the correct share", unit="share"),
-    *(*ends_in(), *TESTED, WHY),
+    *(*read.ends_in(), *read.TESTED, read.WHY),
 ]
 
 
 def draw_drift(report: Report, options: Options) -> Figure:
-    rows = sorted_by_prompt(report, rows_of(report, "drift"))
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.sorted_by_prompt(report, read.rows_of(report, "drift"))
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     names = name_runs(rows, options)
     points = [point_of(row, name, options) for row, name in zip(rows, names, strict=True) if value_of(row) is not None]
     if not points:
         return figure.empty_figure("drift", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    series = series_of_groups(in_order(point["series"] for point in points))
-    sections = [
-        spec
-        for kind in MEASURES
-        if (here := [point for point in points if point["kind"] == kind])
-        for spec in draw_section(kind, here, series, options)
-    ]
+    series = series_of_groups(read.in_order(point["series"] for point in points))
+    by_kind = read.grouped(points, "kind")
+    sections = [s for kind in MEASURES if kind in by_kind for s in draw_section(kind, by_kind[kind], series, options)]
     words = Words(TITLE, caption(report, table, rows, points), describe(points))
     return figure.make_figure(
         "drift", words, figure.below(sections, 8 if options.column else 14), points, table, DRAWN_COLUMNS, options
@@ -168,28 +150,23 @@ def name_runs(rows: Sequence[Row], options: Options) -> list[str]:
     """The model, and the source where there are several."""
     several = len({row["source"] for row in rows}) > 1
     return [
-        ", ".join([shown_model(row["model"], options), *([shown_source(row["source"])] if several else [])])
+        ", ".join([read.shown_model(row["model"], options), *([read.shown_source(row["source"])] if several else [])])
         for row in rows
     ]
 
 
 def point_of(row: Row, name: str, options: Options) -> Row:
-    low, high = span(row.get("ci")) or (None, None)
     p = number(row.get("p_page"))
     value, prompt, day = value_of(row), options.name(row["prompt"]), printable(row["date"])
     told = f"{prompt}, {name}, {day}: {value:.3f}" + (f", p = {p:.3f}" if p is not None else "")
     where = {"prompt": prompt, "series": name, "date": day, "kind": kind_of(row), "text": told}
-    return where | {
-        "value": value,
-        "low": low,
-        "high": high,
-        "clear": p is not None and p < LIMIT and is_enough(row, {"n": row["n_first"]}),
-    }
+    is_clear = p is not None and p < LIMIT and is_enough(row, {"n": row["n_first"]})
+    return read.make_mark(value, row.get("ci"), **where, clear=is_clear)
 
 
 def draw_section(kind: str, points: Sequence[Row], series: Series, options: Options) -> list[Spec]:
     """A panel for each prompt, all with the same axes."""
-    prompts = in_order(point["prompt"] for point in points)
+    prompts = read.in_order(point["prompt"] for point in points)
     if not options.column:
         across = 1 if options.narrow else 3
         width = (options.width - 20 - across * (AXIS + 14)) // across
@@ -211,16 +188,12 @@ def draw_section(kind: str, points: Sequence[Row], series: Series, options: Opti
     return [figure.below(rows, 3, MEASURES[kind][1])]
 
 
-def axis_ends(points: Sequence[Row]) -> Span:
-    values = [value for point in points for value in (point["value"], point["low"], point["high"]) if value is not None]
-    return min(0.0, *values), max(0.0, *values) or 1.0
-
-
 def day_layers(
     series: Series, points: Sequence[Row], kind: str, options: Options, has_values: bool = True, has_days: bool = True
 ) -> list[alt.Chart]:
     """Days along x; marks that could be chance are hollow."""
-    ends, shown = axis_ends(points), shown_days(sorted({point["date"] for point in points}))
+    ends = min(0.0, *read.reach(points)), max(0.0, *read.reach(points)) or 1.0
+    shown = shown_days(sorted({point["date"] for point in points}))
     days = alt.Axis(
         title=None, format="%-d %b", values=shown, grid=False, labelFontSize=11, labelOverlap=True, labels=has_days
     )
@@ -252,28 +225,19 @@ def day_layers(
 
 def shown_days(days: Sequence[str]) -> list[alt.DateTime]:
     """At most six of the days, the first and the last among them."""
-    places = (
-        range(len(days))
-        if len(days) <= MOST_DAYS
-        else [round(k * (len(days) - 1) / (MOST_DAYS - 1)) for k in range(MOST_DAYS)]
-    )
-    return [moment(days[place]) for place in places]
-
-
-def moment(day: str) -> alt.DateTime:
-    found = date.fromisoformat(day)
-    return alt.DateTime(year=found.year, month=found.month, date=found.day, utc=True)
+    shown = min(len(days), MOST_DAYS)
+    found = [date.fromisoformat(days[round(k * (len(days) - 1) / max(1, shown - 1))]) for k in range(shown)]
+    return [alt.DateTime(year=day.year, month=day.month, date=day.day, utc=True) for day in found]
 
 
 def caption(report: Report, table: Sequence[Row], rows: Sequence[Row], points: Sequence[Row]) -> str:
-    first = count_range(*counts_in(table, "n_first"))
-    return write_caption(
+    first = count_range(*read.counts_in(table, "n_first"))
+    return read.write_caption(
         report,
-        f"{n_words(table)} answers a mark, against {first} of the first run.",
-        f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers."
-        * any(not point["clear"] for point in points),
+        f"{read.n_words(table)} answers a mark, against {first} of the first run.",
         f"All marks are more than chance: p below {LIMIT} over all comparisons."
-        * all(point["clear"] for point in points),
+        if all(point["clear"] for point in points)
+        else f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers.",
         "Lines are 95 % intervals.",
         definitions=[col.DISTANCE.name],
         missing=sum(value_of(row) is None for row in rows),
@@ -283,8 +247,7 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row], points: S
 def describe(points: Sequence[Row]) -> str:
     """For each run how many of its marks are more than chance."""
     found = []
-    for name in in_order(point["series"] for point in points):
-        here = [point for point in points if point["series"] == name]
+    for name, here in read.grouped(points, "series").items():
         clear = sum(point["clear"] for point in here)
         compared = plural(len(here), "comparison")
         found.append(f"{name}: {clear} of {compared} with the first run differ by more than chance.")
@@ -322,16 +285,8 @@ TABLE = TableSpec(
     "drift",
     "The same again on another day",
     (
-        *(
-            col.PROMPT,
-            col.SOURCE,
-            col.COMPARED,
-            replace(FIRST, value=None),
-            replace(AGAIN, value=None),
-            N_FIRST,
-            col.SIZE,
-        ),
-        *(col.DISTANCE.column(), VARIATION, col.P_HOLM),
+        *(col.PROMPT, col.SOURCE, col.COMPARED, replace(FIRST, value=None), replace(AGAIN, value=None), N_FIRST),
+        *(col.SIZE, col.DISTANCE.column(), VARIATION, col.P_HOLM),
     ),
     rows_in("drift"),
     ("drift", col.DISTANCE.name, "tv"),
@@ -340,15 +295,7 @@ PAGE = TableSpec(
     "drift",
     "The same run again, by prompt",
     (
-        *(
-            col.PROMPT,
-            col.VARIANT,
-            replace(col.COMPARED, label="Model"),
-            FIRST,
-            AGAIN,
-            N_FIRST,
-            N_AGAIN,
-        ),
+        *(col.PROMPT, col.VARIANT, replace(col.COMPARED, label="Model"), FIRST, AGAIN, N_FIRST, N_AGAIN),
         Column(
             "distance",
             "Distance",

@@ -1,5 +1,6 @@
 """The field's measures in parts of the people: by demographic cell, by chatbot context, and by what is left out."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -7,22 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure, prompt_name
-from analysis.charts.panels import Grid, Panel, with_axes
-from analysis.charts.paper import draw_grids
-from analysis.charts.rows import (
-    WHY,
-    describe_marks,
-    drawn_row,
-    in_order,
-    mark_at,
-    n_words,
-    prompts_in_order,
-    rows_of,
-    shown_model,
-    told_ends,
-    write_caption,
-)
+from analysis.charts.panels import Panel, draw_grids, grid_of, with_axes
 from analysis.charts.tables import SHARE, Column
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
@@ -33,18 +21,12 @@ from analysis.report.filters import FILTERS
 from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, letter_row
 from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured, rarefied_row
-from analysis.report.samples import (
-    Data,
-    Drawn,
-    Rows,
-    Source,
-    common_n,
-    correct_over_prompts,
-    difference_in,
-    generator_for,
-)
-from analysis.stats import choices
+from analysis.report.samples import Data, Rows, Source, common_n, correct_over_prompts, difference_in, generator_for
+from analysis.stats import choices, heterogeneity
+from analysis.stats.heterogeneity import Chance, Difference, Heterogeneity
 from analysis.stats.item_measures import MEASURES
+from analysis.stats.resampling import ItemSample
+from analysis.stats.speed import Once
 from surveys.console.wording import join_words, sized
 
 CONTEXTS = ("memory", "personalisation", "plan", "model_shown", "device")
@@ -130,6 +112,49 @@ def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Par
         yield value, row
 
 
+class Drawn:
+    """Random draws from parts of the field's answers to one prompt, each made once: of two parts, one is the rest."""
+
+    def __init__(self, data: Data, prompt: str) -> None:
+        self.data, self.prompt = data, prompt
+        self.found = Once()
+
+    def name(self, rows: Rows) -> str:
+        """The same for every prompt that the same people answered."""
+        units = np.sort(self.data.frames.field.columns["unit"][rows])
+        return hashlib.sha256(units.tobytes()).hexdigest()
+
+    def sample(self, rows: Rows) -> ItemSample:
+        return self.data.items_in(True, self.prompt, rows)
+
+    def described(self, rows: Rows) -> Heterogeneity:
+        key = ("part", self.prompt, rows.tobytes())
+        return self.data.once_for_all(key, lambda: heterogeneity.describe(self.sample(rows)))
+
+    def rarefied(self, rows: Rows, n: int) -> Heterogeneity:
+        """Of n of these people."""
+        if n == len(rows):
+            return self.described(rows)
+
+        def compute() -> Heterogeneity:
+            sample = self.sample(rows)
+            return heterogeneity.rarefy(sample, n, self.data.shared_draws.subsets(sample, n, self.name(rows)))
+
+        return self.found.get(("rarefied", n, rows.tobytes()), compute)
+
+    def compared(self, part: Rows, rest: Rows) -> dict[str, Difference]:
+        """Part minus rest, both of as many people as the smaller has. The test is the same for rest minus part."""
+        n = min(len(part), len(rest))
+
+        def compute() -> dict[str, Chance]:
+            samples, names = (self.sample(part), self.sample(rest)), (self.name(part), self.name(rest))
+            splits = self.data.shared_draws.split(*samples, *names)
+            return heterogeneity.permutation_test(splits, n)
+
+        chances = self.found.get(frozenset((part.tobytes(), rest.tobytes())), compute)
+        return heterogeneity.differences(self.rarefied(part, n), self.rarefied(rest, n), chances)
+
+
 def rows_without(rows: Rows, part: Rows) -> Rows:
     """Both in ascending order."""
     return np.delete(rows, np.searchsorted(rows, part))
@@ -184,11 +209,13 @@ class GroupFigure:
 
     def draw(self, report: Report, options: Options) -> Figure:
         measure = col.ASKED.get(options.measure, col.DEFAULT)
-        rows = [row for row in rows_of(report, self.part) if fits(row, measure)]
+        rows = [row for row in read.rows_of(report, self.part) if fits(row, measure)]
         if not any(row.get("rarefied") for row in rows):
             options = replace(options, rarefied=False)  # such as answers left out, each set of another size
         columns = self.columns(measure, options)
-        table = [drawn_row(row, columns) for row in rows if not self.asked or len(self.answers_beside(row, rows)) > 1]
+        table = [
+            read.drawn_row(row, columns) for row in rows if not self.asked or len(self.answers_beside(row, rows)) > 1
+        ]
         known = [row for row in table if row[measure.name] is not None]
         if not known:
             return empty_figure(self.name, self.title, self.nothing, columns, options, table)
@@ -196,15 +223,12 @@ class GroupFigure:
             point_of(row, self.word, measure, options) | ({"panel": row[QUESTION]} if self.asked else {})
             for row in known
         ]
-        grid = Grid(
-            self.panels(measure, points),
-            tuple(in_order(point["model"] for point in points)),
-            tuple(options.name(prompt) for prompt in prompts_in_order(report, known)),
-            series_of_groups(point["series"] for point in points),
-            options,
-            height=170,
+        series = series_of_groups(point["series"] for point in points)
+        prompts = read.prompt_names(report, known, options)
+        grid = grid_of(self.panels(measure, points), points, series, options, prompts, 170)
+        words = Words(
+            self.title, self.caption(report, table, measure, options), read.describe_marks(points, measure.spoken)
         )
-        words = Words(self.title, self.caption(report, table, measure, options), describe_marks(points, measure.spoken))
         return make_figure(self.name, words, draw_grids([grid]), points, table, columns, options)
 
     def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
@@ -216,7 +240,7 @@ class GroupFigure:
         axis = measure_axis(measure, [point | {"panel": measure.name} for point in points])
         if not self.asked:
             return (axis,)
-        names = in_order(point["panel"] for point in points)
+        names = read.in_order(point["panel"] for point in points)
         heads = {name: f"{context_name(name)}: {axis.title.lower()}" for name in names}
         return tuple(replace(axis, name=name, title=head, short=head) for name, head in heads.items())
 
@@ -232,7 +256,7 @@ class GroupFigure:
             Column(self.word, self.word, value=self.name_of),
             *([Column(QUESTION, QUESTION, value=lambda row: row[self.asked])] if self.asked else []),
             Column("n", "responses", value=lambda row: values(row).get("n")),
-            *(*measure.drawn(values), WHY),
+            *(*measure.drawn(values), read.WHY),
         ]
 
     def caption(self, report: Report, table: Sequence[Row], measure: Measure, options: Options) -> str:
@@ -240,7 +264,7 @@ class GroupFigure:
         how = "rarefied" if drawn_down else "not rarefied"
         if self.asked and drawn_down:
             how = "the answers to one question drawn down to one n"
-        return write_caption(
+        return read.write_caption(
             report,
             f"Field answers only; {self.sizes(table)} responses a mark, {how}.",
             "Lines are 95 % intervals over people.",
@@ -252,11 +276,9 @@ class GroupFigure:
     def sizes(self, table: Sequence[Row]) -> str:
         """n, of each question its own."""
         if not self.asked:
-            return n_words(table)
-        names = in_order(row[QUESTION] for row in table)
-        return join_words(
-            [f"{context_name(name)} {n_words([row for row in table if row[QUESTION] == name])}" for name in names]
-        )
+            return read.n_words(table)
+        by_question = read.grouped(table, QUESTION).items()
+        return join_words([f"{context_name(name)} {read.n_words(rows)}" for name, rows in by_question])
 
 
 def fits(row: Row, measure: Measure) -> bool:
@@ -272,9 +294,9 @@ def measure_axis(measure: Measure, points: Sequence[Row]) -> Panel:
 
 
 def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
-    said = f"{measure.spoken} {row[measure.name]:.2f}{told_ends(row, 2)}, {sized(row['n'])}"
-    where = shown_model(row["model"], options), options.name(row["prompt"]), row[word]
-    return mark_at(measure.name, *where, row[measure.name], (row["low"], row["high"]), said)
+    said = f"{measure.spoken} {row[measure.name]:.2f}{read.told_ends(row)}, {sized(row['n'])}"
+    where = read.shown_model(row["model"], options), options.name(row["prompt"]), row[word]
+    return read.mark_at(measure.name, *where, row[measure.name], row, said)
 
 
 # In tables --------------------------------------------------------------------------------------------------

@@ -7,37 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, with_axes
-from analysis.charts.paper import draw_grids
-from analysis.charts.rows import (
-    INTERVAL_WORDS,
-    PLACE,
-    WHY,
-    all_sources,
-    describe_marks,
-    drawn_row,
-    in_order,
-    line_up,
-    mark_at,
-    n_words,
-    prompts_in_order,
-    rows_of,
-    shown_model,
-    shown_source,
-    told_ends,
-    write_caption,
-)
+from analysis.charts.panels import Grid, draw_grids, with_axes
 from analysis.charts.tables import COUNT, Column
-from analysis.charts.theme import series_of_sources
 from analysis.report import columns as col
 from analysis.report import pooled
-from analysis.report.beyond import (
-    OF_POPULATION,
-    POPULATION_DRAWN,
-    population_columns,
-    population_row,
-)
+from analysis.report.beyond import OF_POPULATION, POPULATION_DRAWN, population_columns, population_row
 from analysis.report.claims.enough import too_few
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
@@ -49,6 +25,7 @@ from analysis.report.samples import (
     comparison,
     correct_over_prompts,
     difference_in,
+    item_gaps,
     low_high,
     low_highs,
     name_of,
@@ -57,7 +34,6 @@ from analysis.report.samples import (
 from analysis.stats.heterogeneity import Comparison, Difference, Heterogeneity, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
-from analysis.stats.simultaneous import share_gaps
 from surveys.console.wording import percent, plural, sized
 
 TOP = 10
@@ -95,7 +71,7 @@ def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
         row = source_row(data, group, source, prompt)
         if differences := against_field(data, group, source, prompt):
             row["against_field"] = difference_rows(differences)
-            row["item_gaps"] = item_gaps(data, group.field, source, prompt)
+            row["item_gaps"] = strongest_gaps(data, group.field, source, prompt)
         found.append(row)
     return found
 
@@ -162,15 +138,13 @@ def difference_rows(differences: dict[str, Difference]) -> dict[str, Any]:
     }
 
 
-def item_gaps(data: Data, field: Source, source: Source, prompt: str) -> Row:
+def strongest_gaps(data: Data, field: Source, source: Source, prompt: str) -> Row:
     """The strongest differences in shares of people, field minus source, and how strong chance makes any of them.
 
     `tail` is over all items of the prompt, at each of STRENGTHS.
     """
     samples = data.items(field, prompt), data.items(source, prompt)
-    units = [sample.unit_count for sample in samples]
-    shares = [np.asarray(sample.chances.sum(axis=1), dtype=float).ravel() / sample.unit_count for sample in samples]
-    found, vocabulary = share_gaps(shares[0], units[0], shares[1], units[1]), data.frames.vocabulary(prompt)
+    (shares, found), vocabulary = item_gaps(samples), data.frames.vocabulary(prompt)
     strongest = (-found.strength).argsort(kind="stable")[:STRONGEST]
     rows = [
         {
@@ -185,7 +159,7 @@ def item_gaps(data: Data, field: Source, source: Source, prompt: str) -> Row:
         for code in strongest
         if found.strength[code]
     ]
-    return {"units": units, "strongest": rows, "tail": found.tail}
+    return {"units": [sample.unit_count for sample in samples], "strongest": rows, "tail": found.tail}
 
 
 def top_items(data: Data, source: Source, prompt: str, most: int) -> list[Row]:
@@ -248,34 +222,30 @@ def drawn_columns(rarefied: bool) -> list[Column]:
         return [*measure.drawn(values, f"{measure.name}_", measure.unit), field]
 
     return [
-        *PLACE,
+        *read.PLACE,
         Column("n", "responses", value=lambda row: values(row).get("n")),
         Column("unknown", "of them without items"),
         Column("missing", "people without an answer"),
         *(column for measure in col.OF_LISTS for column in of_measure(measure)),
         *POPULATION_DRAWN,
-        WHY,
+        read.WHY,
     ]
 
 
 def draw_heterogeneity(report: Report, options: Options) -> Figure:
-    rows = line_up(report, rows_of(report, "heterogeneity"))
+    rows = read.line_up(report, read.rows_of(report, "heterogeneity"))
     columns = drawn_columns(options.rarefied)
-    table = [drawn_row(row, columns) for row in rows]
+    table = [read.drawn_row(row, columns) for row in rows]
     points = [point for row in table for point in points_of(row, options)]
     if not points:
         sentence = "No answers with recommendations yet: there is nothing to compare."
         return empty_figure("heterogeneity", TITLE, sentence, columns, options, table)
-    grid = Grid(
-        with_axes([measure.panel for measure in col.OF_LISTS], points),
-        tuple(in_order(shown_model(row["model"], options) for row in table)),
-        tuple(options.name(prompt) for prompt in prompts_in_order(report, table)),
-        series_of_sources(all_sources(report)).only(point["series"] for point in points),
-        options,
-        with_chance=options.rarefied,
-    )
+    panels = with_axes([measure.panel for measure in col.OF_LISTS], points)
+    models = tuple(read.in_order(read.shown_model(row["model"], options) for row in table))
+    prompts, series = read.prompt_names(report, table, options), read.series_in(report, points)
+    grid = Grid(panels, models, prompts, series, options, with_chance=options.rarefied)
     entropies = [point for point in points if point["panel"] == col.ENTROPY.name]
-    told = describe_marks(entropies, "bits of entropy") or f"{TITLE}, by prompt, source and model."
+    told = read.describe_marks(entropies, "bits of entropy") or f"{TITLE}, by prompt, source and model."
     words = Words(TITLE, caption(report, table, options), told)
     return make_figure("heterogeneity", words, draw_grids([grid]), points, table, columns, options)
 
@@ -287,11 +257,11 @@ def points_of(row: Row, options: Options) -> list[Row]:
 def point_of(row: Row, measure: Measure, options: Options) -> Row:
     value, field = row[measure.name], row[f"{measure.name}_field"]
     digits = 0 if measure.is_whole and not options.rarefied else 2
-    ends = {"low": row[f"{measure.name}_low"], "high": row[f"{measure.name}_high"]}
-    said = f"{measure.spoken} {value:.{digits}f}{told_ends(ends, digits)}, {sized(row['n'])}"
+    ends = [row[f"{measure.name}_{end}"] for end in ("low", "high")]
+    said = f"{measure.spoken} {value:.{digits}f}{read.told_ends(ends, f'{{:.{digits}f}}'.format)}, {sized(row['n'])}"
     said += f"; field with as many {field:.{digits}f}" if field is not None else ""
-    where = shown_model(row["model"], options), options.name(row["prompt"]), shown_source(row["source"])
-    return mark_at(measure.name, *where, value, [*ends.values()], said, field)
+    where = read.shown_model(row["model"], options), options.name(row["prompt"]), read.shown_source(row["source"])
+    return read.mark_at(measure.name, *where, value, ends, said, field)
 
 
 def caption(report: Report, table: Sequence[Row], options: Options) -> str:
@@ -300,10 +270,10 @@ def caption(report: Report, table: Sequence[Row], options: Options) -> str:
     of_smaller = f"of as many units as the smaller of the source and the field has{ticks}"
     kind = of_smaller if options.rarefied else "raw, not rarefied"
     missing = sum(row[measure.name] is None for row in table for measure in col.OF_LISTS)
-    return write_caption(
+    return read.write_caption(
         report,
-        f"Values are {kind}; {n_words(table)} {'units' if options.rarefied else 'responses'} a mark.",
-        INTERVAL_WORDS,
+        f"Values are {kind}; {read.n_words(table)} {'units' if options.rarefied else 'responses'} a mark.",
+        read.INTERVAL_WORDS,
         definitions=[*(measure.name for measure in col.OF_LISTS)],
         missing=missing,
         rows=table,
@@ -336,16 +306,9 @@ TOP_ITEM = Column(
 def page_columns(rows: list[Row], options: Options) -> list[Column]:
     inside = "rarefied" if options.rarefied else ""
     drawn_down = [Column("rarefied.n", "Drawn down to", COUNT)] if options.rarefied else []
-    measured_columns = [measure.column(inside) for measure in col.OF_LISTS]
-    return [
-        *col.WHO,
-        col.N,
-        *drawn_down,
-        *measured_columns,
-        TOP_ITEM,
-        replace(col.UNKNOWN, label="Without items"),
-        *population_columns(rows),
-    ]
+    without = replace(col.UNKNOWN, label="Without items")
+    measures = [measure.column(inside) for measure in col.OF_LISTS]
+    return [*col.WHO, col.N, *drawn_down, *measures, TOP_ITEM, without, *population_columns(rows)]
 
 
 MEASURED = tuple(measure.name for measure in col.OF_LISTS)

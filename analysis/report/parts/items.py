@@ -8,24 +8,10 @@ import altair as alt
 import numpy as np
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words, prompt_name
 from analysis.charts.marks import PERCENT, Strips, along, dots, make_legend, room_for
 from analysis.charts.panels import GAP
-from analysis.charts.rows import (
-    PLACE,
-    all_sources,
-    drawn_row,
-    end_of,
-    ends_in,
-    in_order,
-    line_up,
-    n_words,
-    prompts_in_order,
-    rows_of,
-    shown_model,
-    shown_source,
-    write_caption,
-)
 from analysis.charts.tables import COUNT, POINTS, SHARE, Column
 from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.report import columns as col
@@ -35,7 +21,7 @@ from analysis.report.dataset import ALL, FIELD
 from analysis.report.parts.heterogeneity import item_rows
 from analysis.report.samples import Data, Source, interval_cells
 from analysis.stats.intervals import ONE_UNIT, share_difference
-from surveys.console.wording import INTERVAL, join_words, number, percent, plural, span
+from surveys.console.wording import join_words, number, percent, plural
 
 TOP = 20
 
@@ -89,32 +75,32 @@ TITLE = "What each source recommends"
 HIGH = 290  # px of all items in a journal's column
 NOTHING = "No items to compare yet: no source has named any to this prompt."
 DRAWN_COLUMNS = [
-    *PLACE,
+    *read.PLACE,
     Column("item", "item", value=lambda row: printable(row.get("name") or row["item"])),
     Column("n", "responses"),
     Column("count", "of them name it", unit="responses"),
     Column("share", "share", unit="share"),
-    *ends_in("share"),
+    *read.ends_in("share"),
     Column("difference", "field minus it", unit="share"),
-    Column("difference_low", "from", unit="share", value=end_of("ci_difference", 0)),
-    Column("difference_high", "to", unit="share", value=end_of("ci_difference", 1)),
+    Column("difference_low", "from", unit="share", value=read.end_of("ci_difference", 0)),
+    Column("difference_high", "to", unit="share", value=read.end_of("ci_difference", 1)),
 ]
 
 
 def draw_items(report: Report, options: Options) -> Figure:
-    rows = line_up(report, rows_of(report, "items"))
-    prompt = options.prompt or next(iter(prompts_in_order(report, rows)), "")
+    rows = read.line_up(report, read.rows_of(report, "items"))
+    prompt = options.prompt or next(iter(read.prompts_in_order(report, rows)), "")
     rows = [row for row in rows if row["prompt"] == prompt and number(row.get("share")) is not None]
     chosen = choose_items(rows, options.top)
     shown = [row for row in rows if row["item"] in chosen]
     if not shown:
         return figure.empty_figure("items", TITLE, NOTHING, DRAWN_COLUMNS, options)
-    series = series_of_sources(all_sources(report)).only(shown_source(row["source"]) for row in shown)
+    series = series_of_sources(read.all_sources(report)).only(read.shown_source(row["source"]) for row in shown)
     names = {item: name_of(item, shown) for item in chosen}
-    models = in_order(shown_model(row["model"], options) for row in shown)
-    spec = draw_dots(tuple(names.values()), models, series, axis_end(shown), options)
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in shown]
+    models = read.in_order(read.shown_model(row["model"], options) for row in shown)
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in shown]
     points = [point_of(row, names[row["item"]], options) for row in shown]
+    spec = draw_dots(tuple(names.values()), models, series, max(read.reach(points)), options)
     title = f"{TITLE}: {options.name(prompt)}"
     words = Words(title, caption(report, rows, shown, chosen), describe(shown, names, options))
     return figure.make_figure("items", words, spec, points, table, DRAWN_COLUMNS, options)
@@ -137,24 +123,11 @@ def name_of(item: str, rows: Sequence[Row]) -> str:
     return next(printable(row.get("name") or item) for row in rows if row["item"] == item)
 
 
-def axis_end(rows: Sequence[Row]) -> float:
-    return max(max(row["share"], (span(row.get("ci")) or (0, 0))[1]) for row in rows)
-
-
 def point_of(row: Row, name: str, options: Options) -> Row:
-    low, high = span(row.get("ci")) or (None, None)
-    model, source = shown_model(row["model"], options), shown_source(row["source"])
-    interval = f", {INTERVAL} {percent(low)} to {percent(high)}" if low is not None and high is not None else ""
-    told = f"{name}, {source}, {model}: {percent(row['share'])}{interval}, {row['count']} of {row['n']}"
-    return {
-        "item": name,
-        "model": model,
-        "series": source,
-        "value": row["share"],
-        "low": low,
-        "high": high,
-        "text": told,
-    }
+    ends, model, source = row.get("ci"), read.shown_model(row["model"], options), read.shown_source(row["source"])
+    share = f"{percent(row['share'])}{read.told_ends(ends, percent)}"
+    told = f"{name}, {source}, {model}: {share}, {row['count']} of {row['n']}"
+    return read.make_mark(row["share"], ends, item=name, model=model, series=source, text=told)
 
 
 def draw_dots(items: tuple[str, ...], models: Sequence[str], series: Series, end: float, options: Options) -> Spec:
@@ -188,10 +161,10 @@ def dot_layers(strips: Strips, series: Series, end: float, options: Options) -> 
 def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: Sequence[str]) -> str:
     among = len({row["item"] for row in rows})
     left_out = f" of {among}" if among > len(chosen) else ""
-    return write_caption(
+    return read.write_caption(
         report,
         f"The {plural(len(chosen), 'item')}{left_out} that some source names most.",
-        f"{n_words(shown)} responses a source. Lines are 95 % intervals (Wilson), over people, simulated users or "
+        f"{read.n_words(shown)} responses a source. Lines are 95 % intervals (Wilson), over people, simulated users or "
         "repeats.",
         definitions=["item_share"],
         rows=shown,
@@ -200,17 +173,12 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: S
 
 def describe(rows: Sequence[Row], names: dict[str, str], options: Options) -> str:
     """For each model how many get the item that stands first."""
-    found = [
-        describe_model([row for row in rows if row["model"] == model], names, options)
-        for model in in_order(row["model"] for row in rows)
-    ]
-    return " ".join(filter(None, found))
-
-
-def describe_model(rows: Sequence[Row], names: dict[str, str], options: Options) -> str:
-    first = next(item for item in names if any(row["item"] == item for row in rows))
-    shares = [f"{shown_source(row['source'])} {percent(row['share'])}" for row in rows if row["item"] == first]
-    return f"{shown_model(rows[0]['model'], options)}: {names[first]} in {join_words(shares)}."
+    found = []
+    for model, here in read.grouped(rows, "model").items():
+        first = next(item for item in names if any(row["item"] == item for row in here))
+        shares = [f"{read.shown_source(row['source'])} {percent(row['share'])}" for row in here if row["item"] == first]
+        found.append(f"{read.shown_model(model, options)}: {names[first]} in {join_words(shares)}.")
+    return " ".join(found)
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -261,7 +229,7 @@ def source_column(source: str, model: str, options: Options) -> Column:
 
     return Column(
         f"{source}.{model}",
-        f"{shown_source(source)} · {whose or 'all models'}",
+        f"{read.shown_source(source)} · {whose or 'all models'}",
         SHARE,
         lambda entry: row_of(entry).get("ci"),
         lambda entry: row_of(entry).get("ci_why"),
@@ -305,7 +273,7 @@ def difference_columns(rows: list[Row], options: Options) -> list[Column]:
     return [
         Column(
             f"difference.{source}.{model}",
-            f"{shown_source(source)} · {model or 'all models'}",
+            f"{read.shown_source(source)} · {model or 'all models'}",
             POINTS,
             cell((source, model), "ci_difference"),
             cell((source, model), "ci_difference_why"),
@@ -313,13 +281,6 @@ def difference_columns(rows: list[Row], options: Options) -> list[Column]:
         )
         for source, model in keys
     ]
-
-
-# In sentences -----------------------------------------------------------------------------------------------
-
-
-def say(report: Report) -> str:
-    return too_few(report["items"])
 
 
 PART = Part(
@@ -334,6 +295,6 @@ PART = Part(
     tables=(DOCUMENT,),
     pages=(PAGE, DIFFERENCES),
     draw=draw_items,
-    say=say,
+    say=lambda report: too_few(report["items"]),
     is_long=True,
 )

@@ -2,23 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from statistics import median
+from statistics import fmean, median
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, with_axes
-from analysis.charts.paper import draw_grids
-from analysis.charts.rows import (
-    WHY,
-    drawn_row,
-    ends_in,
-    in_order,
-    mark_at,
-    n_words,
-    prompts_in_order,
-    rows_of,
-    shown_model,
-    write_caption,
-)
+from analysis.charts.panels import Panel, draw_grids, grid_of, with_axes
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
@@ -95,13 +83,13 @@ DRAWN_COLUMNS = [
     Column("n", "answers so far"),
     Column("planned_n", "planned answers"),
     Column("width", "expected width of the interval"),
-    *(*ends_in(), WHY),
+    *(*read.ends_in(), read.WHY),
 ]
 
 
 def draw_precision(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "precision")
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.rows_of(report, "precision")
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in table if row["width"] is not None]
     shown = [m for m in MEASURES if options.measure in ("", m.name) and m.name in {row["measure"] for row in known}]
     if not shown:
@@ -110,15 +98,9 @@ def draw_precision(report: Report, options: Options) -> Figure:
     sizes = sorted({int(row["planned_n"]) for row in known})
     # Prompts with choices have other measures than those with lists.
     halves = [[m for m in shown if (m.name == col.CORRECT.name) == of_choices] for of_choices in (False, True)]
+    series = series_of_groups(map(sized, sizes))
     grids = [
-        Grid(
-            with_axes(measures, points),
-            tuple(in_order(point["model"] for point in points)),
-            tuple(options.name(prompt) for prompt in prompts_in_order(report, asked)),
-            series_of_groups(planned(size) for size in sizes),
-            options,
-            height=130,
-        )
+        grid_of(with_axes(measures, points), points, series, options, read.prompt_names(report, asked, options), 130)
         for measures in halves
         if (asked := [row for row in known if row["measure"] in {measure.name for measure in measures}])
     ]
@@ -126,20 +108,16 @@ def draw_precision(report: Report, options: Options) -> Figure:
     return make_figure("precision", words, draw_grids(grids), points, table, DRAWN_COLUMNS, options)
 
 
-def planned(size: int) -> str:
-    return sized(size)
-
-
 def point_of(row: Row, options: Options) -> Row:
-    where = shown_model(row["model"], options), options.name(row["prompt"]), planned(row["planned_n"])
+    where = read.shown_model(row["model"], options), options.name(row["prompt"]), sized(row["planned_n"])
     said = f"the interval is {row['width']:.3f} wide"
-    return mark_at(row["measure"], *where, row["width"], (row["low"], row["high"]), said)
+    return read.mark_at(row["measure"], *where, row["width"], row, said)
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
-    return write_caption(
+    return read.write_caption(
         report,
-        f"Judged from the answers so far, {n_words(table)} a prompt, drawn again with replacement.",
+        f"Judged from the answers so far, {read.n_words(table)} a prompt, drawn again with replacement.",
         "Width of 95 % intervals; lines are 95 % intervals of that width.",
         missing=sum(row["width"] is None for row in table),
     )
@@ -147,19 +125,14 @@ def caption(report: Report, table: Sequence[Row]) -> str:
 
 def describe(rows: Sequence[Row]) -> str:
     """The mean width at the smallest and the largest planned number."""
-    found = []
+    found, by_measure = [], read.grouped(rows, "measure")
     for measure in MEASURES:
-        here = [row for row in rows if row["measure"] == measure.name]
-        if here:
-            sizes = sorted({int(row["planned_n"]) for row in here})
-            ends = [f"{mean_width(here, size):.3f} at {planned(size)}" for size in dict.fromkeys((sizes[0], sizes[-1]))]
+        if here := by_measure.get(measure.name):
+            sizes = {end(int(row["planned_n"]) for row in here): None for end in (min, max)}
+            widths = {size: fmean(row["width"] for row in here if row["planned_n"] == size) for size in sizes}
+            ends = [f"{width:.3f} at {sized(size)}" for size, width in widths.items()]
             found.append(f"{measure.title}: {' and '.join(ends)}, on average over prompts.")
     return " ".join(found)
-
-
-def mean_width(rows: Sequence[Row], size: int) -> float:
-    widths = [row["width"] for row in rows if row["planned_n"] == size]
-    return sum(widths) / len(widths)
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -169,10 +142,7 @@ WHICH = (col.PROMPT, col.CHATBOT, Column("measure", "Measure", value=lambda row:
 TABLE = TableSpec(
     "precision",
     "Expected width of the interval with more answers",
-    (
-        *(*WHICH, Column("n", "n now", COUNT), Column("planned_n", "planned n", COUNT)),
-        Column("width", "Width", FINE),
-    ),
+    (*(*WHICH, Column("n", "n now", COUNT), Column("planned_n", "planned n", COUNT)), Column("width", "Width", FINE)),
     rows_in("precision"),
     ("precision",),
 )
@@ -183,31 +153,21 @@ def by_planned(report: Report, options: Options) -> list[Row]:
     entries: dict[tuple[str, ...], Row] = {}
     for row in report["precision"]:
         entry = entries.setdefault((row["prompt"], row["model"], row["measure"]), row | {"by": {}})
-        entry["by"][row["planned_n"]] = row
+        entry["by"][str(row["planned_n"])] = row
     return list(entries.values())
 
 
 def planned_columns(rows: list[Row], options: Options) -> list[Column]:
-    sizes = sorted({size for row in rows for size in row["by"]})
+    sizes = sorted({int(size) for row in rows for size in row["by"]})
     return [*WHICH, replace(col.N, label="n now"), *map(width_column, sizes)]
 
 
 def width_column(size: int) -> Column:
-    def row_of(entry: Row) -> Row:
-        found: Row = entry["by"].get(size, {})
-        return found
+    def form(entry: Row) -> NumberFormat:
+        return NumberFormat() if entry["measure"] == col.ENTROPY.name else NumberFormat(digits=0, scale=100)
 
-    return Column(
-        f"{size}",
-        f"{size:,} answers",
-        FINE,
-        lambda entry: row_of(entry).get("ci"),
-        value=lambda entry: row_of(entry).get("width"),
-        why=lambda entry: row_of(entry).get("why", ""),
-        format_of=lambda entry: (
-            NumberFormat() if entry["measure"] == col.ENTROPY.name else NumberFormat(digits=0, scale=100)
-        ),
-    )
+    by = f"by.{size}"
+    return Column(f"{by}.width", f"{size:,} answers", FINE, f"{by}.ci", why=f"{by}.why", format_of=form)
 
 
 PAGE = TableSpec(

@@ -8,23 +8,11 @@ import altair as alt
 import numpy as np
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.marks import Strips, along, dots, make_legend, room_for
-from analysis.charts.rows import (
-    WHY,
-    all_sources,
-    drawn_row,
-    ends_in,
-    in_order,
-    n_words,
-    rows_of,
-    shown_model,
-    shown_source,
-    told_ends,
-    write_caption,
-)
 from analysis.charts.tables import PLAIN, SHARE, Column
-from analysis.charts.theme import LIGHT, Series, printable, series_of_sources
+from analysis.charts.theme import LIGHT, Series, printable
 from analysis.report import columns as col
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
@@ -72,10 +60,8 @@ def of_choices(found: list[Row], prompt: str) -> Iterable[Pair]:
 
 def over_prompts(data: Data, pairs: list[Pair]) -> list[Row]:
     """One model: do prompts that are varied offline vary in the field too?"""
-    families = values_by(pairs, lambda pair: pair[:3])
-    return [
-        correlated(data, name, "prompts", source, model, values) for (name, source, model), values in families.items()
-    ]
+    families = values_by(pairs, lambda pair: pair[:3]).items()
+    return [correlated(data, name, "prompts", source, model, values) for (name, source, model), values in families]
 
 
 def over_models(data: Data, pairs: list[Pair]) -> list[Row]:
@@ -87,11 +73,8 @@ def over_models(data: Data, pairs: list[Pair]) -> list[Row]:
 
 
 def over_all(data: Data, pairs: list[Pair]) -> list[Row]:
-    families = values_by(pairs, lambda pair: pair[:2])
-    return [
-        correlated(data, name, "prompts and models", source, None, values)
-        for (name, source), values in families.items()
-    ]
+    families = values_by(pairs, lambda pair: pair[:2]).items()
+    return [correlated(data, name, "prompts and models", source, None, values) for (name, source), values in families]
 
 
 def values_by(pairs: Iterable[Pair], key: Callable[[Pair], Any]) -> dict[Any, list[tuple[float, float]]]:
@@ -177,20 +160,20 @@ DRAWN_COLUMNS = [
     Column("source", "source"),
     Column("n", "pairs"),
     Column("spearman", "Spearman's rho"),
-    *ends_in(ci="ci_spearman"),
+    *read.ends_in(ci="ci_spearman"),
     Column("kendall", "Kendall's tau-b"),
-    WHY,
+    read.WHY,
 ]
 
 
 def draw_scores(report: Report, options: Options) -> Figure:
-    rows = [row for row in rows_of(report, "scores") if row.get("measure") in col.IN_ROWS]
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = [row for row in read.rows_of(report, "scores") if row.get("measure") in col.IN_ROWS]
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in table if row["spearman"] is not None]
     if not known:
         return figure.empty_figure("scores", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     points = [point_of(row, options) for row in known]
-    series = series_of_sources(all_sources(report)).only(point["series"] for point in points)
+    series = read.series_in(report, points)
     words = Words(TITLE, caption(report, table), describe(points))
     return figure.make_figure(
         "scores", words, draw_panels(points, series, options), points, table, DRAWN_COLUMNS, options
@@ -198,20 +181,19 @@ def draw_scores(report: Report, options: Options) -> Figure:
 
 
 def point_of(row: Row, options: Options) -> Row:
-    source, where = shown_source(row["source"]), place_of(row, options)
+    source, where = read.shown_source(row["source"]), place_of(row, options)
     measure = col.IN_ROWS[row["measure"]].heading
-    told = f"{measure}, {source}, {where}: rho {row['spearman']:.2f}{told_ends(row, 2)}, {sized(row['n'])}"
-    found = {"measure": row["measure"], "row": where, "series": source, "text": told}
-    return found | {"value": row["spearman"], "low": row["low"], "high": row["high"]}
+    told = f"{measure}, {source}, {where}: rho {row['spearman']:.2f}{read.told_ends(row)}, {sized(row['n'])}"
+    return read.make_mark(row["spearman"], row, measure=row["measure"], row=where, series=source, text=told)
 
 
 def place_of(row: Row, options: Options) -> str:
     """A model's name stands for the correlation over its prompts."""
-    return shown_model(row["model"], options) if row.get("model") else printable(row["over"]).capitalize()
+    return read.shown_model(row["model"], options) if row.get("model") else printable(row["over"]).capitalize()
 
 
 def draw_panels(points: Sequence[Row], series: Series, options: Options) -> Spec:
-    names = tuple(in_order(point["row"] for point in points))
+    names = tuple(read.in_order(point["row"] for point in points))
     on_paper = bool(options.column)
     room, across = room_for(names), 1 if options.narrow and not on_paper else 2
     rooms, pitch = (1, 5) if on_paper else (across, 11)  # px
@@ -244,9 +226,9 @@ def dot_layers(strips: Strips, series: Series, options: Options) -> list[alt.Cha
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
-    return write_caption(
+    return read.write_caption(
         report,
-        f"Spearman's rank correlation of each source's scores with the field's; {n_words(table)} pairs a mark.",
+        f"Spearman's rank correlation of each source's scores with the field's; {read.n_words(table)} pairs a mark.",
         "A row that is named after a model is over its prompts.",
         "Lines are 95 % bootstrap intervals over pairs. 1: the same order; 0: no relation; -1: the opposite order.",
         missing=sum(row["spearman"] is None for row in table),
@@ -258,11 +240,9 @@ def describe(points: Sequence[Row]) -> str:
     """For each measure and source the lowest and highest correlation."""
     found = []
     for measure, title in ((name, known.heading) for name, known in col.IN_ROWS.items()):
-        for source in in_order(point["series"] for point in points):
-            values = [p["value"] for p in points if (p["measure"], p["series"]) == (measure, source)]
-            if values:
-                ends = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values)))
-                found.append(f"{title}, {source}: rho {' to '.join(ends)}.")
+        for source in read.in_order(point["series"] for point in points):
+            if values := [p["value"] for p in points if (p["measure"], p["series"]) == (measure, source)]:
+                found.append(f"{title}, {source}: rho {read.from_to(values)}.")
     return " ".join(found)
 
 
@@ -286,11 +266,7 @@ LABELS = (
     Column("within_1", "Within one step", SHARE, "ci", why="why"),
 )
 TABLE = TableSpec(
-    "scores",
-    "Do scores predict the field's",
-    (*WHICH, *CORRELATIONS, *LABELS),
-    rows_in("scores"),
-    ("scores", "ci"),
+    "scores", "Do scores predict the field's", (*WHICH, *CORRELATIONS, *LABELS), rows_in("scores"), ("scores", "ci")
 )
 PAGE = TableSpec(
     "scores",

@@ -6,31 +6,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel
-from analysis.charts.paper import draw_grids
-from analysis.charts.rows import (
-    INTERVAL_WORDS,
-    TESTED,
-    WHY,
-    all_sources,
-    counts_in,
-    describe_marks,
-    drawn_row,
-    ends_in,
-    in_order,
-    line_up,
-    mark_at,
-    n_words,
-    rows_of,
-    shown_model,
-    shown_source,
-    sorted_by_prompt,
-    told_ends,
-    write_caption,
-)
+from analysis.charts.panels import Grid, Panel, draw_grids, grid_of
 from analysis.charts.tables import COUNT, SHARE, Column
-from analysis.charts.theme import printable, series_of_sources
+from analysis.charts.theme import printable
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals, is_list, rows_in
 from analysis.report.parts.distances import distance_values
@@ -39,7 +19,7 @@ from analysis.report.samples import Data, Source, correct_over_prompts, generato
 from analysis.stats import heterogeneity
 from analysis.stats.resampling import UNKNOWN, ItemSample
 from analysis.stats.scores import paired_difference
-from surveys.console.wording import count_range, decimal, number, sized, span
+from surveys.console.wording import count_range, decimal, number, sized
 
 UNIT = ["unit", "user", "repeat"]
 
@@ -152,18 +132,18 @@ DRAWN_COLUMNS = [
     Column("n", "answers to the variant"),
     Column(col.DISTANCE.name, col.DISTANCE.heading, unit=col.DISTANCE.unit),
     Column("effect", "change of the correct share", unit="share"),
-    *(*ends_in(), *TESTED, WHY),
+    *(*read.ends_in(), *read.TESTED, read.WHY),
 ]
 
 
 def draw_variants(report: Report, options: Options) -> Figure:
-    rows = sorted_by_prompt(report, line_up(report, rows_of(report, "variants")))
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.sorted_by_prompt(report, read.line_up(report, read.rows_of(report, "variants")))
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     points = [point_of(row, options) for row in rows if value_of(row) is not None]
     if not points:
         return empty_figure("variants", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     grids = [
-        grid_of(measure, here, report, options)
+        grid_of_measure(measure, here, report, options)
         for measure in MEASURES.values()
         if (here := [point for point in points if point["panel"] == measure.name])
     ]
@@ -179,37 +159,27 @@ def value_of(row: Row) -> float | None:
     return number(row.get(measure_of(row).name))
 
 
-def grid_of(measure: Panel, points: Sequence[Row], report: Report, options: Options) -> Grid:
-    values = [
-        v for point in points for v in (point["value"], point["low"], point["high"], point["chance"]) if v is not None
-    ]
-    fitted = Panel(measure.name, measure.title, max(0.0, *values) or 1.0, min(0.0, *values), measure.format)
-    return Grid(
-        (fitted,),
-        tuple(in_order(point["model"] for point in points)),
-        tuple(in_order(point["prompt"] for point in points)),
-        series_of_sources(all_sources(report)).only(point["series"] for point in points),
-        options,
-        with_chance=measure.name == col.DISTANCE.name,
-        height=150,
-    )
+def grid_of_measure(measure: Panel, points: Sequence[Row], report: Report, options: Options) -> Grid:
+    values = [0.0, *read.reach(points), *(point["chance"] for point in points if point["chance"] is not None)]
+    fitted = Panel(measure.name, measure.title, max(values) or 1.0, min(values), measure.format)
+    with_chance, series = measure.name == col.DISTANCE.name, read.series_in(report, points)
+    return grid_of([fitted], points, series, options, height=150, with_chance=with_chance)
 
 
 def point_of(row: Row, options: Options) -> Row:
-    ends, value = span(row.get("ci")), value_of(row)
-    low, high = ends or (None, None)
-    said = f"{value:.3f}{told_ends({'low': low, 'high': high}, 3)}, {sized(row['n'])}"
+    ends, value = row.get("ci"), value_of(row)
+    said = f"{value:.3f}{read.told_ends(ends, '{:.3f}'.format)}, {sized(row['n'])}"
     prompt = f"{options.name(row['prompt'])}: {printable(row['variant'])}"
-    where = shown_model(row["model"], options), prompt, shown_source(row["source"])
-    return mark_at(measure_of(row).name, *where, value or 0.0, ends, said, number(row.get("chance")))
+    where = read.shown_model(row["model"], options), prompt, read.shown_source(row["source"])
+    return read.mark_at(measure_of(row).name, *where, value or 0.0, ends, said, number(row.get("chance")))
 
 
 def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
-    original = count_range(*counts_in(table, "n_original"))
-    return write_caption(
+    original = count_range(*read.counts_in(table, "n_original"))
+    return read.write_caption(
         report,
-        f"{n_words(table)} answers to a variant, against {original} to the original.",
-        INTERVAL_WORDS,
+        f"{read.n_words(table)} answers to a variant, against {original} to the original.",
+        read.INTERVAL_WORDS,
         definitions=[col.DISTANCE.name, "chance"],
         missing=sum(value_of(row) is None for row in rows),
         rows=rows,
@@ -222,7 +192,7 @@ def describe(points: Sequence[Row]) -> str:
         "effect": ("change of the correct share, points", lambda value: decimal(100 * value, 1, sign=True)),
     }
     found = ([point for point in points if point["panel"] == name] for name in ways)
-    return " ".join(describe_marks(here, *ways[here[0]["panel"]]) for here in found if here)
+    return " ".join(read.describe_marks(here, *ways[here[0]["panel"]]) for here in found if here)
 
 
 # In tables --------------------------------------------------------------------------------------------------
@@ -232,15 +202,8 @@ TABLE = TableSpec(
     "variants",
     "Variants of prompts",
     (
-        *(
-            col.PROMPT,
-            NAME,
-            col.SOURCE,
-            col.COMPARED,
-            Column("n_original", "n original", COUNT),
-            col.SIZE,
-            col.DISTANCE.column(),
-        ),
+        *(col.PROMPT, NAME, col.SOURCE, col.COMPARED, Column("n_original", "n original", COUNT), col.SIZE),
+        col.DISTANCE.column(),
         Column(f"{col.CORRECT.name}_original", "Right, original", SHARE),
         Column(col.CORRECT.name, "Right, variant", SHARE),
         *(replace(CHANGE, short="difference, points"), Column("changed", "Changed", SHARE), col.P_HOLM),

@@ -6,16 +6,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel
-from analysis.charts.paper import draw_grids
-from analysis.charts.rows import WHY, drawn_row, ends_in, in_order, n_words, rows_of, shown_model, write_caption
+from analysis.charts.panels import Panel, draw_grids, grid_of
 from analysis.charts.tables import CHANGE, COUNT, POINTS, Column, NumberFormat, P
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals
-from analysis.report.persons.askings import USUAL, compare_answers, estimate_cells, fields_of, rows_in_state
-from analysis.report.persons.part import P_HOLM, PROMPT, SIGNED, of_number, prompt_or_mean
+from analysis.report.persons.askings import (
+    USUAL,
+    again,
+    compare_answers,
+    counted,
+    estimate_cells,
+    fields_of,
+    rows_in_state,
+)
+from analysis.report.persons.person_or_dice import P_HOLM, PROMPT, SIGNED, of_number, prompt_or_mean
 from analysis.report.samples import (
     Data,
     Rows,
@@ -28,7 +35,7 @@ from analysis.report.samples import (
 )
 from analysis.stats.persons.arms import Change, States, Trio, change_of
 from analysis.stats.persons.numbers import estimate, mean_of, mean_over
-from surveys.console.wording import INTERVAL, number, plural, span
+from surveys.console.wording import number, plural
 
 TOP = 5
 NOBODY = np.empty(0)
@@ -81,9 +88,7 @@ def state_rows(data: Data, field: Source, arm: str, prompts: Sequence[str]) -> l
             **field.key,
             "chatbot": field.chatbot,
             **cells_of(
-                [told[prompt] for prompt in some],
-                generator_for(data, "arms", field, "|".join(some), arm),
-                data.draws,
+                [told[prompt] for prompt in some], generator_for(data, "arms", field, "|".join(some), arm), data.draws
             ),
         }
         for some in places
@@ -96,7 +101,9 @@ def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
     of, is_other = data.frames.field.who[rows], np.arange(len(rows)) >= len(usual)
     found = compare_answers(data, field, prompt, rows)
     every = States(np.zeros((0, 0), np.float32), of, is_other)
-    asked = asked_in(data, field, prompt, arm)
+    # Who was asked in this state, whether they could reach it or not.
+    slugs = [asking.slug for asking in again(data, prompt, arm)]
+    asked = np.concatenate([np.empty(0, np.int64), *(data.rows_of(field, slug) for slug in slugs)])
     return Told(
         States(found.unlike, found.of, is_other[found.rows]),
         values_of(data, prompt, rows, usual),
@@ -107,27 +114,15 @@ def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
     )
 
 
-def asked_in(data: Data, field: Source, prompt: str, arm: str) -> Rows:
-    """Who was asked in this state, whether they could reach it or not."""
-    slugs = [asking.slug for asking in data.frames.askings.values() if (asking.asks, asking.arm) == (prompt, arm)]
-    return np.concatenate([np.empty(0, np.int64), *(data.rows_of(field, slug) for slug in slugs)])
-
-
 def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Values]:
-    """What is counted of each answer; NaN where it has no such number."""
-    rating = data.frames.field.columns["rating"][rows]
+    """With how much of a list is among the items that are most frequent in the usual state."""
+    found = counted(data, prompt, rows)
     if prompt in data.choices:
-        options, key = data.frames.field.columns["option"][rows], data.options_in(True, prompt, rows).correct
-        right = np.full(len(rows), np.nan) if key is None else (options == key).astype(float)
-        return {"correct_share": right, "unknown_share": (options < 0).astype(float), "rating": rating}
+        return found
     sample = data.items_in(True, prompt, rows)
-    lengths = np.bincount(sample.rows, minlength=sample.n).astype(float)
     frequent = np.argsort(-data.items_in(True, prompt, usual).counts(), kind="stable")[:TOP]
     top = np.bincount(sample.rows[np.isin(sample.codes, frequent)], minlength=sample.n)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(lengths > 0, top / lengths, np.nan)
-    named = np.where(lengths > 0, lengths, np.nan)
-    return {"top5_share": share, "items": named, "unknown_share": (lengths == 0).astype(float), "rating": rating}
+    return {"top5_share": top / found["items"], **found}
 
 
 def cells_of(told: Sequence[Told], rng: np.random.Generator, draws: int) -> Row:
@@ -189,48 +184,39 @@ DRAWN_COLUMNS = [
     Column("unreached", "could not reach it"),
     Column("thrice", "people with both occasions and the state"),
     Column("effect", "unlikeness beyond the dice"),
-    *ends_in("unlikeness", "ci_effect"),
+    *read.ends_in("unlikeness", "ci_effect"),
     Column("p", "p"),
     Column("p_holm", "p, Holm over the page"),
-    WHY,
+    read.WHY,
 ]
 
 
 def draw_arms(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "arms")
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.rows_of(report, "arms")
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     points = [point_of(row, options) for row in rows if number(row["effect"]) is not None]
     if not points:
         return empty_figure("arms", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
-    grid = Grid(
-        (Panel("effect", "Unlikeness beyond the dice", max(0.1, *ends), min(0.0, *ends), ".2~f"),),
-        tuple(in_order(point["model"] for point in points)),
-        tuple(in_order(point["prompt"] for point in points)),
-        series_of_groups(in_order(point["series"] for point in points)),
-        options,
-        height=150,
-    )
-    words = Words(TITLE, caption(report, rows), describe(points))
+    ends = max(0.1, *read.reach(points)), min(0.0, *read.reach(points))
+    panel = Panel("effect", "Unlikeness beyond the dice", *ends, ".2~f")
+    series = series_of_groups(read.in_order(point["series"] for point in points))
+    grid = grid_of([panel], points, series, options, height=150)
+    words = Words(TITLE, caption(report, rows), " ".join(f"{point['text']}." for point in points[:6]))
     return make_figure("arms", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
 def point_of(row: Row, options: Options) -> Row:
     prompt = options.name(row["prompt"]) if row["prompt"] else prompt_or_mean(row)
-    low, high = span(row["ci_effect"]) or (None, None)
-    model = shown_model(row["model"], options)
-    name = printable(row["name"])
-    told = f"{name}, {prompt}, {model}: {row['effect']:+.2f}"
-    told += f", {INTERVAL} {low:.2f} to {high:.2f}" if low is not None else ""
-    where = {"panel": "effect", "model": model, "prompt": prompt, "series": name, "text": told}
-    return where | {"value": row["effect"], "low": low, "high": high}
+    ends, said = row["ci_effect"], f"{row['effect']:+.2f}{read.told_ends(row['ci_effect'])}"
+    where = read.shown_model(row["model"], options), prompt, printable(row["name"])
+    return read.mark_at("effect", *where, row["effect"], ends, said)
 
 
 def caption(report: Report, rows: Sequence[Row]) -> str:
     out = sum(row["unreached"] for row in rows if row["prompt"])
-    return write_caption(
+    return read.write_caption(
         report,
-        f"{n_words(rows, 'thrice')} people a mark, who answered twice in the usual state and once in the other.",
+        f"{read.n_words(rows, 'thrice')} people a mark, who answered twice in the usual state and once in the other.",
         f"{plural(out, 'asking')} could not be answered because the state was not found." if out else "",
         "Lines are 95 % intervals over people.",
         definitions=["arm_effect"],
@@ -239,16 +225,9 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
     )
 
 
-def describe(points: Sequence[Row]) -> str:
-    return " ".join(f"{point['text']}." for point in points[:6])
-
-
 # In tables --------------------------------------------------------------------------------------------------
 
 STATE = Column("name", "State")
-ASKED = Column("asked", "Asked", COUNT)
-UNREACHED = Column("unreached", "Not reached", COUNT)
-THRICE = Column("thrice", "In both, twice in the usual", COUNT)
 
 
 def change_columns() -> tuple[Column, ...]:
@@ -263,15 +242,11 @@ def change_columns() -> tuple[Column, ...]:
 
 
 COLUMNS = (
-    replace(PROMPT, name="where"),
-    STATE,
-    col.CHATBOT,
-    ASKED,
-    UNREACHED,
+    *(replace(PROMPT, name="where"), STATE, col.CHATBOT, Column("asked", "Asked", COUNT)),
+    Column("unreached", "Not reached", COUNT),
     of_number("distance", "Usual to this state"),
-    THRICE,
-    of_number("effect", "Beyond the dice", SIGNED),
-    P_HOLM,
+    Column("thrice", "In both, twice in the usual", COUNT),
+    *(of_number("effect", "Beyond the dice", SIGNED), P_HOLM),
 )
 TABLE = TableSpec(
     "arms",

@@ -11,19 +11,19 @@ from scipy import sparse
 from analysis.charts import figure
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.marks import Strips, room_for
-from analysis.charts.rows import WHY, drawn_row, ends_in, n_words, rows_of, write_caption
+from analysis.charts.rows import WHY, drawn_row, ends_in, make_mark, n_words, reach, rows_of, told_ends, write_caption
 from analysis.charts.tables import COUNT, Column, NumberFormat
 from analysis.charts.theme import LIGHT, printable
 from analysis.report import columns as col
 from analysis.report.claims.enough import FEWEST, is_enough
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.persons.crowd import BEFORE, DRAWN, Characteristic, Crowd, explanations_of, gather
-from analysis.report.persons.part import P_HOLM
+from analysis.report.persons.askings import BEFORE, DRAWN, Characteristic, Crowd, explanations_of, gather
+from analysis.report.persons.person_or_dice import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
 from analysis.stats.persons.arms import Carried, carried_over
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Effect, Explained, explain
-from surveys.console.wording import INTERVAL, number, plural, span
+from surveys.console.wording import number, plural
 from surveys.models import ChatbotContext
 
 LIMIT = 0.05
@@ -146,16 +146,11 @@ def name_of(row: Row) -> str:
 
 
 def point_of(row: Row) -> Row:
-    low, high = span(row["ci"]) or (None, None)
-    name = name_of(row)
-    told = f"{name}: {row['effect']:+.3f}" + (f", {INTERVAL} {low:.3f} to {high:.3f}" if low is not None else "")
-    return {"row": name, "value": row["effect"], "low": low, "high": high, "sure": is_sure(row), "text": told}
-
-
-def is_sure(row: Row) -> bool:
-    """Whether it holds after Holm's correction over all explanations."""
-    p = number(row["p_holm"])
-    return p is not None and p < LIMIT and is_enough(row)
+    """`sure`: whether it holds after Holm's correction over all explanations."""
+    name, p = name_of(row), number(row["p_holm"])
+    told = f"{name}: {row['effect']:+.3f}{told_ends(row['ci'], '{:.3f}'.format)}"
+    is_sure = p is not None and p < LIMIT and is_enough(row)
+    return make_mark(row["effect"], row["ci"], row=name, sure=is_sure, text=told)
 
 
 def draw_forest(points: Sequence[Row], options: Options) -> Spec:
@@ -163,8 +158,7 @@ def draw_forest(points: Sequence[Row], options: Options) -> Spec:
     names = tuple(dict.fromkeys(point["row"] for point in points))
     room = room_for(names, 150 if options.narrow else 330)
     strips = Strips(names, options.width - 24 - room, room, step=18 if options.column else 24, padding=0.3)
-    ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
-    scale = alt.Scale(domain=[min(0.0, *ends), max(0.0, *ends) or 0.1], nice=True)
+    scale = alt.Scale(domain=[min(0.0, *reach(points)), max(0.0, *reach(points)) or 0.1], nice=True)
     axis = alt.Axis(title="unlikeness to all others", tickCount=5, grid=True, ticks=False, domain=False, format=".2~f")
     base = alt.Chart().encode(y=strips.axis("row"))
     sure, unsure = (
@@ -238,7 +232,7 @@ PART = Part(
     compute,
     {
         "explanation": "Mean unlikeness of a person’s answer to everybody else’s of the same chatbot, regressed on all "
-        "that is known of people, with a level for each prompt: how much further a level lies than its base.",
+        "that is known of people, with a level for each prompt: how much further a level lies than its base."
     },
     intervals=intervals("regression", "respondent", "ci"),
     tables=(TABLE,),

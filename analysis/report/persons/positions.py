@@ -6,23 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Panel, draw_grid
-from analysis.charts.rows import WHY, drawn_row, ends_in, n_words, rows_of, write_caption
 from analysis.charts.tables import COUNT, FINE, FINE_SHARE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import FIELD
-from analysis.report.persons.askings import fields_of
-from analysis.report.persons.crowd import first_answers, place_of
+from analysis.report.persons.askings import counted, fields_of, first_answers, place_of
 from analysis.report.persons.explanations import carried
-from analysis.report.persons.part import P_HOLM
+from analysis.report.persons.person_or_dice import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
 from analysis.stats.intervals import share_interval
 from analysis.stats.persons.explaining import by_step, demean, explain
 from analysis.stats.persons.numbers import estimate, mean_of
 from analysis.stats.persons.shares import ReadableAnswers, pairs_of
-from surveys.console.wording import INTERVAL, decimal, number, span
+from surveys.console.wording import decimal, number
 from surveys.models import Participant
 
 Floats = NDArray[np.float64]
@@ -59,7 +58,6 @@ def compute(data: Data) -> list[Row]:
 
 def gather(data: Data) -> Along:
     orders = data.frames.people["order"].to_dict()
-    columns = data.frames.field.columns
     parts: list[tuple[Ints, Ints, Ints, dict[str, Floats]]] = []
     for block, group in enumerate(fields_of(data)):
         for number_of, prompt in enumerate(data.prompts):
@@ -67,7 +65,7 @@ def gather(data: Data) -> Along:
             who = data.frames.field.who[rows]
             places = np.array([place_of(orders.get(one) or [], prompt, {})[0] for one in who.tolist()], dtype=float)
             kept = ~np.isnan(places)
-            values = values_of(data, prompt, rows) | {"rating": columns["rating"][rows]}
+            values = counted(data, prompt, rows)
             values["distance"] = distances(*first_answers(data, group, prompt), rows)
             same = np.full(int(kept.sum()), block * len(data.prompts) + number_of)
             parts.append((who[kept], same, places[kept].astype(np.int64), {k: v[kept] for k, v in values.items()}))
@@ -81,22 +79,12 @@ def gather(data: Data) -> Along:
     return Along(persons, fixed, position, whole)
 
 
-def values_of(data: Data, prompt: str, rows: Ints) -> dict[str, Floats]:
-    if prompt in data.choices:
-        options, key = data.frames.field.columns["option"][rows], data.options_in(True, prompt, rows).correct
-        right = {} if key is None else {"correct_share": (options == key).astype(float)}
-        return right | {"unknown_share": (options < 0).astype(float)}
-    sample = data.items_in(True, prompt, rows)
-    lengths = np.bincount(sample.rows, minlength=sample.n).astype(float)
-    return {"items": np.where(lengths > 0, lengths, np.nan), "unknown_share": (lengths == 0).astype(float)}
-
-
-def distances(answers: ReadableAnswers, read: Ints, rows: Ints) -> Floats:
+def distances(answers: ReadableAnswers, found_in: Ints, rows: Ints) -> Floats:
     """Of each row, NaN where nothing was found in the answer."""
     found = np.full(len(rows), np.nan)
     pairs = pairs_of(answers)
     order = np.argsort(answers.of, kind="stable")
-    found[np.searchsorted(rows, read[order])] = pairs.others
+    found[np.searchsorted(rows, found_in[order])] = pairs.others
     return found
 
 
@@ -179,23 +167,24 @@ DRAWN_COLUMNS = [
     Column("done", "prompts done"),
     Column("n", "answers, or people who came so far"),
     Column("value", "value"),
-    *ends_in(),
+    *read.ends_in(),
     Column("p", "p"),
     Column("p_holm", "p, Holm over measures"),
-    WHY,
+    read.WHY,
 ]
 
 
 def draw_positions(report: Report, options: Options) -> Figure:
-    every = rows_of(report, "positions")
+    every = read.rows_of(report, "positions")
     rows = [row for row in every if row["kind"] == "position"]
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in every]
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in every]
     if not rows:
         return empty_figure("positions", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     points = [point_of(row) for row in rows]
     there = {row["measure"] for row in rows}
     shown = [name for name in ("distance", "correct_share", "unknown_share") if name in there]
-    panels = [panel_of(name, [point for point in points if point["panel"] == name]) for name in shown]
+    by_panel = read.grouped(points, "panel")
+    panels = [panel_of(name, read.reach(by_panel[name])) for name in shown]
     grid = Grid(
         tuple(panels),
         ("",),
@@ -209,23 +198,20 @@ def draw_positions(report: Report, options: Options) -> Figure:
     return make_figure("positions", words, draw_grid(grid), drawn, table, DRAWN_COLUMNS, options)
 
 
-def panel_of(name: str, points: Sequence[Row]) -> Panel:
-    ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
+def panel_of(name: str, ends: Sequence[float]) -> Panel:
     return Panel(name, f"{MEASURES[name]}, by position", max(ends), min(0.0, *ends), ".2~f")
 
 
 def point_of(row: Row) -> Row:
-    low, high = span(row["ci"]) or (None, None)
-    told = f"{MEASURES[row['measure']]} at position {row['position']}: {row['value']:.2f}"
-    told += f", {INTERVAL} {low:.2f} to {high:.2f}" if low is not None else ""
+    told = f"{MEASURES[row['measure']]} at position {row['position']}: {row['value']:.2f}{read.told_ends(row['ci'])}"
     where = {"panel": row["measure"], "model": "", "prompt": str(row["position"]), "series": "mean", "text": told}
-    return where | {"value": row["value"], "low": low, "high": high}
+    return read.make_mark(row["value"], row["ci"], **where)
 
 
 def caption(report: Report, rows: Sequence[Row]) -> str:
-    return write_caption(
+    return read.write_caption(
         report,
-        f"{n_words(rows)} answers a mark. Prompts are held equal, so that a position is not its prompts.",
+        f"{read.n_words(rows)} answers a mark. Prompts are held equal, so that a position is not its prompts.",
         "Lines are 95 % intervals over people.",
         definitions=["position_trend"],
         sizes=False,

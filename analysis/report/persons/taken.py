@@ -7,14 +7,13 @@ import numpy as np
 
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
 from analysis.charts.panels import Grid, Panel, draw_grid
-from analysis.charts.rows import WHY, drawn_row, n_words, prompts_in_order, rows_of, write_caption
+from analysis.charts.rows import WHY, drawn_row, make_mark, n_words, prompts_in_order, rows_of, write_caption
 from analysis.charts.tables import COUNT, FINE_SHARE, Column, P
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.persons.askings import fields_of
-from analysis.report.persons.crowd import Characteristic, first_answers, known_of, values_of
+from analysis.report.persons.askings import Characteristic, fields_of, first_answers, known_of, values_of
 from analysis.report.samples import Data, correct_over_prompts
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Taken, centre, permanova
 from analysis.stats.resampling import generator
@@ -23,8 +22,7 @@ from surveys.console.wording import number, percent
 
 def compute(data: Data) -> list[Row]:
     known = known_of(data)
-    cells = [(prompt, known) for prompt in data.prompts]
-    found = [row for rows in data.each(prompt_rows, cells) for row in rows]
+    found = [row for rows in data.each(prompt_rows, [(prompt, known) for prompt in data.prompts]) for row in rows]
     correct_over_prompts(found, lambda row: row)
     return found
 
@@ -93,19 +91,7 @@ def draw_taken(report: Report, options: Options) -> Figure:
     if not known:
         return empty_figure("taken", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     prompts = prompts_in_order(report, known)
-    points = [
-        {
-            "panel": "taken",
-            "model": "",
-            "prompt": options.name(row["prompt"]),
-            "series": printable(row["label"]),
-            "value": row["taken"],
-            "low": None,
-            "high": None,
-            "text": f"{options.name(row['prompt'])}, {printable(row['label'])}: {percent(row['taken'])}",
-        }
-        for row in known
-    ]
+    points = [point_of(options.name(row["prompt"]), printable(row["label"]), row["taken"]) for row in known]
     panel = Panel("taken", "Share of all difference (pseudo-R²)", max(row["taken"] for row in known), format=".1~%")
     series = series_of_groups(point["series"] for point in points)
     grid = Grid((panel,), ("",), tuple(map(options.name, prompts)), series, options, height=160)
@@ -113,14 +99,14 @@ def draw_taken(report: Report, options: Options) -> Figure:
     return make_figure("taken", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
 
 
+def point_of(prompt: str, label: str, share: float) -> Row:
+    where = {"panel": "taken", "model": "", "prompt": prompt, "series": label}
+    return make_mark(share, None, **where, text=f"{prompt}, {label}: {percent(share)}")
+
+
 def caption(report: Report, rows: Sequence[Row], missing: int) -> str:
-    return write_caption(
-        report,
-        f"{n_words(rows, 'units')} people a prompt.",
-        definitions=["taken"],
-        missing=missing,
-        sizes=False,
-    )
+    people = f"{n_words(rows, 'units')} people a prompt."
+    return write_caption(report, people, definitions=["taken"], missing=missing, sizes=False)
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
@@ -154,7 +140,7 @@ PART = Part(
     compute,
     {
         "taken": "Pseudo-R² of an explanation on how unlike people’s answers to a prompt are, within chatbots "
-        "(PERMANOVA); p by permuting people within their chatbot, `p_spread` that of equal spread.",
+        "(PERMANOVA); p by permuting people within their chatbot, `p_spread` that of equal spread."
     },
     tables=(TABLE,),
     pages=(PAGE,),

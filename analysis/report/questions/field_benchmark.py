@@ -1,38 +1,32 @@
 """The benchmark in the field: how right the chatbot is for people, beside runs on the same questions."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import combinations
+from typing import Any
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words
 from analysis.charts.marks import Strips, along, dots, make_legend, room_for
-from analysis.charts.rows import (
-    WHY,
-    by_group,
-    drawn_row,
-    ends_in,
-    in_order,
-    label_variants,
-    n_words,
-    rows_of,
-    shown_model,
-    write_caption,
-)
 from analysis.charts.tables import COUNT, FINE_SHARE, POINTS, SHARE, Column, P
 from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals
-from analysis.report.dataset import FIELD
-from analysis.report.questions.set_sides import SetSide, side_of_field, sides_of_runs
-from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
-from analysis.stats.persons.accuracy import difference, flip_chance
+from analysis.report.dataset import FIELD, LETTERS
+from analysis.report.questions.benchmark_letters import BenchmarkRuns, load_runs
+from analysis.report.samples import Data, Source, correct_over_prompts, low_high, reasons
+from analysis.stats.persons.accuracy import ScoredQuestions, accuracy, difference, flip_chance
+from analysis.stats.persons.numbers import PersonEstimate
 from analysis.stats.resampling import UNKNOWN
 from surveys.console.wording import INTERVAL, percent, plural
+from surveys.models import BenchmarkItem
 from surveys.studies.files.matrix import Matrix
 
 NOT_ASKED = (
@@ -42,6 +36,27 @@ NOT_ASKED = (
 NO_ANSWERS = "Nobody has answered a question of the benchmark yet."
 FILTERED = "The filters leave out the field."
 UNREAD = "Nothing is known yet: {} still to be read."
+
+
+@dataclass(frozen=True, eq=False)
+class SetSide:
+    """The answers of people, or of runs, to the study's questions; `letters` are codes, UNKNOWN among them."""
+
+    source: Source
+    unit: str
+    letters: NDArray[np.int8]
+    scored: ScoredQuestions
+    simulated: bool
+    settings: Row
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What two models have to have in common for their order to be compared."""
+        return (self.source.name, *sorted((name, repr(value)) for name, value in self.settings.items()))
+
+    @cached_property
+    def estimate(self) -> PersonEstimate:
+        return accuracy(self.scored)
 
 
 def compute(data: Data) -> list[Row]:
@@ -146,6 +161,48 @@ def is_of(row: Row, side: SetSide) -> bool:
     return row["source"] != FIELD and all(row[name] == value for name, value in keys.items())
 
 
+# --- who answered the questions of a study's set: people in the field, and runs that were asked the same
+
+
+def side_of_field(data: Data, matrix: Matrix, source: Source) -> SetSide:
+    """Each person's answers to the questions that were drawn for them."""
+    found = [data.rows_of(source, slug) for slug in matrix.by_slug]
+    rows = np.concatenate([np.empty(0, np.int64), *found])
+    question = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    letters = data.frames.field.columns["option"][rows]
+    scored = score(matrix, question, data.frames.field.who[rows], letters)
+    return SetSide(source, "person", letters, scored, bool(data.simulated_in(source, rows)), {})
+
+
+def sides_of_runs(data: Data, matrix: Matrix) -> Iterator[SetSide]:
+    """Of the benchmark's complete runs, their answers to those questions that still are what people were asked."""
+    fields = ("pk", "item", "question", "choices")
+    now = {row[1]: row for row in BenchmarkItem.objects.filter(benchmark=matrix.set).values_list(*fields)}
+    place = {
+        now[asked.item][0]: at
+        for at, asked in enumerate(matrix.questions)
+        if asked.item in now and now[asked.item][2:] == (asked.question, list(asked.choices))
+    }
+    for runs in load_runs(data):
+        if runs.benchmark == matrix.set and runs.labels:
+            yield side_of_runs(matrix, runs, place)
+
+
+def side_of_runs(matrix: Matrix, runs: BenchmarkRuns, place: dict[int, int]) -> SetSide:
+    there = np.array([item in place for item in runs.questions.tolist()], dtype=bool)
+    questions = np.array([place[item] for item in runs.questions[there].tolist()], dtype=np.int64)
+    letters = runs.letters[:, there]
+    of = np.tile(questions, len(letters))
+    scored = score(matrix, of, np.repeat(runs.units, len(questions)), letters.ravel())
+    return SetSide(runs.source, runs.unit, letters.ravel(), scored, runs.source.simulated, runs.source.settings)
+
+
+def score(matrix: Matrix, question: NDArray, unit: NDArray, letters: NDArray[np.int8]) -> ScoredQuestions:
+    """An unknown answer is wrong."""
+    keys = np.array([LETTERS.index(asked.answer) for asked in matrix.questions], dtype=np.int8)
+    return ScoredQuestions(question, unit, letters == keys[question], len(keys))
+
+
 # --- in a figure
 
 TITLE = "How right is the chatbot for the people who use it?"
@@ -158,37 +215,38 @@ DRAWN_COLUMNS = [
     Column("units", "people, simulated users or repeats"),
     Column("questions", "questions answered"),
     Column("accuracy", "accuracy", unit="share"),
-    *ends_in("share"),
+    *read.ends_in("share"),
     Column(
         "difference", "field minus source", unit="share", value=lambda row: (row["against_field"] or {}).get("value")
     ),
-    *ends_in("share", "against_field.ci", "difference_"),
-    WHY,
+    *read.ends_in("share", "against_field.ci", "difference_"),
+    read.WHY,
 ]
 
 
 def shown_rows(report: Report, options: Options) -> list[Row]:
-    return by_group(report, rows_of(report, "field_benchmark"))
+    return read.by_group(report, read.rows_of(report, "field_benchmark"))
 
 
 def draw(report: Report, options: Options) -> Figure:
     rows = shown_rows(report, options)
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in rows if row["accuracy"] is not None]
     if not known:
         return figure.empty_figure("field_benchmark", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     series_in = one_a_chatbot(known)
     points = [
-        point_of(name, row, shown_model(series_in.get(row["chatbot"]) or row["model"], options))
-        for name, row in zip(label_variants(known), known, strict=True)
+        point_of(name, row, read.shown_model(series_in.get(row["chatbot"]) or row["model"], options))
+        for name, row in zip(read.label_variants(known), known, strict=True)
     ]
-    names = tuple(in_order(point["row"] for point in points))
-    series = series_of_groups(in_order(point["series"] for point in points))
+    names = tuple(read.in_order(point["row"] for point in points))
+    series = series_of_groups(read.in_order(point["series"] for point in points))
     room = room_for(names, 130 if options.narrow else 220)
     width = options.width - 24 - room
     strips = Strips(names, width, room, step=max(24, 12 * len(series.names) + 8), padding=0.1, lined=True)
     axis = alt.Axis(title=None, tickCount=5, format=".0%", ticks=False, grid=True)
-    x = along(alt.X, alt.Scale(domain=ends_of(points), nice=True, zero=False), axis)
+    ends = [max(0.0, min(read.reach(points)) - 0.02), min(1.0, max(read.reach(points)) + 0.02)]
+    x = along(alt.X, alt.Scale(domain=ends, nice=True, zero=False), axis)
     layers = dots(strips.rows_of("row", series), x, series, make_legend(series, options, room), 70)
     heading = {"title": figure.panel_title(f"Accuracy on {known[0]['benchmark']}")}
     panel = figure.panel(figure.specs_of(layers), width, strips.height) | heading
@@ -204,21 +262,15 @@ def one_a_chatbot(rows: Sequence[Row]) -> dict[str | None, str]:
 
 
 def point_of(name: str, row: Row, model: str) -> Row:
-    low, high = row["ci"] or (None, None)
-    ends = "" if low is None or high is None else f", {INTERVAL} {percent(low, 1)} to {percent(high, 1)}"
+    ends = read.told_ends(row["ci"], partial(percent, digits=1))
     told = f"{name}, {model}: {percent(row['accuracy'], 1)}{ends}, {plural(row['n'], 'answer')}"
-    return {"row": name, "series": model, "value": row["accuracy"], "low": low, "high": high, "text": told}
-
-
-def ends_of(points: Sequence[Row]) -> list[float]:
-    ends = [end for point in points for end in (point["value"], point["low"], point["high"]) if end is not None]
-    return [max(0.0, min(ends) - 0.02), min(1.0, max(ends) + 0.02)]
+    return read.make_mark(row["accuracy"], row["ci"], row=name, series=model, text=told)
 
 
 def caption(report: Report, rows: Sequence[Row], known: Sequence[Row]) -> str:
     field = [row for row in known if row["source"] == FIELD]
-    people = f"{n_words(field, 'units')} people, {n_words(field)} answers a field." if field else ""
-    return write_caption(
+    people = f"{read.n_words(field, 'units')} people, {read.n_words(field)} answers a field." if field else ""
+    return read.write_caption(
         report,
         people,
         "The axis does not begin at 0.",
@@ -231,8 +283,8 @@ def caption(report: Report, rows: Sequence[Row], known: Sequence[Row]) -> str:
 
 def describe(rows: Sequence[Row], options: Options) -> str:
     found = [
-        f"{name}, {shown_model(row['model'], options)} {percent(row['accuracy'], 1)}"
-        for name, row in zip(label_variants(rows), rows, strict=True)
+        f"{name}, {read.shown_model(row['model'], options)} {percent(row['accuracy'], 1)}"
+        for name, row in zip(read.label_variants(rows), rows, strict=True)
     ]
     return f"{rows[0]['benchmark']}: {'; '.join(found)}."
 
@@ -264,7 +316,7 @@ TABLE = TableSpec(
         *(Column("benchmark", "Benchmark"), col.SOURCE, col.MODEL, col.SETTINGS, QUESTIONS, ANSWERS, UNITS),
         *(ACCURACY, UNKNOWN_SHARE, *AGAINST),
     ),
-    lambda report, options: rows_of(report, "field_benchmark"),
+    lambda report, options: read.rows_of(report, "field_benchmark"),
     ("field_accuracy", "field_minus_runs"),
     empty=NOTHING,
 )

@@ -12,8 +12,8 @@ from analysis.charts.figure import Options, Report, Row
 from analysis.charts.rows import by_group, rows_of
 from analysis.charts.tables import COUNT, FINE_SHARE, POINTS, SHARE, Column
 from analysis.report import columns as col
-from analysis.report.benchmark_letters import BenchmarkRuns
 from analysis.report.columns import TableSpec, intervals
+from analysis.report.questions.benchmark_letters import BenchmarkRuns
 from analysis.report.samples import interval_cells
 from analysis.stats import benchmark_runs
 from analysis.stats.benchmark_runs import ALL_ALIKE, FEW_UNITS, FEWEST
@@ -105,11 +105,16 @@ DEFINED = {
 }
 
 
+def shown_rows(report: Report, options: Options) -> list[Row]:
+    """Of each benchmark, models in the order of their chatbots."""
+    return sorted(by_group(report, rows_of(report, "benchmarks")), key=lambda row: str(row["benchmark"]))
+
+
 def inside(name: str, wanted: Sequence[str]) -> Any:
     """Rows within the benchmarks' rows, with what these are of."""
 
     def rows(report: Report, options: Options) -> list[Row]:
-        found = sorted(by_group(report, rows_of(report, "benchmarks")), key=lambda row: str(row["benchmark"]))
+        found = shown_rows(report, options)
         return [{part: row.get(part) for part in wanted} | each for row in found for each in row.get(name) or ()]
 
     return rows

@@ -1,5 +1,10 @@
-"""Questions with choices by how differently a model answers them offline, from one repeat to the next."""
+"""Questions with choices by how differently a model answers them offline, from one repeat to the next.
 
+The most variable ones can be taken as prompts of a study file.
+"""
+
+import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,21 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, prompt_name
 from analysis.charts.marks import Strips, along, dots, make_legend, room_for
-from analysis.charts.rows import WHY, drawn_row, ends_in, in_order, n_words, rows_of, shown_model, write_caption
 from analysis.charts.tables import COUNT, SHARE, Column
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
-from analysis.report.benchmark_letters import BenchmarkRuns, is_reference, load_keys, load_runs
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import LETTERS
 from analysis.report.filters import OF_SETTINGS
+from analysis.report.questions.benchmark_letters import BenchmarkRuns, is_reference, load_keys, load_runs
 from analysis.report.samples import Data, Source, interval_cells, reasons
 from analysis.stats.repeated_runs import Variability, variabilities
 from analysis.stats.resampling import UNKNOWN
-from surveys.console.wording import decimal, number
+from surveys.console.wording import decimal, number, plural
 from surveys.models import BenchmarkItem
+from surveys.studies.files.definitions import StudyFileError, parse_study
 
 MOST = 50  # questions of a benchmark and model that are listed
 DRAWN = 12
@@ -100,11 +106,11 @@ DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("n", "repeats"),
     Column(col.ENTROPY.name, col.ENTROPY.spoken, unit=col.ENTROPY.unit),
-    *ends_in("bits"),
+    *read.ends_in("bits"),
     Column("correct", "correct answer"),
     Column("right", "answered correctly", unit="share"),
     Column("taken", "asked in the study"),
-    WHY,
+    read.WHY,
 ]
 
 
@@ -113,20 +119,20 @@ def name_of(row: Row) -> str:
 
 
 def draw_variability(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "variability")
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.rows_of(report, "variability")
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in rows if number(row[col.ENTROPY.key]) is not None]
     most = sorted(known, key=lambda row: -row[col.ENTROPY.key])
-    chosen = in_order(name_of(row) for row in most)[:DRAWN]
+    chosen = read.in_order(name_of(row) for row in most)[:DRAWN]
     shown = [row for row in most if name_of(row) in chosen]
     if not shown:
         return figure.empty_figure("variability", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     points = [point_of(row, options) for row in shown]
-    series = series_of_groups(in_order(point["series"] for point in points))
+    series = series_of_groups(read.in_order(point["series"] for point in points))
     room = room_for(tuple(chosen), 130 if options.narrow else 260, 11)
     width = options.width - 24 - room
     strips = Strips(tuple(chosen), width, room, step=max(16, 9 * len(series.names) + 6), padding=0.1, lined=True)
-    scale = alt.Scale(domain=[0, max(1.0, *(point["high"] or point["value"] for point in points))], nice=True)
+    scale = alt.Scale(domain=[0, max(1.0, *read.reach(points))], nice=True)
     x = along(alt.X, scale, alt.Axis(title=None, tickCount=5, format=".1~f", ticks=False, grid=True))
     layers = dots(strips.rows_of("row", series), x, series, make_legend(series, options, room), 60)
     panel = figure.panel(figure.specs_of(layers), width, strips.height) | {"title": figure.panel_title("Entropy, bits")}
@@ -135,16 +141,14 @@ def draw_variability(report: Report, options: Options) -> Figure:
 
 
 def point_of(row: Row, options: Options) -> Row:
-    low, high = row["ci"] or (None, None)
-    told = f"{name_of(row)}, {shown_model(row['model'], options)}: {decimal(row[col.ENTROPY.key], 2)} bits"
-    found = {"row": name_of(row), "series": shown_model(row["model"], options), "text": told}
-    return found | {"value": row[col.ENTROPY.key], "low": low, "high": high}
+    bits, name, model = row[col.ENTROPY.key], name_of(row), read.shown_model(row["model"], options)
+    return read.make_mark(bits, row["ci"], row=name, series=model, text=f"{name}, {model}: {decimal(bits, 2)} bits")
 
 
 def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row]) -> str:
-    return write_caption(
+    return read.write_caption(
         report,
-        f"The {len(in_order(name_of(row) for row in shown))} that vary most; {n_words(shown)} repeats each.",
+        f"The {len(read.in_order(name_of(row) for row in shown))} that vary most; {read.n_words(shown)} repeats each.",
         "The highest of many are partly so by chance: further repeats vary less.",
         "Lines are 95 % intervals over repeats.",
         definitions=["offline_variability"],
@@ -155,9 +159,8 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row]) -> str:
 
 def describe(rows: Sequence[Row], options: Options) -> str:
     first = rows[0]
-    return f"The most variable is {name_of(first)}, {shown_model(first['model'], options)}, " + (
-        f"{decimal(first[col.ENTROPY.key], 2)} bits."
-    )
+    which = f"{name_of(first)}, {read.shown_model(first['model'], options)}"
+    return f"The most variable is {which}, {decimal(first[col.ENTROPY.key], 2)} bits."
 
 
 # --- in tables
@@ -180,7 +183,7 @@ TABLE = TableSpec(
         Column("right", "Right", SHARE),
         Column("taken", "In the study", value=lambda row: "yes" if row["taken"] else None),
     ),
-    lambda report, options: rows_of(report, "variability"),
+    lambda report, options: read.rows_of(report, "variability"),
     ("offline_variability",),
     f"Of each benchmark and model at most {MOST}. Of many questions the highest are partly so by chance.",
     NOTHING,
@@ -194,10 +197,66 @@ PART = Part(
     compute,
     {
         "offline_variability": "Entropy, in bits, of the letters that offline repeats at temperature 1 give to one "
-        "question, with an interval over repeats.",
+        "question, with an interval over repeats."
     },
     intervals=intervals("jackknife", "unit", "ci"),
     tables=(TABLE,),
     pages=(PAGE,),
     draw=draw_variability,
 )
+
+# --- as prompts of a study file
+
+LONGEST = 50  # characters of a slug
+
+
+class NothingToTake(ValueError):
+    """The message says why no question is taken."""
+
+
+def choose(rows: Sequence[Row], most: int, benchmark: str = "", model: str = "") -> list[BenchmarkItem]:
+    """The first of a benchmark and model that the study does not ask yet; of the first ones that are listed where none
+    is named.
+    """
+    there = [
+        row
+        for row in rows
+        if row["benchmark"] and row["benchmark"] == (benchmark or row["benchmark"])
+        if row["model"] == (model or row["model"])
+    ]
+    if not there:
+        raise NothingToTake("No such benchmark and model have two offline repeats: `run_benchmark` makes them.")
+    first = there[0]["benchmark"], there[0]["model"]
+    names = dict.fromkeys(
+        row["item"] for row in there if (row["benchmark"], row["model"]) == first and not row["taken"]
+    )
+    if not names:
+        raise NothingToTake(f"The study asks all that are listed of {first[0]} already.")
+    found = {item.item: item for item in BenchmarkItem.objects.filter(benchmark=first[0], item__in=[*names])}
+    return [found[name] for name in names][:most]
+
+
+def as_prompts(items: Sequence[BenchmarkItem]) -> str:
+    """Tables [[prompts]], which may stand at the end of a study file; JSON's strings and lists are TOML's too."""
+    return "\n".join(as_prompt(item) for item in items)
+
+
+def as_prompt(item: BenchmarkItem) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", item.item.lower()).strip("-")
+    values = {"slug": words[-LONGEST:].strip("-"), "title": item.item, "kind": "choice"}
+    values |= {key: getattr(item, key) for key in ("question", "choices", "answer", "benchmark", "item")}
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    return "\n".join(["[[prompts]]", *lines, ""])
+
+
+def put_into(content: bytes, items: Sequence[BenchmarkItem]) -> str:
+    """The study file with these at its end."""
+    whole = content.rstrip() + b"\n\n" + as_prompts(items).encode()
+    try:
+        parse_study(whole)
+    except StudyFileError as error:
+        faults = f"{plural(len(error.faults), 'fault')}, the first: {error.faults[0]}"
+        raise NothingToTake(
+            f"With these questions the study file has {faults}. Without --into they are printed, to be put in by hand."
+        ) from None
+    return whole.decode()

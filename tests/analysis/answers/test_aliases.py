@@ -42,11 +42,7 @@ def test_accepted_spellings_stand_for_the_item(study: Study) -> None:
     decision = accept(study, "teas", ["tesla motors", "tesla "], "tesla", "ada")
     assert (decision.number, decision.spellings, teas(study)) == (1, ["tesla motors"], {"tesla motors": "tesla"})
     assert alias_version(study) == 1
-    assert AuditEvent.objects.get(action="aliases: accept").detail == {
-        "number": 1,
-        "prompt": "teas",
-        "spellings": 1,
-    }
+    assert AuditEvent.objects.get(action="aliases: accept").detail == {"number": 1, "prompt": "teas", "spellings": 1}
 
 
 def test_prompts_have_tables_of_their_own(study: Study) -> None:

@@ -176,13 +176,6 @@ def test_the_list_names_prompt_source_and_doubt_in_words(study: Study, client: C
     assert page.count("primary") == 1
 
 
-def test_answers_are_found_by_their_doubt(study: Study, client: Client) -> None:
-    odd = give(study, "water", "A and B")
-    give(study, "water", "B")
-    found = client.get(f"{address('list')}?doubt={odd.doubt}").context["rows"]
-    assert list(found) == [odd]
-
-
 # --- reviewing --------------------------------------------------------------
 
 

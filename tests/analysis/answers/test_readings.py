@@ -122,30 +122,6 @@ def test_new_texts_are_left_to_the_worker_that_reads_them() -> None:
     assert read_new_texts() == 1
 
 
-def test_nothing_is_read_twice() -> None:
-    study = make_study()
-    make_answer(study)
-    assert (read_new(study), read_new(study)) == (1, 0)
-
-
-def test_texts_read_by_other_rules_are_read_again() -> None:
-    study = make_study()
-    make_answer(study)
-    read_new(study)
-    Answer.objects.update(rules_version=0, items=["old"])
-    assert read_new(study) == 1
-    assert Answer.objects.get().items[0] == "assam"
-
-
-def test_a_persons_decision_survives_reading_again() -> None:
-    study = make_study()
-    make_answer(study)
-    read_new(study)
-    Answer.objects.update(rules_version=0, items=["matcha"], decided=True)
-    assert read_new(study) == 0
-    assert Answer.objects.get().items == ["matcha"]
-
-
 def test_what_is_decided_while_its_batch_is_read_stays() -> None:
     study = make_study(places=10)
     make_answer(study)

@@ -12,11 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from analysis.answers.aliases import accept
-from analysis.answers.read_backs import kept_accuracy, reader_accuracy
+from analysis.answers.read_backs import KEPT, kept_accuracy, reader_accuracy
 from analysis.answers.readings import open_responses, read_new, store, unread
 from analysis.answers.reviews import answers_of, decide, undo_last
 from analysis.answers.samples import draw, reading_errors
-from analysis.answers.tallies import KEPT
 from analysis.models import Answer, Completion, MetricValue
 from surveys.models import Participant, Prompt, ReadBack, Response, Study
 from surveys.participation.recruitment import withdraw
@@ -154,9 +153,7 @@ def test_statements_do_not_grow_with_people(study: Study) -> None:
         kept_accuracy(study)
         say(study, confirmed=True)
         read(study)
-        with CaptureQueriesContext(
-            connection,
-        ) as statements:
+        with CaptureQueriesContext(connection) as statements:
             kept_accuracy(study)
         asked.append(len(statements))
     assert asked[0] == asked[1]

@@ -8,8 +8,7 @@ import pytest
 from analysis.plans.scenarios import MIDDLE
 from analysis.plans.simulating import Setting, simulate_size
 from analysis.plans.worlds import Prompted, crowd_world, reached_in_crowd, share_world
-from analysis.report.persons import explanations
-from analysis.report.persons import part as person_or_dice
+from analysis.report.persons import explanations, person_or_dice
 from analysis.report.planned.answers import find_sides
 from analysis.report.planned.part import hypothesis_rows, judge
 from analysis.report.reports import Reporting

@@ -122,10 +122,7 @@ def write_lists(people: list[Participant], prompt: Prompt, said: np.ndarray, rea
     if reached is not None:
         ReadBack.objects.bulk_create(
             ReadBack(
-                response=response,
-                rules_version=RULES_VERSION,
-                verdict="right",
-                no_answer=ReadBack.NoAnswer.UNREACHED,
+                response=response, rules_version=RULES_VERSION, verdict="right", no_answer=ReadBack.NoAnswer.UNREACHED
             )
             for at, response in enumerate(found)
             if not reached[at]

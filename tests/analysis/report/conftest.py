@@ -1,8 +1,14 @@
-"""The study of teas, made once for the tests of a module that ask for it."""
+"""A study, made once for the tests of a module that ask for it: that of teas, or the module's own `world`."""
+
+from functools import partial
 
 import pytest
+from django.core.cache import cache
 
+from analysis.report.pages import shown
+from analysis.report.reports import views_for
 from surveys.models import Study
+from tests.analysis.report.compare_samples import FEW
 from tests.analysis.report.report_samples import make_teas
 from tests.lasting import lasting_world
 
@@ -12,3 +18,10 @@ world = lasting_world(make_teas)
 @pytest.fixture
 def study(world: int) -> Study:
     return Study.objects.select_related("current").get(pk=world)
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are computed with as few draws as give every number, and nothing is kept of other tests."""
+    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
+    cache.clear()

@@ -23,45 +23,41 @@ def make_report(
     sources: Sequence[str] = SOURCES,
     seed: int = 1,
     **parts: Any,
-) -> dict[str, Any]:
+) -> Row:
     """A whole report; `parts` replace some of it."""
-    rng = Random(seed)
-    report = {
+    rng, others, prompts = Random(seed), sources[1:], (*lists, *questions)
+    chatbots = {model: MODELS.get(model, model) for model in models}
+    kinds = [("recommendation", lists), ("choice", questions)]
+    report: Row = {
         "definitions": DEFINITIONS,
         "study": "field-13",
         "version": 3,
         "draws": 2000,
-        "prompts": [{"slug": slug, "title": slug, "kind": "recommendation"} for slug in lists]
-        + [{"slug": slug, "title": slug, "kind": "choice"} for slug in questions],
-        "groups": [{"chatbot": MODELS.get(model, model), "models": [model]} for model in models],
+        "prompts": [{"slug": slug, "title": slug, "kind": kind} for kind, slugs in kinds for slug in slugs],
+        "groups": [{"chatbot": chatbot, "models": [model]} for model, chatbot in chatbots.items()],
         "exclusions": [
             {"slug": "attention", "text": "Two attention checks failed", "answers": 48, "declared": "before launch"}
         ],
         "simulated": {"people": 800, "people_in_all": 800, "completions": 41600, "is_any": True},
         "heterogeneity": [variety_row(rng, p, m, s) for p in lists for m in models for s in sources],
         "choices": [choice_row(rng, p, m, s) for p in questions for m in models for s in sources],
-        "distances": [distance_row(rng, p, m, s) for p in lists for m in models for s in sources if s != "field"],
-        "calibration": [row for m in models for row in calibration_rows(rng, m)],
-        "mixes": [mix_row(rng, p, s) for p in (*lists, *questions) for s in sources if s != "field"],
+        "distances": [distance_row(rng, p, m, s) for p in lists for m in models for s in others],
+        "mixes": [mix_row(rng, p, s) for p in prompts for s in others],
         "items": [row for p in lists[:2] for m in models for s in sources for row in item_rows(rng, p, m, s)],
-        "benchmarks": [row for m in models for row in benchmark_rows(rng, m)],
-        "field_benchmark": [row for m in models for row in field_benchmark_rows(rng, m)],
-        "variability": [row for m in models for row in variability_rows(rng, m)],
-        "cells": [row for m in models for p in lists for row in cell_rows(rng, p, MODELS.get(m, m))],
-        "drift": [row for m in models for p in (*lists, *questions) for row in drift_rows(rng, p, m, p in lists)],
-        "contexts": [row for m in models for p in lists for row in context_rows(rng, p, MODELS.get(m, m))],
-        "sensitivity": [row for m in models for p in lists for row in set_rows(rng, p, MODELS.get(m, m))],
-        "scores": [row for m in models for row in score_rows(rng, m)],
+        "drift": [row for m in models for p in prompts for row in drift_rows(rng, p, m, p in lists)],
         "variants": [row for m in models for s in sources for row in variant_rows(rng, m, s)],
-        "precision": [row for m in models for p in (*lists, *questions) for row in width_rows(p, MODELS.get(m, m))],
-        "costs": [row for m in models for row in cost_rows(rng, m)],
-        "blend": [row for m in models for row in blend_rows(m)],
-        "person_or_dice": [row for m in models for row in person_rows(rng, MODELS.get(m, m), lists)],
-        "arms": [row for m in models for row in arm_rows(rng, MODELS.get(m, m), lists[:3])],
-        "explanations": explanation_rows(rng),
         "taken": [row for p in lists for row in taken_rows(rng, p)],
-        "positions": position_rows(rng, len(lists) + len(questions)),
+        "explanations": explanation_rows(rng),
+        "positions": position_rows(rng, len(prompts)),
     }
+    for part, of_model in OF_MODELS.items():
+        report[part] = [row for m in models for row in of_model(rng, m)]
+    for part, names in PARTS_OF_FIELD.items():
+        report[part] = [row for m in models for p in lists for row in part_rows(rng, p, chatbots[m], names)]
+    for chatbot in chatbots.values():
+        report.setdefault("precision", []).extend(row for p in prompts for row in width_rows(p, chatbot))
+        report.setdefault("person_or_dice", []).extend(person_rows(rng, chatbot, lists))
+        report.setdefault("arms", []).extend(arm_rows(rng, chatbot, lists[:3]))
     return report | parts
 
 
@@ -208,19 +204,6 @@ def variability_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[R
     ]  # fmt: skip
 
 
-def cell_rows(rng: Random, prompt: str, chatbot: str) -> list[Row]:
-    names = {
-        "black-women": "Black women",
-        "black-men": "Black men",
-        "white-women": "White women",
-        "white-men": "White men",
-    }
-    return [
-        variety_row(rng, prompt, chatbot, "field") | {"cell": cell, "name": name, "kind": "recommendation", "n": 98}
-        for cell, name in names.items()
-    ]
-
-
 def drift_rows(rng: Random, prompt: str, model: str, is_list: bool) -> list[Row]:
     rows = []
     for week in range(1, 7):
@@ -256,18 +239,23 @@ def cost_rows(rng: Random, model: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def context_rows(rng: Random, prompt: str, chatbot: str) -> list[Row]:
-    values = {"memory": ("on", "off"), "plan": ("free", "paid")}
-    return [
-        variety_row(rng, prompt, chatbot, "field") | {"context": context, "value": value, "kind": "recommendation"}
-        for context, names in values.items()
-        for value in names
-    ]
+PARTS_OF_FIELD: dict[str, list[Row]] = {
+    "cells": [
+        {"cell": cell, "name": cell.replace("-", " ").capitalize(), "n": 98}
+        for cell in ("black-women", "black-men", "white-women", "white-men")
+    ],
+    "contexts": [
+        {"context": context, "value": value}
+        for context, values in {"memory": ("on", "off"), "plan": ("free", "paid")}.items()
+        for value in values
+    ],
+    "sensitivity": [{"set": name} for name in ("as analysed", "with excluded", "without flagged")],
+}
 
 
-def set_rows(rng: Random, prompt: str, chatbot: str) -> list[Row]:
-    names = ("as analysed", "with excluded", "without flagged")
-    return [variety_row(rng, prompt, chatbot, "field") | {"set": name, "kind": "recommendation"} for name in names]
+def part_rows(rng: Random, prompt: str, chatbot: str, names: Sequence[Row]) -> list[Row]:
+    """The field's measures of lists in parts of the people."""
+    return [variety_row(rng, prompt, chatbot, "field") | {"kind": "recommendation"} | name for name in names]
 
 
 def score_rows(rng: Random, model: str) -> list[Row]:
@@ -287,20 +275,10 @@ def variant_rows(rng: Random, model: str, source: str) -> list[Row]:
     for variant in ("typos", "slang", "spanish"):
         where = {"variant": variant, "source": source, "model": field_model(model, source), "n": 400, "n_original": 398}
         jsd, effect = rng.uniform(0.05, 0.3), rng.uniform(-0.12, 0.03)
-        rows.append(
-            where
-            | {
-                "prompt": "movies",
-                "kind": "recommendation",
-                "jsd_bits": jsd,
-                "chance": 0.05,
-                "ci": around(jsd, 0.03, 0),
-                "p": 0.01,
-                "p_holm": 0.03,
-            }
-        )
-        rows.append(where | {"prompt": "justice", "kind": "choice", "effect": effect, "ci": around(effect, 0.03, -1),
-                             "p": 0.2, "p_holm": 0.6})  # fmt: skip
+        of_list = {"prompt": "movies", "kind": "recommendation", "jsd_bits": jsd, "chance": 0.05, "p": 0.01}
+        rows.append(where | of_list | {"ci": around(jsd, 0.03, 0), "p_holm": 0.03})
+        of_choice = {"prompt": "justice", "kind": "choice", "effect": effect, "p": 0.2, "p_holm": 0.6}
+        rows.append(where | of_choice | {"ci": around(effect, 0.03, -1)})
     return rows
 
 
@@ -314,52 +292,36 @@ def width_rows(prompt: str, chatbot: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def blend_rows(model: str) -> list[Row]:
+def blend_rows(rng: Random, model: str) -> list[Row]:
     """A blend, its sources, and one that is left out."""
-    chatbot = MODELS.get(model, model)
-    head = {"chatbot": chatbot, "source": None, "model": None, "prompts": 13, "sources": 3, "unit": "person"}
+    whose = {"chatbot": MODELS.get(model, model)}
+    head = {"source": None, "model": None, "prompts": 13, "sources": 3, "unit": "person", "units": 400, "p": 0.001}
     found: list[Row] = [
-        head
-        | {"units": 400, "distance": 0.02, "ci_distance": [0.0, 0.05], "fitted": 0.01, "gain": 0.1, "single": 0.12}
-        | {"ci_gain": [0.05, 0.15], "offline": 0.3, "p": 0.001, "p_holm": 0.002}
-    ]
+        whose | head | {"distance": 0.02, "ci_distance": [0.0, 0.05], "fitted": 0.01, "gain": 0.1, "single": 0.12}
+        | {"ci_gain": [0.05, 0.15], "offline": 0.3, "p_holm": 0.002}
+    ]  # fmt: skip
     for source, weight in (("offline", 0.1), ("sp-history", 0.6), ("sp-profile", 0.3)):
-        row = {"chatbot": chatbot, "source": source, "model": model, "unit": "simulated user", "units": 100}
+        row = whose | {"source": source, "model": model, "unit": "simulated user", "units": 100, "weight": weight}
+        row |= {"ci_weight": around(weight, 0.1, 0, 1), "history_size": 100 if "h" in source else None}
         distance = 0.3 - weight / 3
-        row |= {
-            "weight": weight,
-            "ci_weight": around(weight, 0.1, 0, 1),
-            "history_size": 100 if "h" in source else None,
-        }
         found.append(row | {"distance": distance, "ci_distance": around(distance, 0.05)})
-    return [*found, {"chatbot": chatbot, "source": "sp-rag", "model": model, "units": None, "why": "Left out."}]
+    return [*found, whose | {"source": "sp-rag", "model": model, "units": None, "why": "Left out."}]
 
 
 def person_rows(rng: Random, chatbot: str, prompts: Sequence[str]) -> list[Row]:
     """Each prompt and their mean; one in which the product's dice are less than the API's."""
     found = []
     for place, prompt in enumerate((*prompts, "")):
-        offline, dice, person = (
-            rng.uniform(0.3, 0.5),
-            rng.uniform(0.05, 0.2) * (-1) ** (place == 1),
-            rng.uniform(0.1, 0.3),
-        )
+        offline, dice, person = rng.uniform(0.3, 0.5), rng.uniform(0.05, 0.2), rng.uniform(0.1, 0.3)
+        dice *= (-1) ** (place == 1)
         values = {"offline": offline, "dice": dice, "person": person, "within": offline + dice, "added": dice + person}
         values["between"] = values["within"] + person
         values["share"] = person / values["between"]
         found.append(
             {"prompt": prompt, "kind": "recommendation" if prompt else "", "prompts": 1 if prompt else len(prompts)}
             | {"source": "field", "model": chatbot, "chatbot": chatbot, "n": 600, "unit": "person", "units": 400}
-            | {
-                "repeated": 200,
-                "pairs": 200,
-                "unread": 3,
-                "n_offline": 400,
-                "p": 0.001,
-                "p_tail": 0.001,
-                "p_holm": 0.01,
-            }
-            | values
+            | {"repeated": 200, "pairs": 200, "unread": 3, "n_offline": 400, "p": 0.001, "p_tail": 0.001}
+            | {"p_holm": 0.01, **values}
             | {f"ci_{name}": around(value, 0.03, -1, 1) for name, value in values.items()}
         )
     return found
@@ -419,3 +381,14 @@ def position_rows(rng: Random, steps: int) -> list[Row]:
     found.append({"kind": "carry_over", "measure": "repeats", **person, "n": 3000, "units": 400} | share)
     left = {"done": 3, "left": 10, "value": 0.025, "ci": [0.01, 0.05]}
     return [*found, {"kind": "attrition", "measure": "left", **person, "n": 400, "units": 400} | left]
+
+
+OF_MODELS = {
+    "calibration": calibration_rows,
+    "benchmarks": benchmark_rows,
+    "field_benchmark": field_benchmark_rows,
+    "variability": variability_rows,
+    "scores": score_rows,
+    "costs": cost_rows,
+    "blend": blend_rows,
+}

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.models import Completion, Run, SimulatedUser
-from analysis.report.reports import Reporting, find_part
+from analysis.report.filters import Filters
+from analysis.report.reports import Reporting, find_part, report
 from surveys.models import BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
@@ -76,3 +77,17 @@ def make_teas(places: int = 20, **changes: Any) -> Study:
         reply(run, "water", "C" if repeat else NOTHING, repeat)
     read_new(study)
     return study
+
+
+FEW = 200  # draws: what is checked does not depend on them
+
+
+def rows_of(study: Study, part: str, filters: Filters | None = None, **wanted: Any) -> list[dict[str, Any]]:
+    read_new(study)
+    rows = report(study, filters, draws=FEW, parts=[part])[part]
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def one(study: Study, part: str, filters: Filters | None = None, **wanted: Any) -> dict[str, Any]:
+    (row,) = rows_of(study, part, filters, **wanted)
+    return row

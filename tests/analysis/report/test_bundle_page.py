@@ -6,8 +6,8 @@ from django.urls import reverse
 
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
-from analysis.report import bundle_views
 from analysis.report.filters import Filters
+from analysis.report.pages import shown
 from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
 from analysis.report.reports import views_for
@@ -30,7 +30,7 @@ def study() -> Study:
 def ordered(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The parts that workers were asked for, each time."""
     asked: list[list[str]] = []
-    monkeypatch.setattr(bundle_views, "enqueue_report", lambda study, query, parts, mark: asked.append(list(parts)))
+    monkeypatch.setattr(shown, "enqueue_report", lambda study, query, parts, mark: asked.append(list(parts)))
     return asked
 
 

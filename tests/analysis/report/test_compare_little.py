@@ -1,47 +1,29 @@
 """The comparing pages where there is little to compare, nothing yet, or nothing under the address."""
 
-from functools import partial
 from html import unescape
 
 import pytest
-from django.core.cache import cache
 from django.urls import reverse
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.answers.tasks import read_new_texts
 from analysis.models import Answer, Completion
-from analysis.report.pages import shown
 from analysis.report.pages.shown import PAGES
 from analysis.report.parts import FIGURES
-from analysis.report.reports import views_for
-from surveys.models import Participant, Study
-from tests.analysis.report.compare_samples import FEW, address, heading, table
+from surveys.models import Study
+from tests.analysis.report.compare_samples import address, heading, table
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_run
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
-    cache.clear()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 
 
 def test_overview_says_so_when_too_few_have_answered() -> None:
     client = log_in(make_teas(), "viewer")
     assert heading(client.get(address())) == "Fewer than 20 people have answered a prompt: too few to compare."
-
-
-def test_simulated_people_are_named_on_the_page() -> None:
-    study = make_teas()
-    client = log_in(study, "viewer")
-    assert "Simulated, not real" not in lines_of(client.get(address("choices")))
-    Participant.objects.filter(study=study).update(origin="simulated")
-    assert "Simulated, not real: 4 of 4 people" in lines_of(client.get(address("choices")))
 
 
 def test_without_runs_the_page_says_what_comes_next() -> None:

@@ -4,12 +4,10 @@ import csv
 import io
 import json
 import re
-from functools import partial
 from typing import Any
 
 import pytest
 from celery.exceptions import OperationalError
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -18,31 +16,20 @@ from django.urls import reverse
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
 from analysis.report.pages import shown
-from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGES
-from analysis.report.parts import FIGURES, PARTS
-from analysis.report.reports import Reporting, views_for
+from analysis.report.pages.shown import PAGES
+from analysis.report.parts import PARTS
+from analysis.report.reports import Reporting
 from surveys.models import Study
 from tests.analysis.report.compare_samples import FEW, add_people, address, heading, links, make_compared, table
 from tests.analysis.report.report_samples import tell
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 SIGNS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "csv": b"prompt", "json": b"{"}
 
 
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
-    cache.clear()
-
-
 world = lasting_world(make_compared)
-
-
-@pytest.fixture
-def study(world: int) -> Study:
-    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture
@@ -73,51 +60,12 @@ def test_numbers_lead_to_texts_and_from_there_to_the_person_or_call(client: Clie
             assert client.get(person.partition("#")[0]).status_code == 200
 
 
-def test_heterogeneity_shows_each_source_with_interval_and_definitions(client: Client) -> None:
-    response = client.get(address("heterogeneity", "values=raw"))
-    rows = {(row[1], row[2]): row for row in table(response, "variety")}
-    # Six mentions: Assam 3, Sencha 2, Oolong 1: 1/2 + 1/3 log2 3 + 1/6 log2 6 = 1.46 bits; one answer names nothing.
-    field = rows["Field", "ChatGPT"]
-    assert (field[3], field[4].split()[0], field[6].split()[0]) == ("4", "3", "1.46")
-    assert (field[7].split()[0], field[8]) == ("Assam", "1")
-    assert {source for source, _ in rows} == {"Field", "Offline", "SP-History 10 conversations"}
-    assert "Shannon entropy" in lines_of(response)
-
-
 def test_rarefied_values_are_of_as_many_as_the_smaller_of_source_and_field(client: Client) -> None:
     rows = table(client.get(address("heterogeneity")), "variety")
     assert {row[1]: row[4] for row in rows if row[4] != "4"} == {
         "SP-History 10 conversations": "1"
     }  # one simulated user
     assert {row[3] for row in rows} == {"4", "6", "6 1 simulated user"}
-
-
-def test_choices_mark_the_right_letter_and_show_unknown(client: Client) -> None:
-    rows = {row[1]: row for row in table(client.get(address("choices")), "answers")}
-    assert rows["Field"][3] == "4"
-    assert any("✓" in cell and cell.startswith("50") for cell in rows["Field"])
-    assert any(cell.startswith("25") for cell in rows["Field"])
-
-
-def test_benchmark_rows_lead_to_completions_of_runs_without_a_study(client: Client) -> None:
-    response = client.get(address("benchmarks"))
-    (row,) = table(response, "benchmarks")
-    assert row[:5] == ["sums", "Offline T 1, as HELM puts it", "ChatGPT gpt-4o-mini", "2", "4"]
-    assert row[5].startswith("75")
-    texts = client.get(links(response, "/texts/?")[0])
-    assert heading(texts).startswith("8 texts: Offline, gpt-4o-mini, “sums”")
-
-
-def test_drift_names_both_runs(client: Client) -> None:
-    rows = table(client.get(address("drift")), "drift")
-    assert {row[0] for row in rows} == {"Teas", "Water"}
-    assert rows[0][7].startswith("0.50")
-
-
-def test_overview_claims_nothing_of_a_handful_of_answers(client: Client) -> None:
-    response = client.get(address())
-    assert heading(response) == "Fewer than 20 people have answered a prompt: too few to compare."
-    assert "nearest to the field" not in text_of(response)
 
 
 def test_unread_texts_lead_to_reading(study: Study, client: Client) -> None:
@@ -201,9 +149,9 @@ def test_texts_behind_a_share_are_those_that_name_the_item(client: Client) -> No
 
 def test_texts_of_a_letter_and_of_unknown_answers(client: Client) -> None:
     base = "prompt=water&source=offline&model=gpt-4o-mini"
-    assert heading(client.get(address("texts", f"{base}&letter=C"))).startswith("5 texts")
-    assert heading(client.get(address("texts", f"{base}&letter="))).startswith("1 text:")
-    assert heading(client.get(address("texts", base))).startswith("6 texts")
+    counts = {"&letter=C": "5 texts:", "&letter=": "1 text:", "": "6 texts:"}
+    for letter, count in counts.items():
+        assert heading(client.get(address("texts", base + letter))).startswith(count)
 
 
 def test_texts_are_escaped_and_marked_inside_the_escaping(study: Study, client: Client) -> None:
@@ -225,16 +173,7 @@ def test_texts_of_a_number_with_signs_that_no_name_has(client: Client, query: st
     assert client.get(address("texts", query)).status_code in (200, 400)
 
 
-def test_texts_that_nobody_wrote_are_none(client: Client) -> None:
-    response = client.get(address("texts", "prompt=teas&source=nobody&model=nothing&item=x"))
-    assert (response.status_code, heading(response)[:7]) == (200, "0 texts")
-
-
 # --- figures ----------------------------------------------------------------
-
-
-def test_every_figure_has_a_page() -> None:
-    assert set(PAGE_OF_FIGURE) == set(FIGURES)
 
 
 def test_a_figure_is_drawn_apart_and_then_stands_in_the_page(client: Client) -> None:
@@ -251,16 +190,6 @@ def test_figures_are_downloaded_in_every_format(client: Client) -> None:
         response = client.get(address("figure", "", "heterogeneity", kind))
         assert (kind, response.content[: len(sign)]) == (kind, sign)
         assert response["Content-Disposition"] == f'attachment; filename="teas-heterogeneity.{kind}"'
-
-
-def test_every_figure_can_be_drawn_from_its_page(client: Client) -> None:
-    drawn = {name: client.get(address("figure-part", "", name)).content.count(b"<svg") for name in FIGURES}
-    empty = {name for name, count in drawn.items() if count == 0}
-    assert set(drawn.values()) <= {0, 2}
-    assert not empty & {"heterogeneity", "choices", "items", "distances"}
-    # A figure that has nothing to draw says so.
-    for name in empty:
-        assert b'<p class="soft">' in client.get(address("figure-part", "", name)).content
 
 
 def test_numbers_of_a_figure_are_those_of_its_filters(client: Client) -> None:
@@ -351,12 +280,3 @@ def count_queries(client: Client, name: str) -> int:
     with CaptureQueriesContext(connection) as queries:
         client.get(address(name))
     return len(queries)
-
-
-def test_the_rail_leads_there(study: Study) -> None:
-    page = log_in(study, "viewer").get(reverse("console:setup", args=["teas"])).content.decode()
-    assert reverse("compare:overview", args=["teas"]) in page
-    assert reverse("compare:page", args=["teas", "items"]) not in page
-    here = log_in(study, "viewer", "bob").get(reverse("compare:overview", args=["teas"])).content.decode()
-    assert reverse("compare:page", args=["teas", "items"]) in here
-    assert reverse("compare:page", args=["teas", "demographics"]) not in here  # one click further

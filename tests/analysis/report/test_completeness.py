@@ -11,7 +11,6 @@ import pytest
 from django.conf import settings
 
 from analysis.charts.figure import Options, Report
-from analysis.charts.theme import PALETTES
 from analysis.report.claims.kinds import KINDS
 from analysis.report.claims.kinds import PAGES as WEIGHTS
 from analysis.report.columns import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Measure, Part, TableSpec
@@ -41,20 +40,13 @@ def by_name(entry: Part | Measure) -> str:
     return entry.name
 
 
-@pytest.mark.parametrize("part", PARTS.values(), ids=by_name)
-def test_a_part_says_what_is_computed_and_what_its_numbers_mean(part: Part) -> None:
-    assert part.words and callable(part.compute)
-    assert part.definitions or part.name == "flow"
-
-
-@pytest.mark.parametrize("part", SHOWN, ids=by_name)
-def test_a_part_has_tables_a_figure_and_a_page(part: Part) -> None:
-    specs = (*part.tables, *part.pages)
-    assert part.tables and part.pages and part.draw
-    assert FIGURES[part.drawn_as] is part.draw and PART_OF_FIGURE[part.drawn_as] is part
-    assert part.name in PAGE_OF_FIGURE[part.drawn_as].parts
+def test_a_part_has_words_definitions_tables_a_figure_and_a_page() -> None:
+    assert all(part.words and (part.definitions or part.name == "flow") for part in PARTS.values())
+    specs = [spec for part in PARTS.values() for spec in (*part.tables, *part.pages)]
     assert {name for spec in specs for name in spec.definitions} <= DEFINITIONS.keys()
-    assert all(table.definitions and isinstance(table.title, str) for table in part.tables)
+    for part in SHOWN:
+        assert part.tables and part.pages and part.draw and all(table.definitions for table in part.tables), part.name
+        assert part.name in PAGE_OF_FIGURE[part.drawn_as].parts
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -123,10 +115,6 @@ def test_a_measure_of_lists_stands_in_every_output(measure: Measure, report: Rep
     assert measure.name in {column.name for column in FIGURES["heterogeneity"](report, Options()).columns}
     drawn = FIGURES["demographics"](report, Options(measure=measure.name))
     assert measure.name in {column.name for column in drawn.columns}
-
-
-def test_every_scheme_has_the_same_colours() -> None:
-    assert len({frozenset(palette) for palette in PALETTES.values()}) == 1
 
 
 def test_kept_results_rest_on_the_code_of_every_part_and_of_the_statistics_that_it_uses() -> None:

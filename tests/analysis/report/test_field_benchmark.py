@@ -37,11 +37,6 @@ def make_world() -> Study:
 world = lasting_world(make_world)
 
 
-@pytest.fixture
-def study(world: int) -> Study:
-    return Study.objects.select_related("current").get(pk=world)
-
-
 def rows_of(study: Study) -> dict[tuple[str, str], dict]:
     return {(row["source"], row["model"]): row for row in report(study, parts=PARTS)["field_benchmark"]}
 

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from analysis.charts.figure import Figure, Options
-from analysis.charts.rendering import render
+from analysis.charts.rendering import ELEMENTS, render
 from analysis.charts.theme import LIGHT, PALETTES
 from analysis.report.parts import FIGURES
 from tests.analysis.report.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
@@ -39,48 +39,28 @@ def tags(root: ET.Element, tag: str) -> list[ET.Element]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_spec_is_valid_vega_lite(name: str) -> None:
-    assert [error.message[:200] for error in VALID.iter_errors(figure(name).spec)] == []
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_spec_is_plain_json(name: str) -> None:
+def test_a_figure_is_a_valid_spec_and_a_clean_image_with_a_name(name: str) -> None:
     spec = figure(name).spec
+    assert [error.message[:200] for error in VALID.iter_errors(spec)] == []
     assert json.loads(json.dumps(spec, allow_nan=False)) == spec
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_svg_keeps_to_a_strict_policy(name: str) -> None:
-    root = drawn(name)
-    names = {element.tag.removeprefix(SVG) for element in root.iter()}
-    assert names <= {"svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc", "defs", "clipPath"}
-    attributes = {key for element in root.iter() for key in element.attrib}
-    assert {key for key in attributes if key == "style" or key.startswith("on") or "href" in key} == set()
-    values = " ".join(value for element in root.iter() for value in element.attrib.values())
-    assert re.search(r"https?:|data:|blob:|javascript:|url\((?!#)", values) is None
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_svg_has_a_name_and_says_what_is_seen(name: str) -> None:
-    root, made = drawn(name), figure(name)
-    ids = {element.get("id"): element.text for element in root.iter() if element.get("id")}
-    assert root.get("role") == "img"
-    assert [ids[part] for part in root.get("aria-labelledby", "").split()] == [made.title, made.alt]
+    for narrow in (False, True):
+        made, root = figure(name, narrow=narrow), drawn(name, narrow)
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= ELEMENTS
+        attributes = {key for element in root.iter() for key in element.attrib}
+        assert {key for key in attributes if key == "style" or key.startswith("on") or "href" in key} == set()
+        values = " ".join(value for element in root.iter() for value in element.attrib.values())
+        assert re.search(r"https?:|data:|blob:|javascript:|url\((?!#)", values) is None
+        ids = {element.get("id"): element.text for element in root.iter() if element.get("id")}
+        assert (made.name, root.get("role")) == (name, "img")
+        assert [ids[part] for part in root.get("aria-labelledby", "").split()] == [made.title, made.alt]
+        assert made.width <= float(root.get("width", "0")) <= made.width + 35
+        assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
 
 
 def test_ids_differ_between_figures_and_widths() -> None:
     pictures = [drawn(name, narrow) for name in FIGURES for narrow in (False, True)]
     ids = [element.get("id") for picture in pictures for element in picture.iter() if element.get("id")]
     assert len(ids) == len(set(ids)) == 4 * len(FIGURES)
-
-
-@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
-@pytest.mark.parametrize("name", FIGURES)
-def test_figure_fits_its_column(name: str, narrow: bool) -> None:
-    root, made = drawn(name, narrow), figure(name, narrow=narrow)
-    assert made.name == name
-    assert made.width <= float(root.get("width", "0")) <= made.width + 35
-    assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
 
 
 @pytest.mark.parametrize("name", OF_ROWS)
@@ -93,46 +73,27 @@ def test_table_has_every_row_of_the_report(name: str) -> None:
     assert all(row.keys() == {column.name for column in made.columns} for row in made.table)
 
 
-def test_table_holds_the_reports_numbers() -> None:
+def test_table_holds_the_reports_numbers_raw_or_rarefied() -> None:
     report = make_report()
-    table = FIGURES["heterogeneity"](report, Options()).table
-    first, row = report["heterogeneity"][0], table[0]
-    assert (row["prompt"], row["model"], row["source"]) == (first["prompt"], "gpt-4o-mini", "field")
-    assert (row["n"], row["unique"], row["entropy_bits"]) == (first["n"], first["unique"], first["entropy_bits"])
-    assert row["outside_top5"] == 1 - first["top5_coverage"]
+    raw, rarefied = (FIGURES["heterogeneity"](report, Options(rarefied=each)).table[0] for each in (False, True))
+    first = report["heterogeneity"][0]
+    assert (raw["prompt"], raw["model"], raw["source"]) == (first["prompt"], "gpt-4o-mini", "field")
+    assert (raw["n"], raw["unique"], raw["entropy_bits"]) == (first["n"], first["unique"], first["entropy_bits"])
     low, high = first["ci"]["top5_coverage"]
-    assert (row["outside_top5_low"], row["outside_top5_high"]) == (1 - high, 1 - low)
+    assert raw["outside_top5"] == 1 - first["top5_coverage"]
+    assert (raw["outside_top5_low"], raw["outside_top5_high"]) == (1 - high, 1 - low)
+    assert (rarefied["n"], rarefied["entropy_bits"]) == (352, first["rarefied"]["entropy_bits"])
 
 
-def test_rarefied_values_are_drawn_when_asked_for() -> None:
-    report = make_report()
-    row = FIGURES["heterogeneity"](report, Options(rarefied=True)).table[0]
-    rarefied = report["heterogeneity"][0]["rarefied"]
-    assert (row["n"], row["entropy_bits"]) == (352, rarefied["entropy_bits"])
-
-
-def test_png_and_pdf_are_what_they_say() -> None:
-    made = figure("benchmarks")
-    assert render(made, "png").startswith(b"\x89PNG\r\n\x1a\n")
-    pdf = render(made, "pdf", "print")
-    assert pdf.startswith(b"%PDF-")
-    assert b"/ToUnicode" in pdf or b"/Font" in pdf  # letters, not outlines
-
-
-def test_files_are_as_wide_as_what_is_drawn_and_pages_get_one_width() -> None:
-    report = make_report(lists=("books",), models=("gpt-4o-mini",))
-    made = FIGURES["distances"](report, Options())
-    png = render(made, "png")
-    assert int.from_bytes(png[16:20], "big") < 2 * 400
+def test_files_are_what_they_say_and_pages_get_one_width() -> None:
+    made = FIGURES["distances"](make_report(lists=("books",), models=("gpt-4o-mini",)), Options())
+    png, pdf = render(made, "png"), render(made, "pdf", "print")
+    assert png.startswith(b"\x89PNG\r\n\x1a\n") and int.from_bytes(png[16:20], "big") < 2 * 400
+    assert pdf.startswith(b"%PDF-") and (b"/ToUnicode" in pdf or b"/Font" in pdf)  # letters, not outlines
     root = ET.fromstring(render(made, "svg"))
     assert root.get("width") == "940" and root.get("viewBox", "").startswith("0 0 940 ")
     assert tags(root, "rect")[0].get("width") == "940"
-
-
-def test_png_has_twice_the_size_of_what_is_drawn() -> None:
-    png = render(figure("heterogeneity", narrow=True), "png")
-    height = int.from_bytes(png[20:24], "big")
-    assert height == round(2 * float(drawn("heterogeneity", narrow=True).get("height", "0")))
+    assert int.from_bytes(png[20:24], "big") == round(2 * float(root.get("height", "0")))
 
 
 @pytest.mark.parametrize("scheme", PALETTES)
@@ -177,31 +138,10 @@ def test_names_from_outside_stay_text(name: str) -> None:
 def undefined(row: dict[str, Any]) -> dict[str, Any]:
     """The row of a source that has nothing to measure: null with a reason."""
     keys = (
-        "unique",
-        "top5_coverage",
-        "entropy_bits",
-        "jsd_bits",
-        "jsd_excess",
-        "tv",
-        "effect",
-        "min",
-        "max",
-        "mean",
-        "spearman",
+        "unique top5_coverage entropy_bits jsd_bits jsd_excess tv effect min max mean spearman accuracy within person"
     )
-    keys += (
-        "accuracy",
-        "within",
-        "person",
-        "taken",
-        "width",
-        "usd",
-        "correct_share",
-        "ci",
-        "noise_floor",
-        "standardised",
-    )
-    changed = {key: None for key in keys if key in row} | {"why": "nothing to measure"}
+    keys += " taken width usd correct_share ci noise_floor standardised"
+    changed = {key: None for key in keys.split() if key in row} | {"why": "nothing to measure"}
     return row | changed | ({"runs": []} if "runs" in row else {})
 
 
@@ -284,12 +224,8 @@ def test_field_of_a_chatbot_stands_beside_each_of_its_models() -> None:
     ]
     groups = [{"chatbot": "chatgpt", "models": ["a", "b"]}]
     table = FIGURES["heterogeneity"]({"heterogeneity": rows, "groups": groups}, Options()).table
-    assert [(row["model"], row["source"]) for row in table] == [
-        ("a", "field"),
-        ("b", "field"),
-        ("a", "offline"),
-        ("b", "offline"),
-    ]
+    found = [(row["model"], row["source"]) for row in table]
+    assert found == [("a", "field"), ("b", "field"), ("a", "offline"), ("b", "offline")]
 
 
 def test_field_that_no_model_is_compared_with_stays() -> None:

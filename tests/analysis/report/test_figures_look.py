@@ -80,11 +80,7 @@ def test_groups_take_no_look_of_a_source() -> None:
 @pytest.mark.parametrize("scheme", PALETTES)
 def test_marks_and_words_stand_out_from_the_ground(scheme: str) -> None:
     palette = PALETTES[scheme]
-    marks = [
-        *SOURCES,
-        *(f"other-{number}" for number in range(1, 6)),
-        "strong-line",
-    ]
+    marks = [*SOURCES, *(f"other-{number}" for number in range(1, 6)), "strong-line"]
     assert {token for token in marks if contrast(palette[token], palette["paper"]) < 3} == set()
     assert {token for token in ("ink", "soft") if contrast(palette[token], palette["paper"]) < 4.5} == set()
     options = [*(f"option-{number}" for number in range(1, 9)), "unknown"]
@@ -117,8 +113,7 @@ def test_colours_of_sources_differ_for_colour_blind_readers(scheme: str, eyes: s
     assert {pair: far for pair, far in near.items() if far < 10} == {}
 
 
-def test_every_scheme_has_every_colour_and_each_means_one_thing() -> None:
-    assert all(palette.keys() == LIGHT.keys() for palette in PALETTES.values())
+def test_every_colour_means_one_thing() -> None:
     assert len(TOKENS) == len(LIGHT)
 
 

@@ -18,19 +18,22 @@ POINTS = 72 / 25.4  # of a mm
 SMALLEST = 7  # points
 
 
+HIGHEST = {85: 110, 114: 112, 174: 110}  # mm for two models, nine lists and four questions
+
+
 @pytest.mark.parametrize("column", COLUMN_PX)
 @pytest.mark.parametrize("name", DRAWN_BY)
-def test_a_figure_is_as_wide_as_a_column_and_its_letters_have_seven_points(name: str, column: int) -> None:
+def test_a_figure_is_as_wide_as_a_column_in_one_font_of_seven_points(name: str, column: int) -> None:
     made = DRAWN_BY[name](make_report(), for_column(Options(rarefied=True), column))
     root = ET.fromstring(render(made, "svg", "print", column))
     assert root.get("width") == f"{column}mm"
     _, _, width, height = map(float, root.get("viewBox", "").split())
-    # Nothing is stretched: the height goes with the width.
-    assert float(root.get("height", "").removesuffix("mm")) == pytest.approx(column * height / width, abs=0.01)
-    sizes = [
-        float(element.get("font-size", "").removesuffix("px")) for element in root.iter() if element.get("font-size")
-    ]
+    # Nothing is stretched: the height goes with the width, and is a part of a page.
+    high = float(root.get("height", "").removesuffix("mm"))
+    assert high == pytest.approx(column * height / width, abs=0.01) and high <= HIGHEST[column]
+    sizes = [float(size.removesuffix("px")) for element in root.iter() if (size := element.get("font-size"))]
     assert sizes and min(sizes) * column * POINTS / width >= SMALLEST
+    assert {font for element in root.iter() if (font := element.get("font-family"))} == {FONT}
 
 
 def test_pdf_and_png_have_the_same_size() -> None:
@@ -39,18 +42,6 @@ def test_pdf_and_png_have_the_same_size() -> None:
     assert box and float(box[1]) == pytest.approx(85 * POINTS, abs=0.1)
     png = render(made, "png", "print", 85)
     assert int.from_bytes(png[16:20], "big") == pytest.approx(85 / 25.4 * 300, abs=2)
-
-
-HIGHEST = {85: 110, 114: 112, 174: 110}  # mm for two models, nine lists and four questions
-
-
-@pytest.mark.parametrize("column", COLUMN_PX)
-@pytest.mark.parametrize("name", DRAWN_BY)
-def test_a_figure_fits_a_part_of_a_page_in_one_font(name: str, column: int) -> None:
-    made = DRAWN_BY[name](make_report(), for_column(Options(rarefied=True), column))
-    root = ET.fromstring(render(made, "svg", "print", column))
-    assert float(root.get("height", "").removesuffix("mm")) <= HIGHEST[column]
-    assert {font for element in root.iter() if (font := element.get("font-family"))} == {FONT}
 
 
 def test_prompts_are_rows_whose_names_stand_once() -> None:

@@ -7,26 +7,13 @@ import pytest
 
 from analysis.answers.aliases import accept
 from analysis.answers.readings import read_new
-from analysis.report.filters import Filters
-from analysis.report.reports import report
 from analysis.report.samples import correct_over_prompts
 from analysis.stats.intervals import holm
 from analysis.stats.item_measures import MEASURES
 from surveys.models import Study
-from tests.analysis.report.report_samples import make_model_run, reply
+from tests.analysis.report.report_samples import make_model_run, one, reply, rows_of
 
 pytestmark = pytest.mark.django_db
-FEW = 200  # draws: what is checked here does not depend on them
-
-
-def rows_of(study: Study, part: str, *filters: Filters, **wanted: Any) -> list[dict[str, Any]]:
-    rows = report(study, *filters, draws=FEW, parts=[part])[part]
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
-
-
-def one(study: Study, part: str, *filters: Filters, **wanted: Any) -> dict[str, Any]:
-    (row,) = rows_of(study, part, *filters, **wanted)
-    return row
 
 
 def test_heterogeneity_of_field_and_offline(study: Study) -> None:

@@ -25,23 +25,21 @@ from analysis.stats.intervals import ALIKE, FEW_UNITS, ONE_UNIT
 from analysis.stats.resampling import ItemSample
 from surveys.imports.responses import import_responses
 from surveys.models import Study
-from tests.analysis.report.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.report_samples import (
+    FEW,
+    NOTHING,
+    listed,
+    make_model_run,
+    make_teas,
+    one,
+    reply,
+    rows_of,
+    tell,
+)
 from tests.analysis.stats.sample_factories import draw_clustered, draw_items
 from tests.factories import make_definition, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db
-FEW = 200
-
-
-def rows_of(study: Study, part: str, filters: Filters | None = None, **wanted: Any) -> list[dict[str, Any]]:
-    read_new(study)
-    rows = report(study, filters, draws=FEW, parts=[part])[part]
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
-
-
-def one(study: Study, part: str, filters: Filters | None = None, **wanted: Any) -> dict[str, Any]:
-    (row,) = rows_of(study, part, filters, **wanted)
-    return row
 
 
 # --- calibration

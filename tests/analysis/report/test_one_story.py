@@ -4,11 +4,9 @@ import csv
 import io
 import json
 from datetime import timedelta
-from functools import partial
 from html import unescape
 
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
@@ -19,14 +17,13 @@ from analysis.models import MetricValue
 from analysis.report.claims.gate import claims_of, opening_of, said_of
 from analysis.report.filters import Filters
 from analysis.report.overview import OVERVIEW_FIGURES
-from analysis.report.pages import shown, views
+from analysis.report.pages import views
 from analysis.report.pages.sections import Places
 from analysis.report.pages.shown import Asked, Shown
 from analysis.report.parts import FIGURES
-from analysis.report.reports import views_for
 from surveys.console.wording import FIXED
 from surveys.models import Study
-from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared
+from tests.analysis.report.compare_samples import address, heading, links, make_compared
 from tests.analysis.report.figure_rows import MODELS, SOURCES
 from tests.analysis.report.figure_rows import make_report as figure_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
@@ -34,11 +31,7 @@ from tests.analysis.report.test_claims import BENCHMARK, FIELD, Row, make_lists,
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
-    cache.clear()
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def make_models(people: int) -> Study:
@@ -289,8 +282,7 @@ def test_figures_and_their_numbers_carry_the_mark_of_simulated_data(name: str) -
         figure = draw(made_up(400 if is_so else 0, is_so), Options(rarefied=True))
         if name == "pair":
             continue  # without sides it is one sentence
-        assert (SIMULATED in render(figure, "svg").decode()) is is_so
-        assert (SIMULATED in json.dumps(figure.spec)) is is_so
+        assert (figure.mark == SIMULATED) is (SIMULATED in json.dumps(figure.spec)) is is_so
         rows = list(csv.DictReader(io.StringIO(figure_csv(figure))))
         assert rows and {row["simulated"] for row in rows} == {"true" if is_so else "false"}
 
@@ -300,6 +292,7 @@ def test_only_what_is_drawn_is_marked_as_simulated() -> None:
     field = FIGURES["demographics"](report, Options())
     assert field.mark == "" and not any(row["simulated"] for row in field.table)
     both = FIGURES["heterogeneity"](report, Options())
+    assert [SIMULATED in render(each, "svg").decode() for each in (field, both)] == [False, True]
     assert both.mark and {row["source"] for row in both.table if not row["simulated"]} == {"field"}
 
 

@@ -1,21 +1,15 @@
 """The first screen of Compare: its sentence, its figures, and which two answers stand side by side."""
 
-from functools import partial
-
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.charts.rows import names_in
-from analysis.report.overview import OVERVIEW_FIGURES
-from analysis.report.overview.distance_figure import DISTANCE_FIGURE
-from analysis.report.pages import shown
-from analysis.report.reports import views_for
+from analysis.report.overview import DISTANCE_FIGURE, OVERVIEW_FIGURES
 from surveys.console.wording import FIXED, THIN
 from surveys.models import Study
-from tests.analysis.report.compare_samples import FEW, address, heading, links
+from tests.analysis.report.compare_samples import address, heading, links
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_study
@@ -61,10 +55,8 @@ def test_small_figures_are_as_wide_on_a_page_as_on_a_phone(name: str) -> None:
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+def client(few_draws: None) -> Client:
     """Twenty people of whom ten get Assam, and twenty calls that all name it."""
-    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
-    cache.clear()
     study: Study = make_study(places=40)
     for number in range(20):
         tell(study, ["Assam", "Sencha"] if number % 2 else ["Sencha", f"Tea {number}"], "C")

@@ -1,20 +1,16 @@
 """Any two sides compared: what is planted is found, nothing is claimed of chance, every way has the same numbers."""
 
-import json
 import re
 import xml.etree.ElementTree as ET
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
@@ -22,29 +18,22 @@ from analysis.charts.rendering import render
 from analysis.report.bundle import bundles
 from analysis.report.claims.kinds import PAGES, PAIR_ITEMS
 from analysis.report.filters import FilterError, Filters
-from analysis.report.pages import shown
 from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
-from analysis.report.reports import report, views_for
+from analysis.report.reports import report
 from analysis.stats.simultaneous import LEVEL, Family, share_gaps
 from surveys.models import ReadBack, Study
 from tests.analysis.report.asked_twice import ARM, Truth, make_asked_twice
-from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared, table
+from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared
 from tests.analysis.report.report_samples import tell
 from tests.analysis.report.unpacked import recompute, unpack
-from tests.factories import make_account, make_study
+from tests.factories import make_study
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 PAIR = ("field/chatgpt", "field/gemini")
 TEAS = [f"Tea {number:02}" for number in range(139)]
-
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
-    cache.clear()
 
 
 def make_fields() -> Study:
@@ -67,11 +56,6 @@ def make_fields() -> Study:
 
 
 world = lasting_world(make_fields)
-
-
-@pytest.fixture
-def study(world: int) -> Study:
-    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture
@@ -119,16 +103,6 @@ def test_of_few_people_nothing_is_said_to_differ_or_not_to(people: int) -> None:
     few_words = "To no prompt do both sides have answers of 20 people, simulated users or repeats: too few to compare."
     assert heading(opened) == (few_words if people else "No prompt has answers of both sides.")
     assert "sure; from" not in lines_of(opened)
-
-
-def test_swapped_sides_turn_every_sign(study: Study) -> None:
-    one, other = pair_of(study, *PAIR), pair_of(study, *reversed(PAIR))
-    turned = {(row["prompt"], row["item"]): row for row in other["items"]}
-    for row in one["items"]:
-        back = turned[row["prompt"], row["item"]]
-        assert row["difference"] == pytest.approx(-back["difference"])
-        assert row["p"] == pytest.approx(back["p"])
-        assert row["ci"] == pytest.approx([-back["ci"][1], -back["ci"][0]])
 
 
 def claims_of_nothing(rng: np.random.Generator, units: tuple[int, int], prompts: int = 9, items: int = 139) -> bool:
@@ -217,29 +191,6 @@ def test_the_figure_says_n_and_what_is_simulated_and_keeps_names_as_text(study: 
     root = ET.fromstring(render(drawn, "svg"))
     assert not [element for element in root.iter() if element.tag.endswith("script")]
     assert "\x00" not in drawn.caption + drawn.alt
-
-
-def test_address_api_and_command_have_the_same_numbers(
-    study: Study, client: Client, capsys: pytest.CaptureFixture[str]
-) -> None:
-    token = Token.objects.create(user=make_account("bea", study, "viewer"))
-    query = {"compare": PAIR, "part": "pair", "draws": FEW}
-    api = (
-        Client(headers={"Authorization": f"Token {token.key}"}).get(reverse("api:metrics", args=["teas"]), query).json()
-    )
-    call_command(
-        "report", "teas", "--compare", PAIR[0], "--with", PAIR[1], "--parts", "pair", "--json", "--draws", str(FEW)
-    )
-    command = json.loads(capsys.readouterr().out)
-    assert api["pair"] == command["pair"] == pair_of(study, *PAIR)
-    opened = client.get(address("pair", "compare=field/chatgpt&compare=field/gemini"))
-    assert heading(opened).split() == command["pair"]["claims"][0]["sentence"].split()
-    first = table(opened, "pair-items")[0]
-    assert first[1].startswith("Planted 0")
-    behind = [client.get(href) for href in links(opened, "/texts/?")[:2]]
-    assert [one.status_code for one in behind] == [200, 200]
-    counts = [command["pair"]["items"][0][key]["count"] for key in "ab"]
-    assert [f"{count} " in heading(one) for count, one in zip(counts, behind, strict=True)] == [True, True]
 
 
 def test_the_page_opens_with_the_usual_pair_and_can_be_swapped(study: Study, client: Client) -> None:

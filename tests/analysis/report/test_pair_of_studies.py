@@ -2,12 +2,10 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
@@ -17,10 +15,9 @@ from analysis.answers import aliases
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
 from analysis.report.filters import FilterError, Filters
-from analysis.report.pages import shown
 from analysis.report.pairs.sides import check_pair
 from analysis.report.pairs.vocabulary import united
-from analysis.report.reports import Reporting, keep_part, report, views_for
+from analysis.report.reports import Reporting, keep_part, report
 from surveys.models import Membership, Study
 from surveys.participation import recruitment
 from tests.analysis.report.compare_samples import FEW, address, heading, links, table
@@ -29,15 +26,9 @@ from tests.factories import make_definition, make_study
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 ACROSS = ("field/chatgpt", "again:field/chatgpt")
 REFUSED = "there is no such study among those that you may see"
-
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
-    cache.clear()
 
 
 def make_both() -> Study:
@@ -66,11 +57,6 @@ def make_both() -> Study:
 
 
 world = lasting_world(make_both)
-
-
-@pytest.fixture
-def study(world: int) -> Study:
-    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture

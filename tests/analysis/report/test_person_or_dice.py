@@ -13,14 +13,12 @@ from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_new
 from analysis.report.filters import Filters
-from analysis.report.outputs.text import write_text
 from analysis.report.parts import PARTS as PARTS_OF_A_REPORT
 from analysis.report.persons.explanations import NOBODY
-from analysis.report.persons.part import NOT_ASKED
+from analysis.report.persons.person_or_dice import NOT_ASKED
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
 from benchmarks import dice
@@ -31,7 +29,7 @@ from tests.analysis.report.asked_twice import ARM, Truth, make_asked_twice
 from tests.analysis.report.compare_samples import heading, table
 from tests.analysis.report.report_samples import listed, make_teas, tell
 from tests.analysis.report.test_bundle import recompute, unpack
-from tests.factories import make_account, make_study
+from tests.factories import make_study
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import log_in
 
@@ -40,11 +38,6 @@ DRAWS = 400
 PARTS = ("person_or_dice", "arms", "explanations", "taken", "positions")
 
 world = lasting_world(lambda: make_asked_twice(Truth(users=30), slug="lasting"))
-
-
-@pytest.fixture
-def study(world: int) -> Study:
-    return Study.objects.select_related("current").get(pk=world)
 
 
 def rows_of(found: dict[str, Any], part: str, **where: Any) -> list[dict[str, Any]]:
@@ -129,16 +122,6 @@ def test_a_figure_has_its_numbers_as_a_file(study: Study) -> None:
     assert [row["prompt"] for row in rows] == ["teas", "water", "mean"]
     drawn = client.get(reverse("compare:figure", args=[study.slug, "person_or_dice", "svg"]), {"width": "85"})
     assert drawn.status_code == 200 and 'width="85mm"' in drawn.content.decode()
-
-
-def test_terminal_and_api_have_the_parts(study: Study) -> None:
-    found = report(study, draws=20)
-    text = write_text(found, ["person_or_dice", "arms", "explanations"], 160)
-    assert "PERSON OR DICE" in text and "Mean of 2" in text and "association" in text
-    token = Token.objects.create(user=make_account("reader", study, "viewer"))
-    client = Client(headers={"Authorization": f"Token {token.key}"})
-    answer = client.get(reverse("api:metrics", args=[study.slug]), {"part": "person_or_dice", "draws": "20"})
-    assert len(answer.json()["person_or_dice"]) == 6
 
 
 def test_filters_leave_the_people_that_they_name(study: Study) -> None:

@@ -12,7 +12,6 @@ from django.core.management import CommandError, call_command
 from analysis.answers.readings import read_new
 from analysis.charts.tables import NOTHING, PLAIN, Cell, NumberFormat, P
 from analysis.report.outputs.documents import write_html, write_pdf
-from analysis.report.outputs.text import write_text
 from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas, tell
@@ -25,22 +24,6 @@ def run(*arguments: Any, **options: Any) -> str:
     out = io.StringIO()
     call_command("report", "teas", *arguments, draws=20, stdout=out, **options)
     return out.getvalue()
-
-
-def test_text_says_what_the_numbers_rest_on_and_aligns_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    make_teas()
-    text = run()
-    lines = text.splitlines()
-    assert lines[0].startswith("Teas · teas, version 1 (")
-    assert "8 answers of 4 people and 12 of models. All answers of people who completed" in lines[1]
-    assert "Rule inattentive (2 or more attention checks failed; declared before launch): 0 people, 0 answers." in lines
-    head = next(line for line in lines if line.startswith("prompt  source"))
-    field, offline = lines[lines.index(head) + 1 : lines.index(head) + 3]
-    assert field.startswith("teas    field    chatgpt")
-    assert offline.startswith("        offline  gpt-4o-mini")
-    end = head.index("unknown") + len("unknown")
-    assert (field[:end].split()[-2:], offline[:end].split()[-2:]) == (["4", "1"], ["6", "0"])
 
 
 def test_new_answers_are_read_first(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,15 +110,6 @@ def test_an_empty_study_has_a_report_that_says_so(tmp_path: Path) -> None:
     run(html=tmp_path / "empty.html", pdf=tmp_path / "empty.pdf")
     assert "There is too little to compare yet" in (tmp_path / "empty.html").read_text()
     assert (tmp_path / "empty.pdf").read_bytes().startswith(b"%PDF-")
-
-
-def test_every_part_has_a_table_where_it_has_rows() -> None:
-    whole = report(make_teas(), draws=20)
-    text = write_text(whole, whole.keys(), width=200)
-    for title in ("HOW VARIED THE RECOMMENDATIONS ARE", "COST", "EXPECTED WIDTH", "WITH OTHER ANSWERS LEFT OUT"):
-        assert title in text
-    assert "nan" not in text.lower()
-    assert "None" not in text
 
 
 @pytest.mark.parametrize(

@@ -117,14 +117,6 @@ def test_users_with_a_history_of_their_own_are_units_of_rag_too(study: Study) ->
     assert units_of(study, "sp-rag") == ("simulated user", 4, 2)
 
 
-@pytest.mark.parametrize(("per_user", "unit", "units"), [(True, "simulated user", 2), (False, "repeat", 6)])
-def test_calls_of_sp_rag_are_users_answers_where_users_are_told_different_things(
-    study: Study, per_user: bool, unit: str, units: int
-) -> None:
-    ask_users(study, 2, 3, "sp-rag", per_user=per_user)
-    assert units_of(study, "sp-rag") == (unit, 6, units)
-
-
 def test_what_else_sets_runs_apart_is_part_of_the_source(study: Study, tmp_path: Path) -> None:
     bring_in(study, tmp_path, [{"text": listed(["Chai"]), "settings": words} for words in ("", "reasoning high")])
     thinking = make_model_run(study)

@@ -14,13 +14,12 @@ from django.views.decorators.http import require_safe
 from analysis.answers.kept import keep
 from analysis.answers.readings import unread
 from analysis.exports.views import YES
-from analysis.models import MetricValue
 from analysis.report.bundle.bundles import StudyBundle, open_bundle
 from analysis.report.filters import Filters
+from analysis.report.pages.shown import Asked, Shown, ask_for, standing
 from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
-from analysis.report.reports import ReportError, check_definition, views_for
-from analysis.report.tasks import enqueue_report
+from analysis.report.reports import ReportError, check_definition
 from surveys.console.pages import show, study_page
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
@@ -88,21 +87,9 @@ def progress(request: HttpRequest) -> HttpResponse:
 def bundle_page(study: Study) -> dict[str, Any]:
     """Which parts are computed, of the answers as they are read now. Raises ReportError where there is nothing yet."""
     check_definition(study)
-    views = views_for(study, Filters(compare=usual_pair(study)), PARTS)
-    waiting = keep(study, "unread", views["about"].fingerprint, lambda: unread(study))
-    names = {part: (f"{part}:{view.view}", view.fingerprint) for part, view in views.items()}
-    kept = MetricValue.objects.filter(study=study, name__in=[name for name, _ in names.values()])
-    there = {*kept.values_list("name", "fingerprint")}
-    parts = {part: names[part] in there for part in PARTS}
-    missing = [part for part, is_there in parts.items() if not is_there]
-    for view in () if waiting else dict.fromkeys(views[part] for part in missing):  # else they would be computed twice
-        wanted = [part for part in missing if views[part] is view]
-        enqueue_report(study.pk, view.filters.to_query(), wanted, view.fingerprint)
-    return {
-        "parts": [(PARTS[part].words, is_there) for part, is_there in parts.items()],
-        "done": len(parts) - len(missing),
-        "all": len(parts),
-        "share": round(1000 * (len(parts) - len(missing)) / len(parts)),
-        "unread": waiting,
-        "is_ready": not missing and not waiting,
-    }
+    shown = Shown(study, Asked(Filters(compare=usual_pair(study))), tuple(PARTS))
+    missing = shown.look()
+    waiting = keep(study, "unread", shown.reportings["about"].fingerprint, lambda: unread(study))
+    if missing and not waiting:  # else they would be computed twice
+        ask_for({part: shown.reportings[part] for part in missing})
+    return standing(shown, missing) | {"unread": waiting, "is_ready": not missing and not waiting}
