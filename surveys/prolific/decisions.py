@@ -247,7 +247,7 @@ class CellPay(HourlyPay):
 
     @property
     def each(self) -> int:
-        """The least that, paid to everybody of the cell, brings the median to the promise."""
+        """What the middle person is missing (of an even number the slower of the two), paid to all of the cell."""
         missing = sorted(worker.missing for worker in self.workers)
         return max(0, missing[len(missing) // 2]) if missing else 0
 
