@@ -174,7 +174,7 @@ def test_every_interval_of_a_report_has_one_kind_and_one_unit() -> None:
     assert {place: entries for place, entries in matching.items() if len(entries) != 1} == {}
     assert whole["intervals"] == INTERVALS and len(found) > 50
     words = (Path(settings.BASE_DIR) / "docs" / "methods.md").read_text()
-    assert all(f"| `{entry[name]}` |" in words for _, entry in said for name in ("kind", "unit"))
+    assert all(f"| `{entry['kind']}` |" in words and f"- `{entry['unit']}`: " in words for _, entry in said)
     for row in (row for row in whole["choices"] if row["n"] > 1):
         for share in row["shares"].values():
             assert share["ci"] == pytest.approx(share_interval(round(share["share"] * row["n"]), row["n"]), abs=1e-8)
