@@ -65,12 +65,8 @@ def show_annotators(request: HttpRequest, fault: str, status: int) -> HttpRespon
     found = find_plan(request.study)
     page: dict[str, Any] = {"found": found, "fault": fault, **standing(request.study)}
     if found:
-        page |= {
-            "answer": opening_of_annotators(found),
-            "tables": [table_of(found, measure) for measure in found["measures"]],
-        }
         page |= {"answer": opening_of_annotators(found), "has_own": bool(as_planned(found, ALPHA))}
-        page["chances"] = chances_of(found)
+        page |= {"tables": [table_of(found, measure) for measure in found["measures"]], "chances": chances_of(found)}
     return show(request, "plans/annotators.html", "setup", status, **page)
 
 
