@@ -58,7 +58,7 @@ def goals(quick: bool) -> list[Goal]:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     from analysis.report.dataset import load_frames
     from analysis.report.filters import Filters
-    from analysis.report.pages.text_views import behind
+    from analysis.report.pages.text_views import WantedText, behind
     from analysis.report.parts import PARTS
     from analysis.report.reports import Reporting, report
     from benchmarks.plain_report import plain_numbers
@@ -73,8 +73,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     found["whole"] = total(found["parts"], PARTS) | {"with": "the answers loaded"}
     found["kept_report"] = timed(lambda: report(study, draws=options.draws))[0]
     found["kept_part"] = timed(lambda: Reporting(study, draws=options.draws).part("heterogeneity"))[0]
-    one = ("companies", "offline", "gpt-4o-mini")
-    found["answers_behind"] = timed(lambda: behind(study, Filters(), *one, item="companies 000"))[0]
+    one = WantedText("companies", "offline", "gpt-4o-mini", item="companies 000")
+    found["answers_behind"] = timed(lambda: behind(study, Filters(), one))[0]
     filters = Filters(prompt=(options.prompt,))
     parts = ("heterogeneity", "distances")
     found["one_prompt"], ours = timed(lambda: report(study, filters, draws=options.draws, parts=parts))
