@@ -10,7 +10,7 @@ from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, figure_csv
 from analysis.models import Corpus
 from analysis.papers.exhibits import PAPER, RECIPES, Exhibit, Sources, exhibits, make_exhibit, work_kind
-from surveys.annotation.qualification import stages_of
+from surveys.annotation.stages import stages_of
 from surveys.console.pages import show, study_page
 from surveys.models import Study
 from surveys.studies.access import Role, role_in, studies_of

@@ -1,4 +1,4 @@
-"""Whether somebody is good enough as an annotator: training, gold items, the gate, and the stages it lies between."""
+"""Whether somebody is good enough as an annotator: training, gold items, and the gate at which it is decided."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,6 @@ from surveys.models import Annotation, AnnotationItem, GateDecision, GateVerdict
 from surveys.participation.places import release_slots
 from surveys.studies import audit
 from surveys.studies.files.kinds import KINDS, PART, turn_back
-from surveys.studies.lifecycle import definition_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 TRIES = 2  # of each training item, as Prolific asks of checks before the work
@@ -235,32 +234,3 @@ def is_invited(participant: Participant) -> bool:
         return True
     before = Study.objects.filter(slug=slug).first()
     return before is not None and kept_people(before).filter(pid=participant.pid).exists()
-
-
-# --- studies that follow one another -------------------------------------------
-
-
-def next_of(study: Study) -> str:
-    """The slug of the study that the file of this one names as the next stage; empty where it names none."""
-    work = definition_of(study.current_id).annotation if study.current_id else None
-    return work.next if work else ""
-
-
-def stages_of(study: Study) -> list[str]:
-    """Slugs of all stages, the first one first, this study among them; one may be named that is not there yet."""
-    before = [study.slug]
-    while (earlier := _before(before[0])) and earlier not in before:
-        before.insert(0, earlier)
-    line, found = before, study
-    while (later := next_of(found)) and later not in line:
-        line = [*line, later]
-        known = Study.objects.filter(slug=later).first()
-        if known is None:
-            break
-        found = known
-    return line
-
-
-def _before(slug: str) -> str:
-    named = Study.objects.filter(current__document__annotation__next=slug).order_by("pk")
-    return named.values_list("slug", flat=True).first() or ""

@@ -14,10 +14,10 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.pages import FORM, member_page, show, study_page
+from surveys.console.pages import FORM, as_file, member_page, show, study_page
 from surveys.console.study_views import line_of, say_outcome
 from surveys.editor import copies, writing
-from surveys.editor.copies import money_of
+from surveys.editor.money import money_of
 from surveys.editor.preview_pages import pages_of
 from surveys.editor.sections import (
     LANGUAGES,
@@ -46,14 +46,16 @@ def copy_page(only: Callable[[View], View]) -> Callable[[View], View]:
     """A page of somebody's own working copy; that of a study needs a role there too."""
 
     def decorate(view: View) -> View:
+        view = only(view)
+
         @wraps(view)
         @member_page
         def page(request: HttpRequest, number: int, *args: object, **names: object) -> HttpResponse:
-            copies = WorkingCopy.objects.select_related("study__current")
-            copy = get_object_or_404(copies, pk=number, owner=request.user)
+            own = WorkingCopy.objects.filter(owner=request.user).select_related("study__current")
+            copy = get_object_or_404(own, pk=number)
             if copy.study:
                 request.study, request.role = study_and_role(request.user, copy.study.slug, Role.RESEARCHER)
-            return only(view)(request, copy, *args, **names)
+            return view(request, copy, *args, **names)
 
         return page
 
@@ -251,9 +253,7 @@ def download(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     checked = copies.check(copy)
     slug = writing.read(copy.text).get("slug") if checked.is_readable else ""
     name = slug if isinstance(slug, str) and slug.replace("-", "").isalnum() else "study"
-    response = HttpResponse(copy.text.encode(), content_type="application/toml")
-    response["Content-Disposition"] = f'attachment; filename="{name}.toml"'
-    return response
+    return as_file(copy.text, "application/toml", f"{name}.toml")
 
 
 @csrf_exempt

@@ -18,7 +18,7 @@ from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
 from analysis.people.steps import PeopleError
 from surveys.annotation.items import work_of
-from surveys.annotation.qualification import next_of, stages_of
+from surveys.annotation.stages import next_of, stages_of
 from surveys.console.pages import show, study_page
 from surveys.console.wording import join_words, plural
 from surveys.imports.files import ImportFault

@@ -13,7 +13,7 @@ from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Por
 from analysis.people.steps import ACTOR, PeopleError, require_kind
 from surveys.annotation.counted import ModelRater, iter_labels, labels_by
 from surveys.annotation.items import GENERATOR, RELEVANT_BY, push_items
-from surveys.annotation.qualification import next_of
+from surveys.annotation.stages import next_of
 from surveys.models import AnnotationItem, Study
 from surveys.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
-from surveys.annotation.qualification import stages_of
+from surveys.annotation.stages import stages_of
 from surveys.models import AuditEvent, Membership, Study
 from tests.analysis.people.people_samples import ask, command
 from tests.analysis.people.test_relevant import make_judged

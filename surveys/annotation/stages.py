@@ -1,0 +1,30 @@
+"""Studies that follow one another: the study that comes after one, by its file, and the whole line of stages."""
+
+from surveys.models import Study
+from surveys.studies.lifecycle import definition_of
+
+
+def next_of(study: Study) -> str:
+    """The slug of the study that the file of this one names as the next stage; empty where it names none."""
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    return work.next if work else ""
+
+
+def stages_of(study: Study) -> list[str]:
+    """Slugs of all stages, the first one first, this study among them; one may be named that is not there yet."""
+    before = [study.slug]
+    while (earlier := _before(before[0])) and earlier not in before:
+        before.insert(0, earlier)
+    line, found = before, study
+    while (later := next_of(found)) and later not in line:
+        line = [*line, later]
+        known = Study.objects.filter(slug=later).first()
+        if known is None:
+            break
+        found = known
+    return line
+
+
+def _before(slug: str) -> str:
+    named = Study.objects.filter(current__document__annotation__next=slug).order_by("pk")
+    return named.values_list("slug", flat=True).first() or ""
