@@ -1,4 +1,4 @@
-"""Accounts, members of a study, and the trail of what they decided."""
+"""Accounts, members of a study, invitations, and the trail of what they decided."""
 
 from typing import Any
 

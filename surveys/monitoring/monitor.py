@@ -31,7 +31,7 @@ from surveys.reading.checks import CHECKS
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of, prompts_of
 
-State = Participant.State
+State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 FEWEST = 5  # people below which a median says nothing
 
 
@@ -125,7 +125,6 @@ def bonuses_of(study: Study) -> dict[int, int]:
     return dict(found)
 
 
-State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 OPEN = (State.SCREENING, State.ACTIVE)
 
 

@@ -1,6 +1,7 @@
 """Signed arrival: a JSON Web Token in the address, by which Prolific vouches for who comes."""
 
 import json
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -47,5 +48,8 @@ def key_set() -> dict[str, jwt.PyJWK]:
 def read_keys(path: Path, changed: int) -> dict[str, jwt.PyJWK]:
     entries = json.loads(path.read_text())["keys"]
     usable = [entry for entry in entries if entry.get("kty") == "RSA" and entry.get("use", "sig") == "sig"]
-    keys = {entry["kid"]: jwt.PyJWK(entry, "RS256") for entry in usable}
+    keys = {}
+    for entry in usable:
+        with suppress(jwt.PyJWTError):  # one that cannot be read leaves the others as they are
+            keys[entry["kid"]] = jwt.PyJWK(entry, "RS256")
     return {name: key for name, key in keys.items() if key.key.key_size >= FEWEST_BITS}

@@ -98,8 +98,7 @@ Step = Callable[[HttpRequest, ProlificClient], str]
 def step_page(step: Step) -> Callable[..., HttpResponse]:
     """The button of a step, which does it at once and says what happened."""
 
-    @study_page(Role.RESEARCHER)
-    @require_POST
+    @study_page(Role.RESEARCHER, require_POST)
     @wraps(step)
     def page(request: HttpRequest) -> HttpResponse:
         return act(request, partial(step, request))

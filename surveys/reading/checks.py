@@ -388,7 +388,7 @@ CHECKS = {
             _has_residue,
             _becomes("ChatGPT said:\n{text}\nCopy code"),
         ),
-        # The right letter is the same from everybody.
+        # Not of choices: the right letter is the same from everybody.
         PasteCheck(
             "same-as-other",
             2,

@@ -1,4 +1,4 @@
-"""Who works on a study: its first owner, the others and their roles. Every change is written down."""
+"""Who works on a study: owners, others with their roles, and who is invited. Every change is written down."""
 
 import secrets
 from collections.abc import Iterable, Mapping

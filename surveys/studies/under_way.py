@@ -28,7 +28,7 @@ def progress_of(study: Study, work: str) -> tuple[int, int] | None:
 
 
 def standing(study: Study, work: str) -> dict[str, Any]:
-    """As a page shows it: the same, and in thousandths."""
+    """For a page: what `progress_of` says, and its share in thousandths."""
     done = progress_of(study, work)
     return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
 

@@ -167,7 +167,6 @@ def test_line_of_a_row_after_texts_of_many_lines(study: Study, file: Path) -> No
         (b"participant,chatbot,prompt,text\n" + b"x" * 4_000_001, "line 2: is longer than 4,000,000 bytes"),
         (b'participant,chatbot,prompt,text\nP1,gemini,teas,"a"b\n', "line 2: is not valid CSV"),
     ],
-    ids=lambda value: None,
 )
 def test_file_that_cannot_be_read_on(study: Study, file: Path, content: bytes, fault: str) -> None:
     file.write_bytes(content)

@@ -49,7 +49,7 @@ def test_background_work_never_publishes(study: Study, books: Books, site: str) 
     assert [each["status"] for each in books.studies.values()] == ["UNPUBLISHED"]
 
 
-@pytest.mark.parametrize("fault", ["403", "html"])
+@pytest.mark.parametrize("fault", ["429", "403", "500", "timeout", "huge", "html"])
 def test_page_says_why_prolific_cannot_be_read(study: Study, books: Books, site: str, fault: str) -> None:
     client = log_in(study)
     client.post(f"{AT}make/")

@@ -108,11 +108,8 @@ def test_variants_models_and_references_survive_their_document() -> None:
     assert Definition.from_document(json.loads(json.dumps(study.to_document()))) == study
 
 
-# Studies that were stored before -------------------------------------------------------------------------
-
-
 @pytest.mark.django_db
-def test_unchanged_file_of_an_older_study_makes_no_new_version() -> None:
+def test_unchanged_file_makes_no_new_version() -> None:
     load_definition(make_definition(), "tests")
     assert load_definition(make_definition(), "tests")[1] == "unchanged"
     assert load_definition(make_definition((END, REFERENCE + END)), "tests")[1] == "updated"
