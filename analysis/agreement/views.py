@@ -55,7 +55,7 @@ from analysis.report.pages.bundle_views import send_bundle
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.verdicts import say_verdicts
 from surveys.annotation.counted import counted, rater_name
-from surveys.console.pages import address_without_page, show, study_page
+from surveys.console.pages import address_without_page, as_file, saved_as, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
@@ -185,9 +185,8 @@ def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: 
 def numbers(request: HttpRequest) -> HttpResponse:
     """The same JSON as the command prints."""
     work_of(request.study)
-    response = JsonResponse(agreement_of(request.study, read_choice(request.GET)))
-    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-agreement.json"'
-    return response
+    found = agreement_of(request.study, read_choice(request.GET))
+    return saved_as(f"{request.study.slug}-agreement.json", JsonResponse(found))
 
 
 @require_safe
@@ -204,9 +203,7 @@ def groups(request: HttpRequest) -> HttpResponse:
     """One question's agreement and label shares by corpus, kind of item and user, as a table."""
     work_of(request.study)
     question = pick_question(rows_for(request.study, read_choice(request.GET)), request.GET.get("question", ""))
-    response = HttpResponse(write_groups(question), content_type=FIGURE_FILES["csv"])
-    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-groups.csv"'
-    return response
+    return as_file(write_groups(question), FIGURE_FILES["csv"], f"{request.study.slug}-groups.csv")
 
 
 def write_groups(question: Mapping[str, Any]) -> str:
@@ -236,9 +233,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     question = pick_question(found, request.GET.get("question", "")) | {"least": read_least(request)}
     drawn = draw_figure(name, question, Options(measure=read_measure(request)), found["simulated"])
     content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
-    response = HttpResponse(content, content_type=FIGURE_FILES[kind])
-    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
-    return response
+    return as_file(content, FIGURE_FILES[kind], f"{request.study.slug}-{name}.{kind}")
 
 
 # --- items ------------------------------------------------------------------

@@ -26,7 +26,7 @@ from analysis.exports.exports import (
 from analysis.exports.first_lines import first_lines
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
-from surveys.console.pages import as_file, may, member_page, show, study_page
+from surveys.console.pages import as_file, may, member_page, saved_as, show, study_page
 from surveys.studies.access import Role
 
 SECTIONS = {
@@ -69,8 +69,8 @@ def export_response(export: Export) -> StreamingHttpResponse:
 
 
 def as_stream(made: Export | Everything, chunks: Chunks, content_type: str) -> StreamingHttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{made.filename}"', "X-Rows": str(made.rows)}
-    return StreamingHttpResponse(chunks, content_type=content_type, headers=headers)
+    response = StreamingHttpResponse(chunks, content_type=content_type, headers={"X-Rows": str(made.rows)})
+    return saved_as(made.filename, response)
 
 
 @require_safe

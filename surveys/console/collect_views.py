@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
-from surveys.console.pages import show, study_page
+from surveys.console.pages import saved_as, show, study_page
 from surveys.console.wording import duration, money, money_range
 from surveys.models import AnonymousExit, Participant
 from surveys.monitoring.flow import OUTCOMES, count_could_not, flow_counts
@@ -199,8 +199,7 @@ def flow_file(request: HttpRequest, kind: str) -> HttpResponse:
             "console/_flow.svg", {"figure": draw_flow(counts), "study": request.study, "file": True}
         )
         response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-flow.{kind}"'
-    return response
+    return saved_as(f"{request.study.slug}-flow.{kind}", response)
 
 
 def draw_flow(counts: dict) -> FlowFigure:

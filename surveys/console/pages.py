@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from typing import TypeVar
 
 from django.conf import settings
 from django.contrib import messages
@@ -11,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
@@ -20,6 +22,7 @@ from django.views.decorators.http import require_http_methods
 from surveys.studies.access import RANK, Role, study_and_role
 
 View = Callable[..., HttpResponse]
+R = TypeVar("R", bound=HttpResponseBase)
 FORM = require_http_methods(["GET", "HEAD", "POST"])  # a page with a form
 STOPS_POLLING = 286  # htmx: nothing more will come
 
@@ -125,6 +128,10 @@ def address_without_page(request: HttpRequest) -> str:
 
 
 def as_file(content: str | bytes, content_type: str, name: str) -> HttpResponse:
-    """To be saved under this name."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(content, content_type=content_type, headers=headers)
+    return saved_as(name, HttpResponse(content, content_type=content_type))
+
+
+def saved_as(name: str, response: R) -> R:
+    """The response as a file of this name, which a browser saves instead of showing it."""
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

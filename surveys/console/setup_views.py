@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.notes_views import notes_on
-from surveys.console.pages import FORM, may, show, study_page
+from surveys.console.pages import FORM, may, saved_as, show, study_page
 from surveys.console.wording import language_name
 from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
@@ -165,8 +165,7 @@ def version_document(request: HttpRequest, number: int) -> HttpResponse:
     shown = get_object_or_404(StudyVersion, study=request.study, number=number)
     content = {"sha256": shown.sha256, "document": shown.document, "interface": shown.interface_sha256}
     response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
-    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-version-{number}.json"'
-    return response
+    return saved_as(f"{request.study.slug}-version-{number}.json", response)
 
 
 def setup_page(study: Study, shown: StudyVersion) -> dict:

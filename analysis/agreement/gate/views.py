@@ -25,7 +25,7 @@ from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside, group
 from analysis.agreement.views import pick_question, work_of
 from analysis.charts.tables import PLAIN, Cell
 from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
-from surveys.console.pages import may, show, study_page
+from surveys.console.pages import as_file, may, show, study_page
 from surveys.models import AnnotationItem, GateDecision, GateVerdict
 from surveys.studies.access import Role
 
@@ -177,6 +177,5 @@ def invited(request: HttpRequest) -> HttpResponse:
     """Prolific ids of those kept, one a line, for a participant group there."""
     work_of(request.study)
     ids = list_invited(request.study, request.user.get_username())
-    response = HttpResponse("".join(f"{pid}\n" for pid in ids), content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{request.study.slug}-invited.txt"'
-    return response
+    lines = "".join(f"{pid}\n" for pid in ids)
+    return as_file(lines, "text/plain; charset=utf-8", f"{request.study.slug}-invited.txt")

@@ -38,7 +38,7 @@ from analysis.people.pages.waiting import CorpusStanding, Due, asking_runs, cost
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import NAMES, PeopleError, note_waiting, require_step
 from analysis.people.tasks import people_step
-from surveys.console.pages import address_without_page, page_of, show, show_live, study_page
+from surveys.console.pages import address_without_page, as_file, page_of, show, show_live, study_page
 from surveys.console.wording import dollars, plural
 from surveys.models import Study
 from surveys.studies import audit
@@ -184,9 +184,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
         raise Http404
     drawn = draw_funnel(row.report, Options())
     content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
-    response = HttpResponse(content, content_type=FIGURE_FILES[kind])
-    response["Content-Disposition"] = f'attachment; filename="{name}-funnel.{kind}"'
-    return response
+    return as_file(content, FIGURE_FILES[kind], f"{name}-funnel.{kind}")
 
 
 @require_safe

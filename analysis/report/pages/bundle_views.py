@@ -20,7 +20,7 @@ from analysis.report.pages.shown import Asked, Shown, ask_for, standing
 from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
 from analysis.report.reports import ReportError, check_definition
-from surveys.console.pages import show, study_page
+from surveys.console.pages import saved_as, show, study_page
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
 
@@ -41,9 +41,7 @@ def send_bundle(request: HttpRequest, open_it: Callable[..., StudyBundle]) -> Ht
     except ReportError as error:
         messages.error(request, str(error))
         return redirect("export:page", request.study.slug)
-    response = StreamingHttpResponse(made.chunks(), content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="{made.filename}"'
-    return response
+    return saved_as(made.filename, StreamingHttpResponse(made.chunks(), content_type="application/zip"))
 
 
 def labels_instead(request: HttpRequest) -> HttpResponse | None:

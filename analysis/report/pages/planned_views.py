@@ -27,7 +27,7 @@ from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import ReportError
 from analysis.report.tasks import compute_multiverse
-from surveys.console.pages import show, study_page
+from surveys.console.pages import as_file, show, study_page
 from surveys.models import Study
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
@@ -164,15 +164,11 @@ def document(request: HttpRequest) -> HttpResponse:
     if found is None:
         raise Http404
     content = json.dumps(found | {"is_of_todays_answers": is_today}, indent=1, ensure_ascii=False)
-    return file(content, FIGURE_FILES["json"], f"{request.study.slug}-multiverse.json")
+    return as_file(content, FIGURE_FILES["json"], f"{request.study.slug}-multiverse.json")
 
 
 @compare_page
 def figure(request: HttpRequest, number: int, kind: str) -> HttpResponse:
     """A curve as a file."""
     content = file_of(draw_curve(find_curve(request, number), Options()), kind, "print")
-    return file(content, FIGURE_FILES[kind], f"{request.study.slug}-multiverse-{number}.{kind}")
-
-
-def file(content: Any, kind: str, name: str) -> HttpResponse:
-    return HttpResponse(content, content_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    return as_file(content, FIGURE_FILES[kind], f"{request.study.slug}-multiverse-{number}.{kind}")

@@ -40,7 +40,7 @@ from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.part import say as say_planned
 from analysis.report.questions.variability import NothingToTake, as_prompts, choose
 from analysis.report.reports import Reporting, findings
-from surveys.console.pages import View, show, study_page
+from surveys.console.pages import View, as_file, show, study_page
 from surveys.models import Study
 from surveys.studies.access import studies_of
 from surveys.studies.lifecycle import definition_of
@@ -102,10 +102,7 @@ def questions(request: HttpRequest) -> HttpResponse:
         items = choose(Reporting(request.study).part("variability"), TAKEN)
     except NothingToTake as nothing:
         return wrong(request, str(nothing), 404)
-    name = f'attachment; filename="{request.study.slug}-questions.toml"'
-    return HttpResponse(
-        as_prompts(items), content_type="application/toml; charset=utf-8", headers={"Content-Disposition": name}
-    )
+    return as_file(as_prompts(items), "application/toml; charset=utf-8", f"{request.study.slug}-questions.toml")
 
 
 def here(wanted: Page) -> str:
@@ -159,8 +156,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     if width and width not in map(str, COLUMN_PX):
         raise FilterError(f"width is one of {', '.join(map(str, COLUMN_PX))} (mm), not {width[:60]}.")
     written = write_figure(Places(computed(request.study, asked, name)), name, kind, scheme, int(width or 0))
-    file = f'attachment; filename="{request.study.slug}-{name}.{kind}"'
-    return HttpResponse(written, content_type=FIGURE_FILES[kind], headers={"Content-Disposition": file})
+    return as_file(written, FIGURE_FILES[kind], f"{request.study.slug}-{name}.{kind}")
 
 
 # --- what stands on a page

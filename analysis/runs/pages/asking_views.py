@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from analysis.models import Corpus, CorpusStep, Endpoint
 from analysis.people.pages.forms import endpoints_of
@@ -20,10 +20,9 @@ from analysis.people.steps import NAMES, PeopleError
 from analysis.runs.asking.orders import ORDERED
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.pages.new_run import ANSWERS, any_answers, budget_field, endpoint_field, usual_endpoint
-from analysis.runs.pages.views import GET_HEAD_POST
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
-from surveys.console.pages import show, show_live, study_page
+from surveys.console.pages import FORM, show, show_live, study_page
 from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
@@ -107,7 +106,7 @@ class AskForm(forms.Form):
         return {name: value for name, value in given.items() if value not in (None, "", False)}
 
 
-@require_http_methods(GET_HEAD_POST)
+@FORM
 @study_page(Role.RESEARCHER)
 def ask(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """One button plans it without sending anything; when calls and dollars are known, the other starts it."""

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from analysis.endpoints.endpoints import check_endpoint
 from analysis.models import Endpoint, Run
@@ -19,11 +19,11 @@ from analysis.models.settings import BY_NAME, DRAWN, SETTINGS, RunSetting, drawn
 from analysis.owners.sharing import require_role, require_shared
 from analysis.runs.lanes.runs import start
 from analysis.runs.pages.actions import CANNOT_BE_DONE, name_of, send_on_commit
-from analysis.runs.pages.views import GET_HEAD_POST, HERE
+from analysis.runs.pages.views import HERE
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_notes
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
-from surveys.console.pages import show, study_page
+from surveys.console.pages import FORM, show, study_page
 from surveys.models import StudyVersion, asked_of_all
 from surveys.studies import audit
 from surveys.studies.access import Role
@@ -223,7 +223,7 @@ def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
 LINKED = ("condition", *DRAWN)  # what a link to the form may have chosen
 
 
-@require_http_methods(GET_HEAD_POST)
+@FORM
 @study_page(Role.RESEARCHER)
 def new_run(request: HttpRequest) -> HttpResponse:
     """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""

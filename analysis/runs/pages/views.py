@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from analysis.models import Completion, Run
 from analysis.models.settings import drawn_from
@@ -31,7 +31,7 @@ from analysis.runs.pages.reads import (
     read_messages,
 )
 from analysis.runs.pages.words import bar_of, say_drawn, say_state
-from surveys.console.pages import STOPS_POLLING, address_without_page, may, page_of, show, study_page
+from surveys.console.pages import FORM, STOPS_POLLING, address_without_page, may, page_of, saved_as, show, study_page
 from surveys.console.wording import dollars, duration
 from surveys.models import BenchmarkItem, asked_of_all
 from surveys.studies.access import Role
@@ -39,7 +39,6 @@ from surveys.studies.access import Role
 State = Run.State
 HERE = "baselines"
 CALLS_ON_PAGE, MOST_REASONS = 50, 20
-GET_HEAD_POST = ["GET", "HEAD", "POST"]
 
 
 def cost_words(spent: float | Decimal, budget: float | Decimal | None) -> str:
@@ -165,7 +164,7 @@ def possible_actions(shown: Run, now: dict) -> set[str]:
     return set() if shown.condition == Run.Condition.IMPORTED else able - (set() if now["failed"] else {"retry"})
 
 
-@require_http_methods(GET_HEAD_POST)
+@FORM
 @study_page(Role.RESEARCHER)
 def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
     """Pause, resume, cancel and the like. What can't be undone is asked once, on a page of its own."""
@@ -255,5 +254,4 @@ def completion_messages(request: HttpRequest, number: int, call: int) -> HttpRes
         raise Http404(reading.problem)
     content = {"sha256": reading.built.sha256, "stored": reading.stored, "messages": reading.built.messages}
     response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
-    response["Content-Disposition"] = f'attachment; filename="run-{number}-call-{call}.json"'
-    return response
+    return saved_as(f"run-{number}-call-{call}.json", response)
