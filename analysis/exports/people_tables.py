@@ -1,4 +1,4 @@
-"""The tables of what people gave: for each its columns, what stands in them, and which rows it has."""
+"""The tables of participants, what became of them and notes: each with its columns and which rows it has."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A plan as a registration on paper: what OSF's template asks, and what the simulation says, marked as such."""
+"""A plan for registries: OSF's and AsPredicted's texts, and a registration on paper with what was simulated."""
 
 import json
 from collections.abc import Iterator, Mapping

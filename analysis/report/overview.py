@@ -20,7 +20,7 @@ from analysis.report import columns as col
 from analysis.report.claims.enough import too_few
 from analysis.report.claims.gate import said_of
 from analysis.report.dataset import FIELD, OFFLINE
-from analysis.report.parts.calibration import EXCESS
+from analysis.report.parts.calibration import EXCESS, MEAN_COLUMNS
 from surveys.console.wording import Span, count_range, decimal, join_words, number, percent, plural, span
 
 
@@ -45,10 +45,7 @@ COLUMNS = [
     Column("source", "source"),
     *read.AMOUNT_COLUMNS,
     Column("units", "units of the source"),
-    Column(EXCESS.name, EXCESS.heading, unit=EXCESS.unit),
-    *read.ends_in("bits"),
-    Column(col.DISTANCE.name, f"mean {col.DISTANCE.heading}", unit=col.DISTANCE.unit),
-    Column("chance", "by chance", unit="bits"),
+    *MEAN_COLUMNS,
     Column("prompts", "prompts"),
     read.WHY,
 ]

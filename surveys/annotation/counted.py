@@ -1,4 +1,4 @@
-"""The labels that count, as rows for agreement and export: turned back, each with its item and its rater, models too."""
+"""The labels that count, as rows for agreement and export: turned back, with item and rater, models among them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What the report says of agreement in one simulated study: α of people, κ with a judge, and the share preferred."""
+"""What the report says of agreement in simulated studies: α of people, κ with a judge, the share preferred; chances."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

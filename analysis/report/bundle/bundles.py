@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -16,7 +17,7 @@ from analysis.charts.rendering import render
 from analysis.exports.codebook import Codebook, ExportColumn, ExportTable, Row, as_document, as_markdown
 from analysis.exports.everything import File, archived
 from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows, write_whole
-from analysis.exports.formats import FORMATS, Chunks
+from analysis.exports.formats import FORMATS, Chunks, read_back
 from analysis.exports.people_tables import Selection
 from analysis.report.bundle.tables import (
     FEWEST,
@@ -234,8 +235,11 @@ class StudyBundle:
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
+        """The zip file, whole before its first piece is sent: what fails leaves no half of one."""
         self.files = []
-        return archived(self.study, self.contents(progress), self.files)
+        with TemporaryFile() as file:
+            file.writelines(archived(self.study, self.contents(progress), self.files))
+            yield from read_back(file)
 
 
 def open_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> StudyBundle:

@@ -1,4 +1,4 @@
-"""The bundle's own tables: what every text was read as, the runs, the spellings, and what people decided."""
+"""The bundle's own tables: what every text was read as, runs, spellings, what people decided, and the multiverse."""
 
 import json
 from collections import Counter

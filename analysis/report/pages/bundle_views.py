@@ -86,8 +86,12 @@ def bundle_page(study: Study) -> dict[str, Any]:
     """Which parts are computed, of the answers as they are read now. Raises ReportError where there is nothing yet."""
     check_definition(study)
     shown = Shown(study, Asked(Filters(compare=usual_pair(study))), tuple(PARTS))
-    missing = shown.look()
+    missing, is_stuck = shown.missing(), False
     waiting = keep(study, "unread", shown.reportings["about"].fingerprint, lambda: unread(study))
     if missing and not waiting:  # else they would be computed twice
-        ask_for({part: shown.reportings[part] for part in missing})
-    return standing(shown, missing) | {"unread": waiting, "is_ready": not missing and not waiting}
+        is_stuck = not ask_for({part: shown.reportings[part] for part in missing})
+    return standing(shown, missing) | {
+        "unread": waiting,
+        "is_ready": not missing and not waiting,
+        "is_stuck": is_stuck,
+    }

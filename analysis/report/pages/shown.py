@@ -8,6 +8,7 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 from celery.exceptions import OperationalError
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from redis import RedisError
 
@@ -337,11 +338,24 @@ class Shown:
     def fingerprint(self) -> str:
         return "".join(kept.fingerprint[:16] for kept in self.kept.values())
 
+    @property
+    def wanted(self) -> dict[str, tuple[str, str]]:
+        """For each part the name and the fingerprint under which it would be kept."""
+        return {name: (f"{name}:{view.view}", view.fingerprint) for name, view in self.reportings.items()}
+
+    @property
+    def rows(self) -> QuerySet[MetricValue]:
+        names = [name for name, _ in self.wanted.values()]
+        return MetricValue.objects.filter(study=self.study, name__in=names)
+
+    def missing(self) -> list[str]:
+        """The names of the parts that are not there as they should be, of which nothing is read."""
+        there = {*self.rows.values_list("name", "fingerprint")}
+        return [part for part, key in self.wanted.items() if key not in there]
+
     def look(self) -> list[str]:
         """Find what is kept; the names of the parts that are not there as they should be."""
-        wanted = {name: (f"{name}:{view.view}", view.fingerprint) for name, view in self.reportings.items()}
-        names = [name for name, _ in wanted.values()]
-        rows = MetricValue.objects.filter(study=self.study, name__in=names).order_by("computed_at", "pk")
+        wanted, rows = self.wanted, self.rows.order_by("computed_at", "pk")
         newest = {row.name: row for row in rows}
         exact = {(row.name, row.fingerprint): row for row in rows}
         missing = [part for part, key in wanted.items() if key not in exact]

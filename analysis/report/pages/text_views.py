@@ -29,8 +29,8 @@ ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run", "arm
 
 @dataclass(frozen=True)
 class WantedText:
-    """Which number it is: with `item` the answers that name it, with `letter` those that choose it ("" is unknown),
-    with `runs` those of them; of the field from when people were asked so.
+    """Which number it is: of `runs`, or all that the source has; those that name `item`, or any; those that choose
+    `letter` ("" is unknown), or any; of the field in this state and on this occasion.
     """
 
     prompt: str

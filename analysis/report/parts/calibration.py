@@ -228,6 +228,12 @@ NOTHING = "No prompt has answers of both the field and a sock puppet yet: nothin
 NO_HISTORY = "none"
 HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, what one mark takes along x, and a word below it along y
 ON_PAPER = 170  # px of the panels below one another in a journal's column
+MEAN_COLUMNS = (  # how far a source is from the field over all prompts
+    Column(EXCESS.name, EXCESS.heading, unit=EXCESS.unit),
+    *read.ends_in("bits"),
+    Column(col.DISTANCE.name, f"mean {col.DISTANCE.heading}", unit=col.DISTANCE.unit),
+    Column("chance", "by chance", unit="bits"),
+)
 DRAWN_COLUMNS = [
     Column("model", "model"),
     Column("source", "source"),
@@ -235,10 +241,7 @@ DRAWN_COLUMNS = [
     Column("temperature", "temperature"),
     Column("corpus", "corpus"),
     Column("personas", "personas"),
-    Column(EXCESS.name, EXCESS.heading, unit=EXCESS.unit),
-    *read.ends_in("bits"),
-    Column(col.DISTANCE.name, f"mean {col.DISTANCE.heading}", unit=col.DISTANCE.unit),
-    Column("chance", "by chance", unit="bits"),
+    *MEAN_COLUMNS,
     Column("missing_low", "with missing answers from", unit="bits", value=read.end_of("bounds", 0)),
     Column("missing_high", "to", unit="bits", value=read.end_of("bounds", 1)),
     Column("prompts", "prompts"),

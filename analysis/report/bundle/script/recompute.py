@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from bundle_beyond import check_mixes, distance_bounds, missing_from, population_checks, share_checks
+from bundle_blend import check_blend
 from bundle_checks import OF_WIDTH, Check, Checks, compare, interval_checks, known, row_checks
 from bundle_data import (
     DRAWS,
@@ -43,8 +44,9 @@ from bundle_data import (
     spread_of_letters,
     vocabulary_of,
 )
-from bundle_pair import check_multiverse, check_pair, check_planned
-from bundle_persons import check_arms, check_blend, check_persons
+from bundle_pair import check_pair
+from bundle_persons import check_arms, check_persons
+from bundle_planned import check_multiverse, check_planned
 from bundle_set import check_field_benchmark
 
 SPLITS = 100  # of offline runs into a reference and those held out
