@@ -15,9 +15,9 @@ from django.db.models.functions import Cast
 
 from analysis.agreement.annotations import EVERYTHING, LabelChoice, Measuring, QuestionLabels, gather, line_up, number
 from analysis.agreement.documents import document_of
+from analysis.agreement.follow_ups.doubted import measure_categories, measure_revisions
 from analysis.agreement.follow_ups.mention_rule import MENTION_RULE
 from analysis.agreement.follow_ups.mentions import measure_mention_models
-from analysis.agreement.follow_ups.revisions import measure_categories, measure_revisions
 from analysis.agreement.planned import estimate_all, hypotheses_of, planned_of
 from analysis.agreement.ratings import measure_ratings
 from analysis.agreement.trained import claims_of, measure_reasonings, measure_trained

@@ -3,8 +3,8 @@
 import numpy as np
 
 from analysis.agreement.annotations import Measuring, QuestionLabels, code_wholes, number
+from analysis.agreement.follow_ups.doubted import chosen_items
 from analysis.agreement.follow_ups.mention_rule import SENTENCE, names_attribute, words_of
-from analysis.agreement.follow_ups.revisions import chosen_items
 from analysis.stats.agreement.agreement import Row, write_estimate
 from analysis.stats.agreement.estimates import estimate_clustered_share
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores

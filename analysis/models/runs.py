@@ -258,8 +258,9 @@ class Run(Owned):
         """In words what else than model and temperature a question is asked with; what stands in front is apart."""
         if self.endpoint is None:
             return self.imported_settings
-        said = {self.prompt_form: self.benchmark, "worked examples": self.worked_examples}
-        return ", ".join([*(words for words, is_so in said.items() if is_so), *self.request_fields])
+        form = [self.prompt_form] if self.benchmark else []
+        examples = ["worked examples"] if self.worked_examples else []
+        return ", ".join([*form, *examples, *self.request_fields])
 
     @property
     def request_fields(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from analysis.models import TrainedModel
@@ -55,8 +54,15 @@ def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labell
             ratings = tuple(said.get(f"{item.key}/{part}" if part else item.key, ()))
             share = sum(value for _, value in ratings) / len(ratings) if ratings else 0.0
             group = (item.cluster or item.key) if task == TrainingTask.VERIFIER else hash_text(item.payload["prompt"])
-            texts = Labelled(item.key, part, group, "", first, second, third)
-            found.append(replace(texts, label=share, ratings=ratings, user=item.cluster, corpus=item.corpus))
+            found.append(
+                Labelled(
+                    *(item.key, part, group, "", first, second, third),
+                    label=share,
+                    ratings=ratings,
+                    user=item.cluster,
+                    corpus=item.corpus,
+                )
+            )
     return found
 
 

@@ -1,4 +1,4 @@
-"""The console's pages of trained models: which there are, how far one is, how good it is; stop and resume."""
+"""The console's pages of trained models: which there are, how far one is, how good it is, in words and figures; stop and resume."""
 
 import re
 from ast import literal_eval

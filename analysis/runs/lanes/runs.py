@@ -192,14 +192,20 @@ def stand(runs: Sequence[Run], rated: Sequence[Run] | None = None) -> list[RunPr
 
 
 def count_calls(runs: Sequence[Run]) -> Counter[tuple[int, str]]:
-    """By run and standing. Of all calls only an index is read, and the rows of those that are leased."""
+    """By run and standing; leased calls that were not sent yet are pending. All are counted at one moment, by an index
+    alone; how many of the leased ones were sent is read from their rows.
+    """
     calls = Completion.objects.filter(run__in=runs).order_by()
-    every = list(calls.values_list("run", "status").annotate(count=Count("*")))
-    found = Counter({(run, status): count for run, status, count in every if status != Status.LEASED})
-    if len(found) < len(every):
-        leased = calls.filter(status=Status.LEASED).annotate(standing=STANDING).values_list("run", "standing")
-        for run, standing, count in leased.annotate(count=Count("*")):
-            found[run, standing] += count
+    found: Counter[tuple[int, str]] = Counter()
+    for run, status, count in calls.values_list("run", "status").annotate(count=Count("*")):
+        found[run, status] = count
+    leased = {run: count for (run, status), count in found.items() if status == Status.LEASED}
+    if leased:
+        sent_calls = calls.filter(run__in=leased, status=Status.LEASED, sent_at__isnull=False)
+        sent: dict[int, int] = dict(sent_calls.values_list("run").annotate(count=Count("*")))
+        for run, count in leased.items():
+            found[run, Status.LEASED] = min(sent.get(run, 0), count)
+            found[run, Status.PENDING] += count - found[run, Status.LEASED]
     return found
 
 

@@ -228,7 +228,8 @@ def _persons_of(answers: ReadableAnswers) -> tuple[Ints, NDArray[np.float32]]:
 def permanova(centred: Centred, levels: Sequence[Ints], rng: np.random.Generator, draws: int) -> list[Taken | None]:
     """For each explanation, given as the level of each person (k,), -1 where not known, which is a level of its own.
 
-    A share is tr(QᵀGQ) / tr(G), where Q is an orthonormal basis of the levels, centred within each chatbot.
+    A share is tr(QᵀGQ) / tr(G), where Q is an orthonormal basis of the levels, centred within each chatbot, and G the
+    matrix of -δ²/2 centred likewise (Gower 1966). Anderson (2001, Austral Ecology 26:32-46).
     """
     bases = [basis_of(level, centred.blocks) for level in levels]
     wide = np.concatenate([np.empty((len(centred.who), 0)), *bases], axis=1)
