@@ -39,8 +39,8 @@ def wilson_interval(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _score_interval(p: Floats, n: Floats, z: float | Floats) -> tuple[Floats, Floats]:
-    """Of a share p of n cases: centre ± half with centre = (p + z²/2n) / (1 + z²/n) and half = z sqrt(p (1 - p)/n + z²/4n²) / (1 + z²/n) (Wilson
-    1927, JASA 22:209-212). It holds the share, and has a width where all or none are hits.
+    """Of a share p of n cases: centre ± half, with centre = (p + z²/2n) / (1 + z²/n) and half = z sqrt(p (1 - p)/n +
+    z²/4n²) / (1 + z²/n) (Wilson 1927, JASA 22:209-212). It holds the share, and has a width where all or none are hits.
     """
     z2 = z * z
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)

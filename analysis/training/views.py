@@ -1,4 +1,4 @@
-"""The console's pages of trained models: which there are, how far one is, how good it is, in words and figures; stop and resume."""
+"""The console's pages of trained models, with their figures: which there are, how far and how good; stop and resume."""
 
 import re
 from ast import literal_eval
