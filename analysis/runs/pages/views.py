@@ -68,7 +68,8 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
         "repetitions": list(kin.exclude(pk=shown.pk).order_by("pk")),
         "schedule": schedule if schedule and schedule.active else None,
     }
-    return show(request, "runs/run.html", HERE, **page, **calls_page(request, shown), **run_page(shown))
+    page |= run_page(shown)
+    return show(request, "runs/run.html", HERE, **page, **calls_page(request, shown, page["now"]["calls"]))
 
 
 @require_safe
@@ -80,12 +81,13 @@ def calls_part(request: HttpRequest, number: int) -> HttpResponse:
     return show(request, "runs/_calls.html", HERE, status, run=shown, **calls_page(request, shown))
 
 
-def calls_page(request: HttpRequest, shown: Run) -> dict:
+def calls_page(request: HttpRequest, shown: Run, calls: int | None = None) -> dict:
+    """`calls`: how many there are without a filter, where that is known."""
     wanted = {name: request.GET.get(name, "")[:200].replace("\0", "") for name in FILTERS}
     filtered = any(wanted[name] for name in FILTERS if name != "order")
     if wanted["order"] not in ORDERS:
         wanted["order"] = "answered" if shown.state == State.RUNNING else "sent"
-    rows = page_of(request, find_completions(shown, wanted), CALLS_ON_PAGE)
+    rows = page_of(request, find_completions(shown, wanted), CALLS_ON_PAGE, None if filtered else calls)
     if is_about_people(shown):
         for call in rows:
             call.reply = without_details(call.reply)

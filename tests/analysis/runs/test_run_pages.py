@@ -25,7 +25,7 @@ from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, said, text_of
 
 pytestmark = pytest.mark.django_db
-RUN_PAGE = 15  # statements
+RUN_PAGE = 14  # statements
 
 
 @pytest.fixture(autouse=True)
