@@ -1,13 +1,20 @@
-"""Every console page refuses the role below the least that may, before it looks for anything; quick, beside the table.
+"""Every page and address of the API refuses the role below the least that may; quick, beside the table.
 
-What a role may do, the API, and others' ids stand in test_table.py, which takes two worlds.
+Pages do so before they look for anything. What a role may do and others' ids stand in test_table.py, which takes two
+worlds.
 """
+
+from collections.abc import Iterator
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.access.table import BLINDED, MAKER, MORE, OWNER, RESEARCHER, TABLE, VIEWER
+from analysis.models import Run
+from surveys.models import Study
+from tests.access.table import BLINDED, MAKER, MORE, OWNER, RESEARCHER, RUN, TABLE, VIEWER
+from tests.access.worlds import program_of
+from tests.analysis.runs.run_samples import make_running
 from tests.factories import make_study
 from tests.roles import as_account, make_roles
 
@@ -37,3 +44,38 @@ def test_too_small_a_role_is_refused_on_every_page() -> None:
             if status != refused:
                 wrong[name, method, account] = status
     assert not wrong and tried > 100
+
+
+@pytest.fixture
+def draft(db: None) -> Iterator[Study]:
+    """With an account of each role, whose programs are known as long as it is there."""
+    study = make_study("draft")
+    make_roles(study)
+    program_of.cache_clear()
+    yield study
+    program_of.cache_clear()
+
+
+def test_programs_are_refused_at_every_address_of_the_api(draft: Study) -> None:
+    run, wrong, tried = make_running(draft), {}, 0
+    for name, row in TABLE.items():
+        if not name.startswith("api:"):
+            continue
+        of_run = row.ids == RUN["ids"]  # named by its number alone, and not found by the blinded
+        given = dict.fromkeys(row.ids, run.pk) | row.rest | ({} if of_run else {"slug": "teas"})
+        for method, least in row.may.items():
+            account, refused = BELOW[least]
+            refused = 404 if of_run and account == "blinded" else refused
+            for who, status in (("nobody", 401), ("stranger", 404), (account, refused)):
+                client = Client() if who == "nobody" else program_of(who)
+                found = getattr(client, method.lower())(reverse(name, kwargs=given), content_type="application/json")
+                tried += 1
+                if found.status_code != status:
+                    wrong[name, method, who] = found.status_code
+    run.refresh_from_db()
+    assert not wrong and tried > 75 and (run.state, Run.objects.count()) == ("running", 1)
+
+
+def test_viewers_read_runs_by_token(draft: Study) -> None:
+    for name, of in (("runs", "teas"), ("completions", "teas"), ("run", make_running(draft).pk)):
+        assert program_of("viewer").get(reverse(f"api:{name}", args=[of])).status_code == 200
