@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.exports.exports import ANNOTATION_TABLES, codebook_of
+from analysis.exports.formats import FORMATS
 from surveys.annotation.label_imports import import_annotations
 from surveys.annotation.labels import record_judgement, skip, take_back
 from surveys.annotation.qualification import Verdict, decide_gate
@@ -36,7 +37,7 @@ def test_rows_have_the_columns_of_the_codebook(study: Study, pids: bool) -> None
 
 
 def test_every_revision_is_a_row_and_the_newest_counts(study: Study) -> None:
-    make_items(study, 2)
+    make_items(study, 2, cluster="user-a", tags={"generator": "m"})
     person = make_annotator(study)
     annotate(person, relevance="no")
     take_back(person)
@@ -51,6 +52,10 @@ def test_every_revision_is_a_row_and_the_newest_counts(study: Study) -> None:
         ("", "", "skipped", 1, False),
     ]
     assert [row["reason"] for row in rows_of(study, "annotations")][-1] == "unclear"
+    item = rows_of(study, "items")[0]
+    assert (item["item"], item["cluster"], item["tags"]) == ("item-0", "user-a", {"generator": "m"})
+    assert (item["wanted"], item["labelled"], item["history_sha256"]) == (3, 1, None)
+    assert item["payload"] == {"attribute": "Has 0 cups.", "prompt": "Which tea is best?"}
 
 
 def test_preference_has_a_row_for_each_part_with_what_was_shown_and_meant() -> None:
@@ -139,10 +144,14 @@ def test_imported_labels_are_exported_under_the_names_of_their_file(tmp_path: Pa
     assert told == [("ann", "1", 2.5, True), ("bob", "2", None, True)]
 
 
-def test_command_writes_the_tables_of_annotation_where_there_are_annotators(study: Study, tmp_path: Path) -> None:
+def test_command_writes_the_tables_of_annotation_in_every_format_where_there_are_annotators(
+    study: Study, tmp_path: Path
+) -> None:
     make_items(study, 2)
+    annotate(make_annotator(study))
     call_command("export", study.slug, "--out", tmp_path, "--tables", *ANNOTATION_TABLES)
-    assert {f"{table}.csv" for table in ANNOTATION_TABLES} <= {path.name for path in tmp_path.iterdir()}
+    names = {f"{table}.{kind}" for table in ANNOTATION_TABLES for kind in FORMATS}
+    assert names <= {path.name for path in tmp_path.iterdir()}
     assert "item-0" in (tmp_path / "items.csv").read_text(encoding="utf-8")
     other = make_study(slug="others")
     assert not set(ANNOTATION_TABLES) & set(codebook_of(other).tables)
