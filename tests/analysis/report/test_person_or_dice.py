@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from analysis.answers.readings import read_new
 from analysis.report.filters import Filters
+from analysis.report.outputs.text import write_text
 from analysis.report.parts import PARTS as PARTS_OF_A_REPORT
 from analysis.report.persons.explanations import NOBODY
 from analysis.report.persons.person_or_dice import NOT_ASKED
@@ -122,6 +123,8 @@ def test_a_figure_has_its_numbers_as_a_file(study: Study) -> None:
     assert [row["prompt"] for row in rows] == ["teas", "water", "mean"]
     drawn = client.get(reverse("compare:figure", args=[study.slug, "person_or_dice", "svg"]), {"width": "85"})
     assert drawn.status_code == 200 and 'width="85mm"' in drawn.content.decode()
+    text = write_text(report(study, draws=20), ["person_or_dice", "arms", "explanations"], 160)
+    assert all(words in text for words in ("PERSON OR DICE", "Mean of 2", "association"))
 
 
 def test_filters_leave_the_people_that_they_name(study: Study) -> None:

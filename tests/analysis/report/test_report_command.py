@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from analysis.answers.readings import read_new
 from analysis.charts.tables import NOTHING, PLAIN, Cell, NumberFormat, P
 from analysis.report.outputs.documents import write_html, write_pdf
+from analysis.report.outputs.text import write_text
 from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas, tell
@@ -24,6 +25,31 @@ def run(*arguments: Any, **options: Any) -> str:
     out = io.StringIO()
     call_command("report", "teas", *arguments, draws=20, stdout=out, **options)
     return out.getvalue()
+
+
+def test_text_says_what_the_numbers_rest_on_aligns_them_and_names_what_is_made_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    study = make_teas()
+    text = run()
+    lines = text.splitlines()
+    assert lines[0].startswith("Teas · teas, version 1 (")
+    assert "8 answers of 4 people and 12 of models. All answers of people who completed" in lines[1]
+    assert "Rule inattentive (2 or more attention checks failed; declared before launch): 0 people, 0 answers." in lines
+    head = next(line for line in lines if line.startswith("prompt  source"))
+    field, offline = lines[lines.index(head) + 1 : lines.index(head) + 3]
+    assert field.startswith("teas    field    chatgpt")
+    assert offline.startswith("        offline  gpt-4o-mini")
+    end = head.index("unknown") + len("unknown")
+    assert (field[:end].split()[-2:], offline[:end].split()[-2:]) == (["4", "1"], ["6", "0"])
+    whole = report(study, draws=20)
+    every = write_text(whole, whole.keys(), width=200)
+    for title in ("HOW VARIED THE RECOMMENDATIONS ARE", "COST", "EXPECTED WIDTH", "WITH OTHER ANSWERS LEFT OUT"):
+        assert title in every
+    assert "nan" not in every.lower() and "None" not in every and "SIMULATED" not in text + every
+    type(study.runs.get().endpoint).objects.update(provider="fake")
+    assert "SIMULATED: 0 of 4 people and 12 answers of gpt-4o-mini are made up." in run(parts=["about"])
 
 
 def test_new_answers_are_read_first(capsys: pytest.CaptureFixture[str]) -> None:
