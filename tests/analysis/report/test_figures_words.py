@@ -20,6 +20,32 @@ def variety(prompt: str, source: str, entropy: float | None, unique: int = 10, c
     return where | {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
 
 
+def test_heterogeneity_says_from_where_to_where_each_source_goes_and_compares_nothing() -> None:
+    rows = [
+        variety("a", "field", 3.0), variety("b", "field", 3.5), variety("a", "offline", 2.0),
+        variety("b", "offline", None), variety("b", "sp-rag", 3.25),
+    ]  # fmt: skip
+    assert make("heterogeneity", rows).alt == (
+        "m: bits of entropy, by prompt: Field 3.00 to 3.50, Offline 2.00 and SP-RAG 3.25."
+    )
+
+
+def distance(prompt: str, source: str, jsd: float) -> Row:
+    row = {"prompt": prompt, "model": "m", "source": source, "n": 40, "n_field": 50, "jsd_bits": jsd, "ci": [0, 1]}
+    return row | {"even": jsd, "chance": 0.1}
+
+
+def test_distances_say_how_far_each_source_is_above_chance() -> None:
+    rows = [distance("a", "offline", 0.4), distance("a", "sp-rag", 0.3), distance("b", "offline", 0.2)]
+    rows += [distance("b", "sp-rag", 0.3), distance("c", "offline", 0.5)]
+    made = make("distances", rows)
+    # (0.3 + 0.1 + 0.4) / 3 and (0.2 + 0.2) / 2; by itself a small distance of few answers says nothing.
+    assert made.alt == (
+        "m: mean distance above chance, in bits: Offline 0.267 over 3 prompts and SP-RAG 0.200 over 2 prompts."
+    )
+    assert "n\u00a0=\u00a040 responses a mark, against 50 of the field." in made.caption
+
+
 def choice(source: str, counts: Row, correct: str | None = "B") -> Row:
     n = sum(counts.values())
     share = counts[correct] / n if correct else None
@@ -168,8 +194,9 @@ def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
 # Captions --------------------------------------------------------------------------------------------------
 
 
-def test_caption_states_n_version_exclusions_and_what_is_simulated() -> None:
-    caption = FIGURES["drift"](make_report(), Options()).caption
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "pair"])
+def test_caption_states_n_version_exclusions_and_what_is_simulated(name: str) -> None:
+    caption = FIGURES[name](make_report(), Options()).caption
     assert "n\u00a0=\u00a0" in caption
     assert "Study field-13, version 3." in caption
     assert "Two attention checks failed (48 answers, declared before launch)." in caption

@@ -99,8 +99,10 @@ def test_swapped_studies_turn_every_sign(study: Study) -> None:
     turned = {row["item"]: row for row in other["items"]}
     assert len(turned) == len(one["items"])
     for row in one["items"]:
-        assert row["difference"] == pytest.approx(-turned[row["item"]]["difference"])
-        assert row["p"] == pytest.approx(turned[row["item"]]["p"])
+        back = turned[row["item"]]
+        assert row["difference"] == pytest.approx(-back["difference"])
+        assert row["p"] == pytest.approx(back["p"])
+        assert row["ci"] == pytest.approx([-back["ci"][1], -back["ci"][0]])
 
 
 def test_only_prompts_in_the_same_words_are_compared(study: Study, second: Study) -> None:
