@@ -8,7 +8,7 @@ from django.urls import reverse
 from analysis.answers.readings import read_new
 from analysis.answers.reviews import decide
 from analysis.models import Answer
-from analysis.plans.came import came_on_page, compute, find_came, width_beside
+from analysis.plans.came import came_on_page, find_came, width_beside
 from analysis.plans.kept import find_kept, keep_plan
 from analysis.plans.simulating import Setting, plan_study
 from surveys.models import Participant, Study
@@ -79,14 +79,15 @@ def test_a_decision_about_an_answer_changes_what_came() -> None:
 
 
 @pytest.mark.django_db
-def test_made_up_people_are_no_pilot_and_a_small_one_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_made_up_people_are_no_pilot_and_a_small_one_says_nothing() -> None:
     study = make_pilot(20)
-    with monkeypatch.context() as more:
-        more.setattr("analysis.plans.came.FEWEST", 25)
-        assert compute(study, is_pilot=True) == {"people": 24, "pilot": True, "rows": []}
     assert find_came(study)["people"] == 24 and plan_study(study, Setting((100,), 20))["main"] == "as in the pilot"
-    Participant.objects.filter(study=study).update(origin="simulated")
-    assert find_came(study) == {"people": 0, "pilot": True, "rows": []} and came_on_page(study, None) is None
+    people = Participant.objects.filter(study=study).order_by("-pk")
+    for made_up, left, says in ((4, 20, True), (5, 19, False), (24, 0, False)):
+        people.filter(pk__in=list(people.values_list("pk", flat=True)[:made_up])).update(origin="simulated")
+        found = find_came(study)
+        assert (found["people"], found["pilot"], bool(found["rows"])) == (left, True, says)
+        assert (came_on_page(study, None) is not None) == says
     assert plan_study(study, Setting((100,), 20))["main"] == "middle"
 
 
