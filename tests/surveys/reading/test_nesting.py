@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256
 from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
@@ -18,12 +20,12 @@ from analysis.runs.asking.objects import objects_in
 from analysis.runs.lanes.batches import document_of
 from fieldstudy.parsers import WholeJSONParser
 from surveys.imports.files import Faults, read_json_lines
-from surveys.participation.signed_arrival import is_signed
+from surveys.participation.signed_arrival import LONGEST_TOKEN, is_signed
 from surveys.participation.webhooks import read_event
 from surveys.pasting.capture import read_object
 from surveys.reading.nesting import DEEPEST, NestedTooDeeply, is_deep_json, is_deep_toml, read_json, read_json_at
 from surveys.studies.files.definitions import StudyFileError, parse_study
-from tests.factories import make_visit
+from tests.surveys.participation.test_signed_arrival import VISIT, claims, private_key, sign, write_keys
 
 
 @pytest.fixture(params=["as it is", "deep"], autouse=True)
@@ -106,10 +108,20 @@ def test_participants_and_prolific_are_refused_what_is_deep(tmp_path: Path, sett
     assert read_object(f'{{"pastes": {DEEP}}}') is None
     with pytest.raises(ValueError, match="nested too deeply"):
         read_event(f'{{"event_type": {DEEP}}}'.encode(), "0")
-    part = base64.urlsafe_b64encode(DEEP.encode()).decode().rstrip("=")
-    settings.PROLIFIC_KEY_SET = str(tmp_path / "keys.json")
-    (tmp_path / "keys.json").write_text('{"keys": []}')
-    assert not is_signed(f"{part}.e30.e30", make_visit(1))
+    settings.SITE_URL, settings.PROLIFIC_KEY_SET = "https://study.example.org", str(tmp_path / "keys.json")
+    write_keys(tmp_path / "keys.json", one=private_key())
+    assert is_signed(token_with_head(1), VISIT)
+    deep = token_with_head(2_700)[:-8] + "AAAAAAAA"  # whether it is read or not, it proves nothing
+    assert LONGEST_TOKEN - 500 < len(deep) <= LONGEST_TOKEN and not is_signed(deep, VISIT)
+
+
+def token_with_head(levels: int) -> str:
+    """Rightly signed, with so many lists in its head: PyJWT reads that before any signature is looked at."""
+    _, body, _ = sign(claims()).split(".")
+    head = f'{{"alg": "RS256", "kid": "one", "more": {"[" * levels}{"]" * levels}}}'
+    signed = f"{base64.urlsafe_b64encode(head.encode()).decode().rstrip('=')}.{body}"
+    signature = private_key().sign(signed.encode(), PKCS1v15(), SHA256())
+    return f"{signed}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-7"])
