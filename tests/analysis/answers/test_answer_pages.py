@@ -77,6 +77,7 @@ def test_an_empty_study_says_what_will_stand_here(client: Client) -> None:
         ("source=field", 2),
         ("prompt=water", 1),
         ("doubt=cut-off", 0),
+        ("doubt=nothing-found", 1),
         ("q=oolong", 2),
         ("q=50%25", 0),
         ("source=field&prompt=teas", 1),

@@ -12,7 +12,7 @@ from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import make_corpus, make_endpoint, make_run
 from tests.analysis.runs.run_samples import make_done, make_running
 from tests.factories import make_study
-from tests.surveys.console.console_pages import lines_of, said, text_of
+from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 # Session, account, study, role twice; runs, their calls by state and of the last minute, what is unread; the rail.
 RUNS_PAGE = 11  # of calls the index is read, and apart from it what is leased or unread
@@ -195,6 +195,9 @@ def test_notes_are_written_audited_and_shown(client: Client, study: Study) -> No
     assert said(client.post(change, {"note": "Before <b>the outage"}, follow=True)) == ["The note says that already."]
     assert said(client.post(change, {"note": "x" * 3000}, follow=True)) == ["The note is saved."]
     assert len(Run.objects.get().note) == 2000
+    assert "Save note" in lines_of(client.get(page_of("run", run.pk)))
+    seen = lines_of(log_in(study, "viewer", name="vic").get(page_of("run", run.pk)))
+    assert "x" * 2000 in seen and "Save note" not in seen
     assert said(client.post(change, {"note": ""}, follow=True)) == ["The note is gone."]
     assert AuditEvent.objects.filter(action="baseline note written").count() == 3
 
