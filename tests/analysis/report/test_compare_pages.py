@@ -68,6 +68,11 @@ def test_rarefied_values_are_of_as_many_as_the_smaller_of_source_and_field(clien
     assert {row[3] for row in rows} == {"4", "6", "6 1 simulated user"}
 
 
+def test_benchmark_rows_lead_to_completions_of_runs_without_a_study(client: Client) -> None:
+    texts = client.get(links(client.get(address("benchmarks")), "/texts/?")[0])
+    assert heading(texts).startswith("8 texts: Offline, gpt-4o-mini, “sums”")
+
+
 def test_unread_texts_lead_to_reading(study: Study, client: Client) -> None:
     tell(study, ["Assam"], "C")
     response = client.get(address("heterogeneity"))
