@@ -366,8 +366,12 @@ def new_letters(
     chance = _none_among(both, n + other_n, size) - _none_among(both, n + other_n, 2 * size)
     all_of = np.append(both, n + other_n - both.sum())  # unknown ones last
     drawn = rng.multivariate_hypergeometric(all_of, 2 * size, size=draws)
-    first = np.array([rng.multivariate_hypergeometric(counts, size) for counts in drawn])
-    new = ((first > 0) & (drawn == first))[:, :-1].sum(axis=1)
+    new, left, wanted = np.zeros(draws, np.int64), np.full(draws, 2 * size), np.full(draws, size)
+    for option in drawn.T[:-1]:  # each draw split into two halves, option by option
+        left = left - option
+        first = rng.hypergeometric(option, left, wanted)
+        wanted = wanted - first
+        new += (first > 0) & (first == option)
     low, high = np.quantile(new, [0.025, 0.975], method="inverted_cdf")
     return NewLetters(size, float(value.sum()), float(chance.sum()), (float(low), float(high)))
 

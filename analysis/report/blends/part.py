@@ -89,12 +89,12 @@ def names_in(data: Data, source: Source, prompt: str, rows: Rows) -> csr_matrix:
 def sides_of(data: Data, blended: Blended) -> BlendSides:
     """A person, and a simulated user or repeat, is the same unit to all prompts."""
     found = [whose_and_what(data, blended.sides, prompt) for prompt in blended.prompts]
-    whose = np.concatenate([who for _, _, who in found], axis=1)
-    names, unit = np.unique(whose, axis=1, return_inverse=True)
-    ends = np.cumsum([who.shape[1] for _, _, who in found])[:-1]
-    units = np.split(unit.ravel(), ends)
+    whose = np.concatenate([who for _, _, who in found])
+    is_call = np.concatenate([side > 0 for _, side, _ in found])
+    names, unit = np.unique(whose - whose.min(initial=0) + is_call * (int(np.ptp(whose)) + 1), return_inverse=True)
+    units = np.split(unit, np.cumsum([len(who) for _, _, who in found])[:-1])
     prompts = [compare(named, side, of) for (named, side, _), of in zip(found, units, strict=True)]
-    return BlendSides(prompts, len(blended.sides), names.shape[1])
+    return BlendSides(prompts, len(blended.sides), len(names))
 
 
 def whose_and_what(data: Data, sides: Sequence[Source], prompt: str) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
@@ -103,7 +103,7 @@ def whose_and_what(data: Data, sides: Sequence[Source], prompt: str) -> tuple[cs
     named = vstack([names_in(data, side, prompt, some) for side, some in zip(sides, rows, strict=True)], "csr")
     side = np.repeat(np.arange(len(sides)), [len(some) for some in rows])
     who = np.concatenate([data.frame(each.is_field).who[some] for each, some in zip(sides, rows, strict=True)])
-    return named, side, np.stack([side > 0, who])
+    return named, side, who
 
 
 TOO_FEW = (
@@ -118,7 +118,7 @@ SHOWN = 0.005  # weight below which a source is not named
 
 def compute(data: Data) -> list[Row]:
     """For each chatbot a row of the blend, without a `source`, and one of each source."""
-    found = [row for group in data.groups for row in group_rows(data, group)]
+    found = [row for rows in data.each(group_rows, data.groups) for row in rows]
     correct_over_prompts([row for row in found if is_blend(row)], lambda row: row)
     return found
 

@@ -135,7 +135,7 @@ def known_of(data: Data) -> list[Characteristic]:
 
 def values_of(data: Data, known: Characteristic, persons: Ints) -> list[str]:
     """What is known of each of these people; nothing where it is not."""
-    given = data.frames.people[known.name].to_dict()
+    given = data.once_for_all(("known", known.name), lambda: data.frames.people[known.name].to_dict())
     return [written(given.get(who)) for who in persons.tolist()]
 
 

@@ -134,12 +134,12 @@ def cross_validate(sides: BlendSides, rng: np.random.Generator, named: int | Non
     parts = min(FOLDS, int(sides.counts[1].min()) // 4)
     if parts < 2:
         return None
-    part, found = parts_of(sides, parts, rng), []
-    for number in range(parts):
-        chosen, held = sides.where(part != number), sides.where(part == number)
+    part, found, alone = parts_of(sides, parts, rng), [], np.eye(sides.sides - 1)
+    without = sides.means(np.stack([part != number for number in range(parts)]).astype(float))
+    for number, means in enumerate(without):
+        held = sides.where(part == number)
         if held.counts[1].min() < 3:
             return None
-        means, alone = chosen.means(np.ones((1, sides.units)))[0], np.eye(sides.sides - 1)
         kinds = [fit(means[None])[0], alone[np.argmin(distances(means, alone))], alone[named or 0]]
         ours, single, other = map(contrast, kinds)
         of_part = [held.measured.linear(each) for each in (ours, single, other, single - ours, other - ours)]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
@@ -11,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from analysis.stats.intervals import FEWEST_UNITS, Bools, Floats, Ints, interval_of_error, why_no_interval
 from analysis.stats.persons.numbers import PersonEstimate
 
-AT_ONCE = 100  # draws
+AT_ONCE = 500  # draws
 NO_PAIR = "Without one of its units a side has no two answers to compare."
 
 
@@ -21,26 +22,19 @@ class PromptAnswers:
 
     1 − δ of two answers is the inner product of what they said. A unit may answer for several sides, as a simulated
     user does whom two runs share; `alike` (pairs,) are the products of what it said with itself, at `own` (2, pairs).
+    Answers stand by side.
     """
 
     said: csr_matrix
     side: Ints
     unit: Ints
-
-    @cached_property
-    def own(self) -> Ints:
-        """Which two of k are one unit's, each with itself among them."""
-        k = len(self.unit)
-        held = csr_matrix((np.ones(k), (np.arange(k), self.unit)))
-        return np.stack((held @ held.T).nonzero()).astype(np.int64)
-
-    @cached_property
-    def alike(self) -> Floats:
-        one, other = self.own
-        return np.asarray(self.said[one].multiply(self.said[other]).sum(axis=1)).ravel()
+    own: Ints
+    alike: Floats
 
     def where(self, kept: Bools) -> "PromptAnswers":
-        return PromptAnswers(self.said[kept], self.side[kept], self.unit[kept])
+        mine, place = kept[self.own].all(axis=0), np.cumsum(kept) - 1
+        own = place[self.own[:, mine]]
+        return PromptAnswers(self.said[kept], self.side[kept], self.unit[kept], own, self.alike[mine])
 
 
 def compare(named: csr_matrix, side: Ints, unit: Ints) -> PromptAnswers:
@@ -57,12 +51,15 @@ def compare(named: csr_matrix, side: Ints, unit: Ints) -> PromptAnswers:
     blocks = [
         named.multiply((lengths <= level)[:, None] * np.sqrt(step)) for level, step in zip(levels, steps, strict=True)
     ]
-    pairs, place, given = np.unique(np.stack([side, unit]), axis=1, return_inverse=True, return_counts=True)
-    place = place.ravel()
-    mean = csr_matrix((1 / given[place], (place, np.arange(len(place)))), (pairs.shape[1], len(place)))
+    units = int(unit.max(initial=0)) + 1
+    pairs, place, given = np.unique(side * units + unit, return_inverse=True, return_counts=True)
+    mean = csr_matrix((1 / given[place], (place, np.arange(len(place)))), (len(pairs), len(place)))
     said = csr_matrix(mean @ csr_matrix(hstack(blocks))) if blocks else csr_matrix((0, 1))
-    # What one unit alone names is alike to nothing of another's.
-    return PromptAnswers(said[:, said.getnnz(axis=0) > 1], pairs[0], pairs[1])
+    said = said[:, said.getnnz(axis=0) > 1]  # what one unit alone names is alike to nothing of another's
+    held = csr_matrix((np.ones(len(pairs)), (np.arange(len(pairs)), pairs % units)))
+    one, other = (held @ held.T).nonzero()  # which two are one unit's, each with itself among them
+    alike = np.asarray(said[one].multiply(said[other]).sum(axis=1)).ravel()
+    return PromptAnswers(said, pairs // units, pairs % units, np.stack([one, other]).astype(np.int64), alike)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,22 +114,20 @@ class BlendSides:
 
 
 def _means(prompt: PromptAnswers, sides: int, weights: Floats) -> Floats:
-    given = weights[:, prompt.unit]
-    of_side = [prompt.side == side for side in range(sides)]
-    said = [prompt.said[mine].T @ given[:, mine].T for mine in of_side]
-    total = np.stack([given[:, mine].sum(axis=1) for mine in of_side], axis=1)
+    given = np.ascontiguousarray(weights.T)[prompt.unit]
+    of_side = [slice(*ends) for ends in pairwise(np.searchsorted(prompt.side, np.arange(sides + 1)))]
+    said = [prompt.said[mine].T @ given[mine] for mine in of_side]
+    total = [given[mine].sum(axis=0) for mine in of_side]
     one, other = prompt.own
-    places = csr_matrix(
-        (np.ones(len(one)), (np.arange(len(one)), prompt.side[one] * sides + prompt.side[other])),
-        (len(one), sides * sides),
+    both, places = given[one] * given[other], (prompt.side[one] * sides + prompt.side[other], np.arange(len(one)))
+    own, alike = (
+        csr_matrix((each, places), (sides * sides, len(one))) @ both for each in (np.ones(len(one)), prompt.alike)
     )
-    both = given[:, one] * given[:, other]
-    own, alike = ((both * each) @ places for each in (1.0, prompt.alike))
     found = np.empty((len(weights), sides, sides))
     for a in range(sides):
         for b in range(a, sides):
-            pairs = total[:, a] * total[:, b] - own[:, a * sides + b]
-            shared = np.einsum("fd,fd->d", said[a], said[b]) - alike[:, a * sides + b]
+            pairs = total[a] * total[b] - own[a * sides + b]
+            shared = np.einsum("fd,fd->d", said[a], said[b]) - alike[a * sides + b]
             found[:, a, b] = found[:, b, a] = _unlike(shared, pairs)
     return found
 
@@ -149,9 +144,9 @@ def _without_each(prompt: PromptAnswers, sides: int, units: int) -> Floats:
     found = []
     for summed, of_own in zip(sums, (prompt.alike, np.ones(len(prompt.alike))), strict=True):
         to_others = summed.astype(float)
-        np.subtract.at(to_others, (prompt.own[0], prompt.side[prompt.own[1]]), of_own)
+        to_others[prompt.own[0], prompt.side[prompt.own[1]]] -= of_own  # a unit has one row on each side
         of_unit = np.zeros((units + 1, sides, sides))
-        np.add.at(of_unit, (prompt.unit, prompt.side), to_others)
+        of_unit[prompt.unit, prompt.side] = to_others
         found.append(of_unit.sum(axis=0) - of_unit - of_unit.transpose(0, 2, 1))
     return _unlike(*found)
 

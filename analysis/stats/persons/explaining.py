@@ -232,15 +232,15 @@ def permanova(centred: Centred, levels: Sequence[Ints], rng: np.random.Generator
     matrix of -δ²/2 centred likewise (Gower 1966). Anderson (2001, Austral Ecology 26:32-46).
     """
     bases = [basis_of(level, centred.blocks) for level in levels]
-    wide = np.concatenate([np.empty((len(centred.who), 0)), *bases], axis=1)
+    wide = np.concatenate([np.empty((len(centred.who), 0)), *bases], axis=1).astype(np.float32)
     if not wide.shape[1] or centred.total <= 0:
         return [None] * len(levels)
     ends = np.cumsum([basis.shape[1] for basis in bases])
-    observed = _shares(centred, wide[None], ends)[0]
+    observed = _shares(centred, wide[:, None], ends)[0]
     width = max(1, BATCH_CELLS // wide.size)
     drawn = np.concatenate(
         [
-            _shares(centred, wide[np.stack([_permuted(centred.blocks, rng) for _ in range(some)])], ends)
+            _shares(centred, wide[_permuted(centred.blocks, some, rng).T], ends)
             for some in (min(width, draws - at) for at in range(0, draws, width))
         ]
     )
@@ -259,17 +259,17 @@ def permanova(centred: Centred, levels: Sequence[Ints], rng: np.random.Generator
     ]
 
 
-def _shares(centred: Centred, bases: Floats, ends: Ints) -> Floats:
-    """Of draws of the bases, (draws, persons, columns), how much each explanation takes, (draws, explanations)."""
+def _shares(centred: Centred, bases: NDArray[np.float32], ends: Ints) -> Floats:
+    """Of draws of the bases, (persons, draws, columns), how much each explanation takes, (draws, explanations)."""
+    persons, draws, columns = bases.shape
     blocks = np.searchsorted(centred.blocks, np.unique(centred.blocks))
-    taken = np.zeros((len(bases), bases.shape[2]))
-    for start, end in pairwise([*blocks.tolist(), len(centred.who)]):  # the matrix is 0 between chatbots
-        moved = bases[:, start:end].astype(np.float32)
-        turned = centred.gower[start:end, start:end].astype(np.float32) @ np.moveaxis(moved, 1, 0).reshape(
-            end - start, -1
-        )
-        taken += np.einsum("dik,idk->dk", moved, turned.reshape(end - start, len(bases), -1)) / centred.total
-    return np.stack([part.sum(axis=1) for part in np.split(taken, ends, axis=1)[:-1]], axis=1)
+    taken = np.zeros(draws * columns)
+    for start, end in pairwise([*blocks.tolist(), persons]):  # the matrix is 0 between chatbots
+        moved = bases[start:end].reshape(end - start, -1)
+        turned = centred.gower[start:end, start:end].astype(np.float32) @ moved
+        taken += np.einsum("ij,ij->j", moved, turned) / centred.total
+    parts = np.split(taken.reshape(draws, columns), ends[:-1], axis=1)
+    return np.stack([part.sum(axis=1) for part in parts], axis=1)
 
 
 def basis_of(level: Ints, blocks: Ints) -> Floats:
@@ -280,9 +280,9 @@ def basis_of(level: Ints, blocks: Ints) -> Floats:
     return np.asarray(left[:, size > 1e-9 * max(1.0, float(size.max(initial=0.0)))])
 
 
-def _permuted(blocks: Ints, rng: np.random.Generator) -> Ints:
-    """Places shuffled within each block; blocks stand one after the other."""
-    return np.lexsort((rng.random(len(blocks)), blocks)).astype(np.int64)
+def _permuted(blocks: Ints, draws: int, rng: np.random.Generator) -> Ints:
+    """Places shuffled within each block, (draws, persons); blocks stand one after the other."""
+    return np.argsort(blocks + rng.random((draws, len(blocks))), axis=1)
 
 
 def equal_spread(centred: Centred, level: Ints) -> float | None:
