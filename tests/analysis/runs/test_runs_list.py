@@ -4,10 +4,12 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from analysis.models import Completion, Run
+from analysis.runs.lanes.runs import stand
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import make_corpus, make_endpoint, make_run
 from tests.analysis.runs.run_samples import make_done, make_running
@@ -154,6 +156,20 @@ def test_calls_that_are_leased_and_not_sent_still_wait(client: Client, study: St
 
 
 # --- two runs
+
+
+def test_a_call_answered_while_calls_are_counted_is_counted_once(study: Study) -> None:
+    run = make_running(study)
+
+    def answered(execute: Callable[..., object], *statement: object) -> object:
+        found = execute(*statement)
+        with connection.connection.cursor() as others:  # past this wrapper
+            others.execute("UPDATE analysis_completion SET status = 'done', done_at = now() WHERE status = 'leased'")
+        return found
+
+    with connection.execute_wrapper(answered):
+        (standing,) = stand([run], rated=[])
+    assert standing.counts == {"calls": 6, "done": 3, "failed": 1, "in_flight": 0, "pending": 2}
 
 
 def test_two_runs_are_compared_by_their_settings(client: Client, study: Study) -> None:
