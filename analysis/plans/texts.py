@@ -201,11 +201,15 @@ def drawing(
 
 
 def spread(lines: list[Row]) -> None:
-    """Names at the ends of lines stand below one another."""
-    before = 0.0
-    for line in sorted(lines, key=lambda line: float(line["end"])):
-        before = max(line["end"] + 4, before + APART)
-        line["label"] = px(before)
+    """Names at the ends of lines stand below one another, and above the numbers of the axis."""
+    ordered = sorted(lines, key=lambda line: float(line["end"]))
+    before, below = 0.0, BOTTOM + 4.0
+    for line in ordered:
+        line["label"] = before = max(line["end"] + 4, before + APART)
+    for line in reversed(ordered):
+        below = min(line["label"], below)
+        line["label"] = px(below)
+        below -= APART
 
 
 def short(size: Row) -> str:

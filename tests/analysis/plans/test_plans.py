@@ -28,7 +28,7 @@ from analysis.plans.simulating import (
     size_of,
     width_of,
 )
-from analysis.plans.texts import notes_of
+from analysis.plans.texts import notes_of, spread
 from analysis.plans.worlds import Prompted, draw_sides, reached, sided_world
 from analysis.report.planned.answers import examine, find_sides
 from analysis.stats.heterogeneity import compare
@@ -64,6 +64,16 @@ def one_row(hypothesis: Hypothesis, people: int, replicates: int = 400, scenario
     cell = simulate_size(defined(hypothesis), [hypothesis], scenario, people, Setting((people,), replicates))
     (row,) = cell["rows"]
     return row
+
+
+@pytest.mark.parametrize(
+    ("ends", "labels"),
+    [((26, 26, 27), (30, 46, 62)), ((26, 100, 170), (30, 104, 174)), ((170, 170, 160), (158, 174, 142))],
+)
+def test_names_of_lines_stand_apart_and_above_the_numbers_of_the_axis(ends: list[int], labels: list[int]) -> None:
+    lines: list[dict[str, Any]] = [{"end": end} for end in ends]
+    spread(lines)
+    assert [float(line["label"]) for line in lines] == [*labels]
 
 
 def test_width_and_chance_of_a_share_are_those_of_the_formula() -> None:
