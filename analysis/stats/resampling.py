@@ -242,6 +242,7 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 # --- draws
 
 DRAWS = 2000
+MOST_KEPT = 2**28  # bytes
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
 Halves = tuple[Counts, Counts]
@@ -488,9 +489,18 @@ class SharedDraws:
         return _joined([weigh(by_item, weights) for weights in self._weights(n, names, make)])
 
     def _weights(self, n: int, names: tuple[object, ...], make: Make) -> Iterator[Weights]:
-        """In batches that depend on n alone, so that they are the same for every sample of n. Small ones are kept."""
-        if n * self.draws > BATCH_CELLS:
+        """In batches that depend on n alone, so that they are the same for every sample of n. They are kept as long as
+        they fit in MOST_KEPT bytes with all others, else those are forgotten.
+        """
+        if n * self.draws > MOST_KEPT:
             rng = generator(self.seed, *names, n)
             yield from (make(width, rng) for width in batches(self.draws, n))
             return
-        yield self.kept.get((*names, n), lambda: narrow(make(self.draws, generator(self.seed, *names, n))))
+
+        def draw() -> list[Weights]:
+            kept, rng = list(self.kept.found.values()), generator(self.seed, *names, n)
+            if sum(weights.nbytes for every in kept for weights in every) + n * self.draws > MOST_KEPT:
+                self.kept.found.clear()
+            return [narrow(make(width, rng)) for width in batches(self.draws, n)]
+
+        yield from self.kept.get((*names, n), draw)

@@ -22,6 +22,7 @@ Value = TypeVar("Value")
 Counts = NDArray[np.float32]
 Weights = NDArray[Any]  # how often each response comes up in each draw: whole numbers of any type
 Ranks = NDArray[np.signedinteger]
+UNKNOWN = object()
 MOST_THREADS = 4  # more wait for each other: between two arrays only one of them runs
 
 
@@ -63,12 +64,12 @@ class Once:
         self.turns: dict[Hashable, RLock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        if key not in self.found:
+        if (found := self.found.get(key, UNKNOWN)) is UNKNOWN:
             with self.turns.setdefault(key, RLock()):
-                if key not in self.found:
-                    self.found[key] = compute()
+                if (found := self.found.get(key, UNKNOWN)) is UNKNOWN:
+                    found = self.found[key] = compute()
             self.turns.pop(key, None)
-        return self.found[key]
+        return found
 
 
 class computed_once(Generic[Value]):  # noqa: N801 - used as a property is

@@ -151,6 +151,7 @@ def test_names_and_numbers_of_responses_draw_apart() -> None:
 
 def test_large_samples_are_drawn_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resampling, "BATCH_CELLS", 1000)
+    monkeypatch.setattr(resampling, "MOST_KEPT", 1000)
     shared = SharedDraws(1, 50)
     narrow, wide = make_items(*"ab" * 40), draw_items(np.random.default_rng(3), 80)
     first, other = shared.redraw(narrow, "field").counts, shared.redraw(wide, "field").counts
@@ -198,3 +199,21 @@ def test_answers_without_connection_are_as_if_drawn_apart() -> None:
         [entropy(SharedDraws(seed, 800).redraw(sample, "field").counts) for seed, sample in enumerate(prompts)], axis=0
     )
     assert together.std() == pytest.approx(apart.std(), rel=0.3)
+
+
+@pytest.mark.parametrize("batch", [2**21, 15_000])
+def test_what_is_kept_of_draws_fits_and_changes_none(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resampling, "BATCH_CELLS", batch)
+    sides, found = [draw_items(generator(seed), 40) for seed in range(4)], []
+    for most in (2**28, 200_000, 1000):  # bytes; of one side 500 draws take 20,000, of two sides 40,000
+        monkeypatch.setattr(resampling, "MOST_KEPT", most)
+        shared = SharedDraws(1, 500)
+        for _ in range(2):
+            found.append([shared.redraw(side, str(at)).counts for at, side in enumerate(sides)])
+            found[-1] += [shared.split(sides[0], side, "0", str(at)).first for at, side in enumerate(sides)]
+            found[-1] += [part for at in (1, 2) for part in shared.halves(sides[0], sides[at], 10, "0", str(at))]
+            assert sum(each.nbytes for kept in shared.kept.found.values() for each in kept) <= most
+        assert bool(shared.kept.found) == (most > 1000)
+    for again in found[1:]:
+        for one, other in zip(found[0], again, strict=True):
+            np.testing.assert_array_equal(one, other)
