@@ -97,12 +97,17 @@ def total(parts: dict[str, dict[str, float]], names: tuple[str, ...]) -> dict[st
 
 
 def compare(ours: dict[str, Any], plain: dict[tuple[str, ...], Any]) -> dict[str, float]:
-    """The largest difference of each kind of number; those of draws are due to chance alone."""
+    """The largest difference of each kind of number; those of draws are due to chance alone.
+
+    An interval that is none, as of a measure that has reached its end, is compared with nothing.
+    """
     from analysis.stats.item_measures import MEASURES
 
     worst: dict[str, float] = {}
 
     def note(name: str, one: Any, other: Any) -> None:
+        if one is None:
+            return
         worst[name] = max(worst.get(name, 0.0), float(np.max(np.abs(np.asarray(one) - np.asarray(other)))))
 
     for row in ours["heterogeneity"]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from analysis.charts.figure import prompt_name
 from analysis.report.dataset import TOLD, background_of
 from analysis.report.persons.askings import compare_answers, fields_of
-from analysis.report.samples import Data, Group
+from analysis.report.samples import Data, Group, generator_for
 from analysis.stats.persons.explaining import Explanation, by_level, by_step
 from analysis.stats.persons.shares import (
     ReadableAnswers,
@@ -47,6 +47,7 @@ OF_CONTEXT = (
     Characteristic("device", "Device", words=tuple(DEVICE)),
 )
 POSITION, BEFORE, CARRIED = "position", "prompt_before", "repeats_item"
+MANY = 1000  # answers of one chatbot's people to one prompt
 OF_SET = "question"  # what stands for any question of the set
 DRAWN = (POSITION, BEFORE)  # by lot, so that what goes with them is their effect
 
@@ -72,15 +73,18 @@ class Crowd:
         return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.empty(0, np.int64)
 
 
-def first_answers(data: Data, group: Group, prompt: str) -> tuple[ReadableAnswers, Ints]:
-    """When people were first asked, and the rows of these answers."""
+def first_answers(data: Data, group: Group, prompt: str, some: bool = False) -> tuple[ReadableAnswers, Ints]:
+    """When people were first asked, and the rows of these answers; with `some` of more than MANY so many at random."""
+    rows = data.rows_of(group.field, prompt)
+    if some and len(rows) > MANY:
+        rows = np.sort(generator_for(data, "first answers", group.field, prompt).choice(rows, MANY, replace=False))
 
     def compare() -> tuple[ReadableAnswers, Ints]:
-        rows = data.rows_of(group.field, prompt)
         found = compare_answers(data, group.field, prompt, rows)
         return found, rows[found.rows]
 
-    return data.once(("first answers", group.field, prompt), compare)
+    # Of many the matrix of each two is too large to be kept for every prompt.
+    return data.once(("first answers", group.field, prompt), compare) if len(rows) <= MANY else compare()
 
 
 def gather(data: Data) -> Crowd:

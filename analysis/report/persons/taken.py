@@ -14,7 +14,7 @@ from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.persons.askings import fields_of
-from analysis.report.persons.crowd import Characteristic, first_answers, known_of, values_of
+from analysis.report.persons.crowd import MANY, Characteristic, first_answers, known_of, values_of
 from analysis.report.samples import Data, correct_over_prompts
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Taken, centre, permanova
 from analysis.stats.resampling import generator
@@ -31,7 +31,7 @@ def compute(data: Data) -> list[Row]:
 def prompt_rows(data: Data, cell: tuple[str, Sequence[Characteristic]]) -> list[Row]:
     """A row for each explanation that varies; an eighth of the draws, since each takes a whole matrix."""
     prompt, known = cell
-    whole = centre([first_answers(data, group, prompt)[0] for group in fields_of(data)])
+    whole = centre([first_answers(data, group, prompt, some=True)[0] for group in fields_of(data)])
     if whole is None:
         return []
     levels = [numbered(values_of(data, one, whole.who)) for one in known]
@@ -141,7 +141,8 @@ PART = Part(
     compute,
     {
         "taken": "Pseudo-R² of an explanation on how unlike people’s answers to a prompt are, within chatbots "
-        "(PERMANOVA); p by permuting people within their chatbot, `p_spread` that of equal spread."
+        f"(PERMANOVA), of at most {MANY:,} people with each; p by permuting people within their chatbot, "
+        "`p_spread` that of equal spread."
     },
     tables=(TABLE,),
     pages=(PAGE,),

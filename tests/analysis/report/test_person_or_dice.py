@@ -15,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.answers.readings import read_new
+from analysis.models import MetricValue
 from analysis.report.filters import Filters
 from analysis.report.outputs.text import write_text
 from analysis.report.parts import PARTS as PARTS_OF_A_REPORT
@@ -145,14 +146,20 @@ def test_where_people_differ_in_nothing_no_page_says_that_they_do() -> None:
     assert heading(page_of(study, "explanations")).startswith("Nothing that is known of people is told apart")
 
 
-def test_what_explains_a_distance_is_named() -> None:
-    found = report(make_asked_twice(Truth(taste=0.4, memory=12.0, people=150)), draws=DRAWS)
+def test_what_explains_a_distance_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_asked_twice(Truth(taste=0.4, memory=12.0, people=150))
+    found = report(study, draws=DRAWS)
     (claim,) = claims_on(found, "explanations")
     assert claim["sentence"].startswith("Memory: with On, answers lie 0.") and "an association" in claim["sentence"]
     (row,) = rows_of(found, "explanations", explanation="memory")
     assert row["effect"] == claim["estimate"] and row["persons"] == 75 and row["units"] == 150
     taken = rows_of(found, "taken", prompt="teas", explanation="memory")
-    assert len(taken) == 1 and 0 < taken[0]["taken"] < 1
+    assert len(taken) == 1 and 0 < taken[0]["taken"] < 1 and taken[0]["n"] == 150
+    monkeypatch.setattr("analysis.report.persons.crowd.MANY", 40)
+    MetricValue.objects.all().delete()
+    again = report(study, draws=DRAWS)
+    assert again["explanations"] == found["explanations"] and again["positions"] == found["positions"]
+    assert {row["n"] for row in again["taken"]} == {40}
 
 
 def test_positions_are_those_of_the_order_of_each_person(study: Study) -> None:
