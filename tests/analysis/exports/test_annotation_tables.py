@@ -52,10 +52,14 @@ def test_every_revision_is_a_row_and_the_newest_counts(study: Study) -> None:
         ("", "", "skipped", 1, False),
     ]
     assert [row["reason"] for row in rows_of(study, "annotations")][-1] == "unclear"
-    item = rows_of(study, "items")[0]
-    assert (item["item"], item["cluster"], item["tags"]) == ("item-0", "user-a", {"generator": "m"})
-    assert (item["wanted"], item["labelled"], item["history_sha256"]) == (3, 1, None)
-    assert item["payload"] == {"attribute": "Has 0 cups.", "prompt": "Which tea is best?"}
+    items = rows_of(study, "items")
+    assert [(item["item"], item["cluster"], item["tags"]) for item in items] == [
+        (f"item-{number}", "user-a", {"generator": "m"}) for number in range(2)
+    ]
+    assert sorted((item["labelled"], item["wanted"], item["history_sha256"]) for item in items) == [
+        (0, 3, None), (1, 3, None)
+    ]  # fmt: skip
+    assert items[0]["payload"] == {"attribute": "Has 0 cups.", "prompt": "Which tea is best?"}
 
 
 def test_preference_has_a_row_for_each_part_with_what_was_shown_and_meant() -> None:

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from analysis.report.parts import DEFINITIONS
+from analysis.stats.item_measures import MEASURES
 
 Row = dict[str, Any]
 LISTS = ("haircuts", "movies", "restaurants", "companies", "majors", "books", "weekend-trips", "hobbies", "gifts")
@@ -73,12 +74,9 @@ def around(value: float, half: float, low: float = 0.0, high: float = 1e9) -> li
 def variety_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
     level = LEVELS.get(source, 0.6) * rng.uniform(0.85, 1.15)
     unique, coverage, entropy = round(160 * level), max(0.05, 1 - 0.8 * level), 7 * level**0.5
-    values = {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
-    spans = {
-        "unique": around(unique, 9),
-        "top5_coverage": around(coverage, 0.04, 0, 1),
-        "entropy_bits": around(entropy, 0.2),
-    }
+    values = dict.fromkeys(MEASURES, coverage) | {"unique": unique, "entropy_bits": entropy}
+    spans = dict.fromkeys(MEASURES, around(coverage, 0.04, 0, 1))
+    spans |= {"unique": around(unique, 9), "entropy_bits": around(entropy, 0.2)}
     return {
         "prompt": prompt, "source": source, "model": field_model(model, source), "n": 400 - 4 * len(prompt),
         **values, "ci": spans, "unknown": 3,

@@ -6,6 +6,7 @@ import pytest
 
 from analysis.charts.figure import Figure, Options
 from analysis.report.parts import DEFINITIONS, FIGURES
+from analysis.stats.item_measures import MEASURES
 from tests.analysis.report.figure_rows import make_report
 
 Row = dict[str, Any]
@@ -17,7 +18,8 @@ def make(name: str, rows: list[Row], part: str = "", **options: Any) -> Figure:
 
 def variety(prompt: str, source: str, entropy: float | None, unique: int = 10, coverage: float = 0.5) -> Row:
     where = {"prompt": prompt, "source": source, "model": "m", "n": 40}
-    return where | {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
+    known = {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
+    return where | dict.fromkeys(MEASURES, 0.5) | known
 
 
 def test_heterogeneity_says_from_where_to_where_each_source_goes_and_compares_nothing() -> None:

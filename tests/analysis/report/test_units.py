@@ -22,6 +22,7 @@ from analysis.report.reports import report
 from analysis.report.samples import Data
 from analysis.runs.imports import import_completions
 from analysis.stats.intervals import FEW_UNITS
+from analysis.stats.item_measures import MEASURES
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
@@ -192,7 +193,7 @@ def test_three_users_have_no_interval_of_entropy_and_pages_say_why(
 ) -> None:
     study = make_people_and_users(tmp_path, users=3, repeats=40)
     (row,) = [row for row in printed(study, capsys)["heterogeneity"] if row["source"] == "sp-history"]
-    assert row["ci"] == dict.fromkeys(("unique", "top5_coverage", "entropy_bits"))
+    assert row["ci"] == dict.fromkeys(MEASURES)
     assert set(row["ci_why"].values()) == {FEW_UNITS}
     call_command("report", study.slug, "--parts", "heterogeneity", "--draws", "50")
     words = capsys.readouterr().out

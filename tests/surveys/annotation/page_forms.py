@@ -7,14 +7,19 @@ from django.urls import reverse
 from surveys.models import Participant, Study
 from surveys.participation.steps import address
 from surveys.simulation.browser import VisitedPage, read_page
-from tests.factories import make_visit
+from surveys.studies.files.kinds import KINDS, Kind
+from tests.factories import item_of, make_visit
 
-CHOSEN = {
-    "relevance": {"relevance": "yes"},
-    "attribute": {"quality": "maybe"},
-    "preference": {"preference/milk": "4", "preference/budget": "2"},
-    "error": {"error": "task-context"},
-}
+
+def choose(kind: Kind) -> dict[str, str]:
+    """The second label of each question that must be answered, by its field."""
+    asked = [question for question in kind.questions if question.required and question.is_label and not question.toggle]
+    fields = [(f"{q.name}/{each['id']}", q) for q in asked if q.per for each in item_of(0, kind.name)[q.per]]
+    fields += [(question.name, question) for question in asked if not question.per]
+    return {name: question.values[1] for name, question in fields}
+
+
+CHOSEN = {name: choose(kind) for name, kind in KINDS.items()}
 
 
 def arrive(client: Client, study: Study) -> Participant:

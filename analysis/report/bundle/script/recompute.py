@@ -329,6 +329,8 @@ def check_scores(bundle: Bundle) -> Checks:
     for row in bundle.report["scores"]:
         if row["over"] not in ("prompts", "models", "prompts and models"):
             continue
+        if row["measure"] not in (*MEASURES, "correct_share"):  # none that this script knows
+            continue
         mine = [p for p in pairs if p[:2] == (row["measure"], row["source"]) and row["model"] in (None, p[2])]
         values = [pair[4:] for pair in mine]
         if row["over"] == "models":

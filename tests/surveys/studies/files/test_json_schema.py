@@ -54,7 +54,7 @@ def described(schema: Any, place: str = "") -> Iterator[tuple[str, bool]]:
 def test_published_schema_is_what_the_command_prints() -> None:
     printed = StringIO()
     call_command("study_schema", stdout=printed)
-    assert printed.getvalue() == PUBLISHED
+    assert printed.getvalue() == PUBLISHED, "manage.py study_schema > examples/study.schema.json renews it"
     Draft202012Validator.check_schema(json.loads(PUBLISHED))
 
 
