@@ -14,6 +14,7 @@ from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.charts.theme import LIGHT, PALETTES
 from analysis.report.parts import FIGURES
+from analysis.stats.item_measures import MEASURES
 from tests.analysis.report.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
 
 OF_ROWS = [name for name in FIGURES if name != "pair"]  # which is made of one object
@@ -139,11 +140,9 @@ def test_names_from_outside_stay_text(name: str) -> None:
 
 def undefined(row: dict[str, Any]) -> dict[str, Any]:
     """The row of a source that has nothing to measure: null with a reason."""
-    keys = (
-        "unique top5_coverage entropy_bits jsd_bits jsd_excess tv effect min max mean spearman accuracy within person"
-    )
-    keys += " taken width usd correct_share ci noise_floor standardised"
-    changed = {key: None for key in keys.split() if key in row} | {"why": "nothing to measure"}
+    words = "jsd_bits jsd_excess tv effect min max mean spearman accuracy within person taken width usd correct_share"
+    keys = [*MEASURES, *words.split(), "ci", "noise_floor", "standardised"]
+    changed = {key: None for key in keys if key in row} | {"why": "nothing to measure"}
     return row | changed | ({"runs": []} if "runs" in row else {})
 
 
@@ -204,7 +203,7 @@ def test_segments_of_a_bar_add_up_to_one() -> None:
 def test_marks_tell_their_numbers() -> None:
     told = [title.text for title in tags(drawn("heterogeneity"), "title")]
     made = figure("heterogeneity")
-    assert len(told) == 1 + len(made.table) * 3  # its name, and three measures of every row
+    assert len(told) == 1 + len(made.table) * len(MEASURES)  # its name, and each measure of every row
     row = made.table[0]
     assert f"Field, Haircuts, gpt-4o-mini: entropy {row['entropy_bits']:.2f}" in " ".join(map(str, told))
 
@@ -213,10 +212,10 @@ def test_marks_tell_their_numbers() -> None:
 def test_many_models_and_prompts_find_room(narrow: bool) -> None:
     models, lists = (tuple(f"{word}-{number}" for number in range(n)) for word, n in (("model", 4), ("prompt", 13)))
     made = FIGURES["heterogeneity"](make_report(models=models, lists=lists), Options(narrow=narrow))
-    assert len(made.spec["datasets"]["rows"]) == 13 * 4 * 5 * 3
+    assert len(made.spec["datasets"]["rows"]) == 13 * 4 * 5 * len(MEASURES)
     root = ET.fromstring(render(made, "svg"))
     assert float(root.get("width", "0")) <= made.width + 35
-    assert len([title for title in tags(root, "title") if title.get("id") is None]) == 13 * 4 * 5 * 3
+    assert len([title for title in tags(root, "title") if title.get("id") is None]) == 13 * 4 * 5 * len(MEASURES)
 
 
 def test_field_of_a_chatbot_stands_beside_each_of_its_models() -> None:
