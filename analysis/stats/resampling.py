@@ -12,7 +12,7 @@ from scipy import sparse
 
 from analysis.stats.intervals import Bools, Ints
 from analysis.stats.item_measures import BATCH_CELLS, Counted
-from analysis.stats.speed import Counts, Once, Weights, computed_once, half_weights, narrow, subset_weights, weigh
+from analysis.stats.speed import Counts, KeptDraws, Weights, computed_once, half_weights, subset_weights, weigh
 
 # --- which response names which item, and which option each response chose
 
@@ -242,7 +242,6 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 # --- draws
 
 DRAWS = 2000
-MOST_KEPT = 2**28  # bytes
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
 Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
 Halves = tuple[Counts, Counts]
@@ -446,7 +445,7 @@ class SharedDraws:
 
     seed: int
     draws: int = DRAWS
-    kept: Once = field(default_factory=Once)
+    kept: KeptDraws = field(default_factory=KeptDraws)
 
     def redraw(self, sample: ItemSample, name: str) -> Redrawn:
         """As `redraw`; of a sample with a roll all units on it are drawn, and those count that are in the sample."""
@@ -488,19 +487,11 @@ class SharedDraws:
         """Item counts of the draws of n responses or units, shape (draws, size)."""
         return _joined([weigh(by_item, weights) for weights in self._weights(n, names, make)])
 
-    def _weights(self, n: int, names: tuple[object, ...], make: Make) -> Iterator[Weights]:
-        """In batches that depend on n alone, so that they are the same for every sample of n. They are kept as long as
-        they fit in MOST_KEPT bytes with all others, else those are forgotten.
-        """
-        if n * self.draws > MOST_KEPT:
+    def _weights(self, n: int, names: tuple[object, ...], make: Make) -> Iterable[Weights]:
+        """In batches that depend on n alone, so that they are the same for every sample of n."""
+
+        def draw() -> Iterator[Weights]:
             rng = generator(self.seed, *names, n)
-            yield from (make(width, rng) for width in batches(self.draws, n))
-            return
+            return (make(width, rng) for width in batches(self.draws, n))
 
-        def draw() -> list[Weights]:
-            kept, rng = list(self.kept.found.values()), generator(self.seed, *names, n)
-            if sum(weights.nbytes for every in kept for weights in every) + n * self.draws > MOST_KEPT:
-                self.kept.found.clear()
-            return [narrow(make(width, rng)) for width in batches(self.draws, n)]
-
-        yield from self.kept.get((*names, n), draw)
+        return self.kept.batches((*names, n), n * self.draws, draw)

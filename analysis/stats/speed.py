@@ -5,7 +5,7 @@ Cells are shared by threads: numpy and scipy let others run while they work thro
 
 import gc
 import os
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import RLock
@@ -23,6 +23,7 @@ Counts = NDArray[np.float32]
 Weights = NDArray[Any]  # how often each response comes up in each draw: whole numbers of any type
 Ranks = NDArray[np.signedinteger]
 UNKNOWN = object()
+MOST_KEPT = 2**28  # bytes of draws
 MOST_THREADS = 4  # more wait for each other: between two arrays only one of them runs
 
 
@@ -156,6 +157,21 @@ def weigh(named: sparse.csr_array, weights: Weights, drawn: int = 0) -> Counts:
     if named.dtype != np.int16:
         short = sparse.csr_array((named.data.astype(np.int16), named.indices, named.indptr), shape=named.shape)
     return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
+
+
+class KeptDraws(Once):
+    """Batches of draws by key, as long as all of them fit in MOST_KEPT bytes; else what was there is forgotten."""
+
+    def batches(self, key: Hashable, cells: int, draw: Callable[[], Iterator[Weights]]) -> Iterable[Weights]:
+        """So many cells in all; where they fit in nowhere, they are drawn anew each time."""
+
+        def keep() -> list[Weights]:
+            made = [narrow(weights) for weights in draw()]
+            if sum(weights.nbytes for kept in [made, *self.found.values()] for weights in kept) > MOST_KEPT:
+                self.found.clear()
+            return made
+
+        return draw() if cells > MOST_KEPT else self.get(key, keep)
 
 
 def take_half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:

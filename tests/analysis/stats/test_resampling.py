@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from statsmodels.stats.multitest import multipletests
 
-from analysis.stats import heterogeneity, resampling
+from analysis.stats import heterogeneity, resampling, speed
 from analysis.stats.intervals import holm, p_value
 from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import (
@@ -151,7 +151,7 @@ def test_names_and_numbers_of_responses_draw_apart() -> None:
 
 def test_large_samples_are_drawn_together_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resampling, "BATCH_CELLS", 1000)
-    monkeypatch.setattr(resampling, "MOST_KEPT", 1000)
+    monkeypatch.setattr(speed, "MOST_KEPT", 1000)
     shared = SharedDraws(1, 50)
     narrow, wide = make_items(*"ab" * 40), draw_items(np.random.default_rng(3), 80)
     first, other = shared.redraw(narrow, "field").counts, shared.redraw(wide, "field").counts
@@ -206,7 +206,7 @@ def test_what_is_kept_of_draws_fits_and_changes_none(batch: int, monkeypatch: py
     monkeypatch.setattr(resampling, "BATCH_CELLS", batch)
     sides, found = [draw_items(generator(seed), 40) for seed in range(4)], []
     for most in (2**28, 200_000, 1000):  # bytes; of one side 500 draws take 20,000, of two sides 40,000
-        monkeypatch.setattr(resampling, "MOST_KEPT", most)
+        monkeypatch.setattr(speed, "MOST_KEPT", most)
         shared = SharedDraws(1, 500)
         for _ in range(2):
             found.append([shared.redraw(side, str(at)).counts for at, side in enumerate(sides)])
