@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from analysis.answers.compared import runs_of
 from analysis.answers.kept import MARK, answer_stamp, withdrawals
@@ -148,7 +149,11 @@ def mark_of(others: Iterable[Study]) -> str:
 
 
 def find_part(study: Study, name: str, fingerprint: str) -> MetricValue | None:
-    return MetricValue.objects.filter(study=study, name=name, fingerprint=fingerprint).first()
+    return kept_as(study, name, fingerprint).first()
+
+
+def kept_as(study: Study, name: str, fingerprint: str) -> QuerySet[MetricValue]:
+    return MetricValue.objects.filter(study=study, name=name, fingerprint=fingerprint)
 
 
 def keep_part(
@@ -310,7 +315,7 @@ class Reporting:
 
     def is_kept(self, name: str) -> bool:
         """Whether the part is there, of today's answers, so that reading it takes no time."""
-        return find_part(self.study, f"{name}:{self.view}", self.fingerprint) is not None
+        return kept_as(self.study, f"{name}:{self.view}", self.fingerprint).exists()
 
     def kept(self, name: str) -> MetricValue:
         def compute() -> Any:

@@ -373,7 +373,7 @@ def new_letters(
         wanted = wanted - first
         new += (first > 0) & (first == option)
     low, high = np.quantile(new, [0.025, 0.975], method="inverted_cdf")
-    return NewLetters(size, float(value.sum()), float(chance.sum()), (float(low), float(high)))
+    return NewLetters(size, float(value.sum()), max(0.0, float(chance.sum())), (float(low), float(high)))
 
 
 def _none_among(count: Ints, n: int, size: int) -> Floats:

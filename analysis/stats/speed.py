@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 Counts = NDArray[np.float32]
 Weights = NDArray[Any]  # how often each response comes up in each draw: whole numbers of any type
 Ranks = NDArray[np.signedinteger]
-UNKNOWN = object()
+ABSENT = object()
 MOST_KEPT = 2**28  # bytes of draws
 MOST_THREADS = 4  # more wait for each other: between two arrays only one of them runs
 
@@ -65,9 +65,9 @@ class Once:
         self.turns: dict[Hashable, RLock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        if (found := self.found.get(key, UNKNOWN)) is UNKNOWN:
+        if (found := self.found.get(key, ABSENT)) is ABSENT:
             with self.turns.setdefault(key, RLock()):
-                if (found := self.found.get(key, UNKNOWN)) is UNKNOWN:
+                if (found := self.found.get(key, ABSENT)) is ABSENT:
                     found = self.found[key] = compute()
             self.turns.pop(key, None)
         return found
