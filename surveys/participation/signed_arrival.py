@@ -50,6 +50,6 @@ def read_keys(path: Path, changed: int) -> dict[str, jwt.PyJWK]:
     usable = [entry for entry in entries if entry.get("kty") == "RSA" and entry.get("use", "sig") == "sig"]
     keys = {}
     for entry in usable:
-        with suppress(jwt.PyJWTError):  # one that cannot be read leaves the others as they are
+        with suppress(jwt.PyJWTError, KeyError, ValueError):  # one that cannot be read leaves the others as they are
             keys[entry["kid"]] = jwt.PyJWK(entry, "RS256")
     return {name: key for name, key in keys.items() if key.key.key_size >= FEWEST_BITS}

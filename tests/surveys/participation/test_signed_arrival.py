@@ -15,7 +15,7 @@ from django.test import Client
 from jwt.algorithms import RSAAlgorithm
 
 from surveys.participation.prolific import Visit
-from surveys.participation.signed_arrival import is_signed
+from surveys.participation.signed_arrival import is_signed, read_keys
 from surveys.studies.access import sign_link
 from tests.factories import make_participant, make_study, make_visit
 
@@ -96,6 +96,16 @@ def test_keys_are_rotated_in_the_file(key_file: Path) -> None:
     os.utime(key_file, ns=(1, 1))
     assert is_signed(sign(claims(), "two", private_key("two")), VISIT)
     assert not is_signed(sign(claims()), VISIT)
+
+
+@pytest.mark.parametrize("fault", [{"kid": None}, {"n": "!"}, {"n": None}, {"e": 7}, {"kid": "one", "n": ""}], ids=str)
+def test_keys_that_cannot_be_read_leave_the_others(key_file: Path, fault: dict[str, Any]) -> None:
+    (good,) = json.loads(key_file.read_text())["keys"]
+    bad = {name: value for name, value in (good | {"kid": "bad"} | fault).items() if value is not None}
+    key_file.write_text(json.dumps({"keys": [bad, good]}))
+    os.utime(key_file, ns=(3, 3))
+    read_keys.cache_clear()
+    assert is_signed(sign(claims()), VISIT)
 
 
 @pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")
