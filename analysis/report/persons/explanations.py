@@ -220,10 +220,11 @@ PAGE = replace(
 
 
 def say(report: Report) -> str:
-    rows = report["explanations"]
-    if not rows:
-        return NOBODY if not report["answers"]["field"] else NOTHING_KNOWN
-    return f"Nothing is compared yet: {plural(rows[0]['units'], 'person', 'people')} of {FEWEST} have answered."
+    rows, answers = report["explanations"], report["answers"]
+    people = rows[0]["units"] if rows else answers["people"]
+    if not rows and (people >= FEWEST or not answers["field"]):
+        return NOTHING_KNOWN if answers["field"] else NOBODY
+    return f"Nothing is compared yet: {plural(people, 'person', 'people')} of {FEWEST} have answered."
 
 
 PART = Part(
