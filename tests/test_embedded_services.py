@@ -44,6 +44,24 @@ def test_services_are_shared_and_stop_with_the_last_holder(var: Path) -> None:
 
 
 @pytest.mark.processes
+def test_last_holder_waits_for_a_keeper_that_comes_late(var: Path) -> None:
+    holder, _ = start_holder(var)
+    (keeper,) = (found for found in psutil.process_iter(["cmdline"]) if is_keeper(found.info["cmdline"], var))
+    keeper.suspend()
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            holder.communicate(timeout=1)
+    finally:
+        keeper.resume()
+    release(holder)
+    assert processes_of(var) == []
+
+
+def is_keeper(line: list[str] | None, var: Path) -> bool:
+    return line is not None and line[1:] == ["-m", "fieldstudy.embedded.keeper", str(var)]
+
+
+@pytest.mark.processes
 def test_services_stop_when_the_only_holder_is_killed(var: Path) -> None:
     holder, _ = start_holder(var)
     holder.kill()

@@ -107,11 +107,14 @@ def run_folder() -> Path:
     return folder
 
 
-def is_locked(path: Path) -> bool:
-    """Whether one process has the lock alone. Asked by a shared lock, so that two who ask do not collide."""
+def is_locked(path: Path, how: int = fcntl.LOCK_SH) -> bool:
+    """Whether one process has the lock alone, so that no shared one is to be had: two who ask do not collide.
+
+    With `LOCK_EX`: whether anybody has it.
+    """
     with open(path, "w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(file, how | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False
@@ -145,16 +148,17 @@ def start_keeper() -> dict[str, str]:
 
 
 def release_services(holder: int) -> None:
-    """Let go; the last holder waits until the services have stopped, so that nothing is left behind."""
+    """Let go; the last holder waits until keeper and services have ended, so that nothing is left behind."""
     global _lease
     if _lease is None or holder != os.getpid():  # a forked child shares the lock and must not give it back
         return
     _lease.close()
     _lease = None
-    run, free = var_folder() / "run", 0
+    run, held = var_folder() / "run", 0
     with suppress(OSError):
-        while free < 5:  # five times in a row: others hold it too, and the keeper goes on
+        while held < 5:  # five times in a row: others hold it too, and the keeper goes on
             time.sleep(0.02)
-            free = 0 if is_locked(run / "holders.lock") else free + 1
-            if free and not is_locked(run / "keeper.lock"):
+            ending = is_locked(run / "holders.lock")  # the keeper has it alone
+            if not ending and not is_locked(run / "keeper.lock"):
                 break
+            held = held + 1 if not ending and is_locked(run / "holders.lock", fcntl.LOCK_EX) else 0
