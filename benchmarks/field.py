@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from benchmarks.minimal_view import MinimalAnswer
 from surveys.models import Participant, Place, QuotaCell, Study
+from surveys.participation.pasting.capture import seal_page
 from surveys.participation.steps import address
-from surveys.pasting.capture import seal_page
 from surveys.simulation.answering import note_pasting
 from surveys.simulation.answers import write_answer
 from surveys.studies import lifecycle

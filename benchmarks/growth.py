@@ -105,7 +105,7 @@ def spent(name: str, work: Callable[[], Any]) -> Found:
 
 
 def import_file(size: int) -> Found:
-    from analysis.corpora.importing import import_corpus
+    from analysis.people.corpora.importing import import_corpus
 
     path = servers.var_folder() / "chats.jsonl"
     dice = random.Random(1)
@@ -124,8 +124,8 @@ def import_file(size: int) -> Found:
 
 
 def people(size: int) -> Found:
-    from analysis.corpora.embeddings import Embedder
     from analysis.models import Corpus
+    from analysis.people.corpora.embeddings import Embedder
     from analysis.people.filters import FilterSettings
     from analysis.people.funnel import filter_users
     from analysis.people.merging import merge_attributes
@@ -144,8 +144,8 @@ def people(size: int) -> Found:
 
 
 def retrieval(size: int) -> Found:
-    from analysis.corpora import retrieval as nearest
     from analysis.models import Corpus
+    from analysis.people.corpora import retrieval as nearest
     from benchmarks.retrieval import MODEL, fill, unit_vectors
 
     corpus = Corpus.objects.create(name="benchmark", format="wildchat")

@@ -25,7 +25,7 @@ IMPORT = """
 import os, sys, time, resource, django
 django.setup()
 from pathlib import Path
-from analysis.corpora.importing import import_corpus
+from analysis.people.corpora.importing import import_corpus
 began, used = time.perf_counter(), time.process_time()
 report = import_corpus(sys.argv[1], Path(sys.argv[2]), "sharegpt", None, lambda share, whole: None)
 assert report.new == report.whole > 0 and not report.faults, report

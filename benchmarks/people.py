@@ -67,8 +67,8 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    from analysis.corpora.embeddings import Embedder
     from analysis.models import Corpus
+    from analysis.people.corpora.embeddings import Embedder
     from analysis.people.filters import FilterSettings
     from analysis.people.funnel import filter_users
     from analysis.people.merging import merge_attributes

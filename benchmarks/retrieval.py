@@ -73,8 +73,8 @@ def measure(options: argparse.Namespace) -> float:
 
 
 def compare(options: argparse.Namespace) -> float:
-    from analysis.corpora import retrieval
     from analysis.models import Corpus
+    from analysis.people.corpora import retrieval
 
     matrix = unit_vectors(options.conversations, seed=1)
     questions = unit_vectors(options.questions, seed=2)

@@ -6,8 +6,8 @@ from surveys.annotation import views as annotation
 from surveys.annotation import work
 from surveys.participation import arrival_views as arrival
 from surveys.participation import views as participation
+from surveys.participation.pasting import views as pasting
 from surveys.participation.webhooks import prolific_webhook
-from surveys.pasting import views as pasting
 
 OWN = "<slug:study>/<str:token>/"
 shared = [

@@ -15,8 +15,8 @@ from surveys.annotation.labels import LabelOutcome, submit
 from surveys.annotation.work import AnnotationTask, next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.participation import recruitment
+from surveys.participation.pasting import capture
 from surveys.participation.prolific import Visit
-from surveys.pasting import capture
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import Definition, read_study
 from surveys.studies.files.hypotheses import Hypothesis

@@ -21,40 +21,32 @@ ROOMS = {
     "surveys.models": "",
     "surveys.studies": "reading models",
     "surveys.participation": "reading models studies",
-    "surveys.pasting": "reading models studies participation",
-    "surveys.imports": "reading models studies",
-    "surveys.annotation": "models studies participation imports",
-    "surveys.monitoring": "reading models studies participation annotation",
-    "surveys.console": "models studies participation monitoring",
-    "surveys.prolific": "reading models studies annotation monitoring console",
+    "surveys.annotation": "models studies participation",
+    "surveys.console": "reading models studies participation annotation",
+    "surveys.prolific": "reading models studies annotation console",
     "surveys.editor": "models studies participation console prolific",
-    "surveys.simulation": "reading models studies participation pasting annotation console",
-    "surveys.management": "reading models studies imports annotation prolific simulation",
+    "surveys.simulation": "reading models studies participation annotation console",
+    "surveys.management": "reading models studies annotation prolific simulation",
     "analysis.stats": "",
     "analysis.models": "| models",
     "analysis.charts": "models | console",
-    "analysis.owners": "models | models studies console",
-    "analysis.endpoints": "models owners | reading models studies console simulation",
-    "analysis.corpora": "models endpoints | reading imports",
+    "analysis.endpoints": "models | reading models studies console simulation",
     "analysis.answers": "stats models endpoints | reading models studies console",
-    "analysis.exports": ("models answers | reading models studies annotation monitoring console"),
-    "analysis.training": "stats models charts owners corpora | models studies imports annotation console",
+    "analysis.exports": "models answers | reading models studies annotation console",
     "analysis.people": (
-        "stats models charts owners corpora exports | reading models studies pasting imports annotation console"
+        "stats models charts endpoints exports | reading models studies participation annotation console"
     ),
-    "analysis.runs": (
-        "stats models owners endpoints corpora exports people | reading models studies imports annotation console"
-    ),
-    "analysis.report": ("stats charts models exports answers | reading models studies monitoring console"),
-    "analysis.agreement": ("stats charts models exports report | models studies annotation console"),
+    "analysis.training": "stats models charts endpoints people | models studies annotation console",
+    "analysis.runs": "stats models endpoints exports people | reading models studies annotation console",
+    "analysis.report": "stats charts models exports answers | reading models studies console",
+    "analysis.agreement": "stats charts models exports people report | models studies annotation console",
     "analysis.plans": "stats models answers report agreement | models studies console prolific",
-    "analysis.papers": "stats charts models exports people agreement | models studies annotation console",
-    "analysis.notices": "models endpoints | models studies monitoring console",
+    "analysis.notices": "models endpoints | models studies console",
     "analysis.management": (
-        "charts models owners endpoints corpora training people exports runs answers report agreement plans papers "
-        "| models imports annotation simulation"
+        "charts models endpoints training people exports runs answers report agreement plans "
+        "| models studies annotation simulation"
     ),
-    "fieldstudy.frame": "| models studies monitoring console | models answers",
+    "fieldstudy.frame": "| models studies console | models answers",
 }
 # Modules that lie in no room: what Django looks for at the top of an app.
 LOOSE = {

@@ -23,10 +23,10 @@ from django.urls import reverse
 from analysis.agreement.agreements import agreement_of
 from analysis.answers import aliases, reviews
 from analysis.answers.readings import read_new
-from analysis.corpora.embeddings import embed_corpus
 from analysis.management.commands.bundle import begin_bundle, write_bundle
 from analysis.models import AliasDecision, Answer, Completion, SecondOpinion, SimulatedUser, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.corpora.embeddings import embed_corpus
 from analysis.report.reports import keep_part, report
 from fieldstudy.embedded import postgres, servers
 from surveys.annotation.labels import LabelSubmission, skip, submit
@@ -45,8 +45,8 @@ from surveys.models import (
     Submission,
 )
 from surveys.participation import recruitment
-from surveys.pasting.capture import PasteSubmission, submit_paste
-from surveys.pasting.read_back import ReadReply, mark_of
+from surveys.participation.pasting.capture import PasteSubmission, submit_paste
+from surveys.participation.pasting.read_back import ReadReply, mark_of
 from surveys.prolific.contact import ask_messages, send_messages
 from surveys.studies import lifecycle
 from surveys.studies.access import sign_link

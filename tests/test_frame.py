@@ -9,8 +9,8 @@ from django.urls import resolve, reverse
 
 from fieldstudy.frame.entries import EXPORT, entries_of
 from fieldstudy.frame.standing import STANDINGS, count_study
+from surveys.console.monitoring.monitor import watch
 from surveys.models import Participant, Study
-from surveys.monitoring.monitor import watch
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.exports.test_answer_tables import make_world
 from tests.analysis.runs.baseline_factories import make_endpoint

@@ -25,10 +25,10 @@ from moto.server import ThreadedMotoServer
 from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_new
-from analysis.corpora.embeddings import embed_corpus, local_embedder
-from analysis.corpora.kept import list_kept
-from analysis.corpora.uploads import PART_BYTES
 from analysis.models import Conversation, Corpus, CorpusStep, MetricValue, Run, TrainedModel
+from analysis.people.corpora.embeddings import embed_corpus, local_embedder
+from analysis.people.corpora.kept import list_kept
+from analysis.people.corpora.uploads import PART_BYTES
 from analysis.report.filters import Filters
 from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS

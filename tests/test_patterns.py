@@ -10,26 +10,26 @@ from typing import Any
 
 import pytest
 
-from analysis.corpora import IMPORTERS
-from analysis.corpora.importing import make_row
-from analysis.corpora.personas import _read_object
-from analysis.corpora.records import RecordError, storable
 from analysis.models.people import LONGEST_ATTRIBUTE
 from analysis.people import sensitive
 from analysis.people.attributes import COLUMNS as ATTRIBUTES
+from analysis.people.corpora import IMPORTERS
+from analysis.people.corpora.importing import make_row
+from analysis.people.corpora.personas import _read_object
+from analysis.people.corpora.records import RecordError, storable
 from analysis.people.evidence import locate
 from analysis.runs.imports import CompletionReader
 from surveys.annotation.label_rows import COLUMNS as LABELS
 from surveys.annotation.label_rows import LabelReader
-from surveys.imports.files import CellFault, Faults, TableReader, read_cells, read_json_lines
+from surveys.participation.pasting import privacy
+from surveys.participation.pasting.privacy import remove_personal
 from surveys.participation.webhooks import EVENT_PARTS, read_event
-from surveys.pasting import privacy
-from surveys.pasting.privacy import remove_personal
 from surveys.prolific.client import read_study, read_submission
 from surveys.reading import answers, items
 from surveys.reading.answers import count_items, find_name, normalise_item, read_answer
 from surveys.reading.checks import CHECKS, OtherPrompt, Paste, find_problems
 from surveys.studies.files.definitions import StudyFileError, parse_study
+from surveys.studies.imports.files import CellFault, Faults, TableReader, read_cells, read_json_lines
 from tests.hostile import LONGEST, SECONDS, hostile_texts, hostile_units, repeated
 from tests.patterns import Site, methods_of, own_units, pattern_of, sites
 
@@ -214,7 +214,7 @@ OURS = {
 }
 # Patterns that are put together while the code runs: some that it makes, and how they are used.
 MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]] = {
-    "surveys.pasting.privacy._compile": (
+    "surveys.participation.pasting.privacy._compile": (
         ("finditer",),
         lambda: [
             *(pattern for _, _, pattern in privacy.PATTERNS),
@@ -222,8 +222,11 @@ MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]]
             *map(privacy._compile, privacy._forms(privacy.PersonalDetail("phone", 0, 0, "555 0199"), "555 555")),
         ],
     ),
-    "surveys.pasting.privacy._form_of_name": (("sub",), lambda: [re.compile(form[2]) for form in privacy.FORMS]),
-    "surveys.pasting.privacy.SIGNS": (("search",), privacy.SIGNS.values),
+    "surveys.participation.pasting.privacy._form_of_name": (
+        ("sub",),
+        lambda: [re.compile(form[2]) for form in privacy.FORMS],
+    ),
+    "surveys.participation.pasting.privacy.SIGNS": (("search",), privacy.SIGNS.values),
     "surveys.reading.answers._alone": (("match",), lambda: [answers._alone("ABCD")]),
     "surveys.reading.answers._second": (("match",), lambda: [answers._second("ABCD")]),
     "surveys.reading.answers._opening": (("match",), lambda: [answers._opening("ABCD")]),
@@ -235,7 +238,7 @@ MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]]
 # Where the code hands over less than a whole text.
 SHORTENED = {
     "analysis.people.sensitive._compile": (LONGEST_ATTRIBUTE, "one statement about a person"),
-    "surveys.pasting.privacy.SIGNS": (1_000, "the item around a number, cut before and after it"),
+    "surveys.participation.pasting.privacy.SIGNS": (1_000, "the item around a number, cut before and after it"),
     **{
         f"surveys.reading.{name}": (items.HEAD, "the part of a text that is read")
         for name in ("roles.THOUGHTS", "words.SECTION", "words.AWARD")

@@ -30,7 +30,6 @@ from analysis.answers.readings import read_new
 from analysis.models import Answer
 from analysis.report.reports import keep_part
 from surveys.annotation.qualification import GateError, Verdict, decide_gate
-from surveys.imports.responses import import_responses
 from surveys.models import (
     Annotation,
     AnonymousExit,
@@ -44,8 +43,8 @@ from surveys.models import (
     Study,
     Submission,
 )
+from surveys.participation.pasting.capture import save_draft
 from surveys.participation.steps import address
-from surveys.pasting.capture import save_draft
 from surveys.prolific.board import read_board
 from surveys.prolific.contact import ask_messages
 from surveys.prolific.decisions import DecisionError, decide, propose
@@ -54,6 +53,7 @@ from surveys.prolific.transfer import save_submissions
 from surveys.studies import lifecycle
 from surveys.studies.access import make_pseudonym
 from surveys.studies.audit import find_breaks
+from surveys.studies.imports.responses import import_responses
 from tests.factories import (
     PROLIFIC_STUDY,
     make_annotation_study,

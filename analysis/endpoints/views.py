@@ -17,8 +17,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.endpoints.endpoints import LIMITS, NAME, EndpointError, add_endpoint
+from analysis.endpoints.owners.sharing import take_back
 from analysis.models import Endpoint
-from analysis.owners.sharing import take_back
 from surveys.console.pages import may, show, study_page
 from surveys.models import Study
 from surveys.studies import audit

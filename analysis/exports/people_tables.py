@@ -26,6 +26,7 @@ from analysis.exports.codebook import (
     text,
     unique_names,
 )
+from surveys.console.monitoring.flow import OUTCOMES, reason_of
 from surveys.models import (
     AnonymousExit,
     ChatbotContext,
@@ -38,7 +39,6 @@ from surveys.models import (
     Study,
     base_slug,
 )
-from surveys.monitoring.flow import OUTCOMES, reason_of
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.schema import PromptDefinition
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.corpora import embeddings
-from analysis.corpora.embeddings import Embedder, endpoint_embedder
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.models import Corpus
+from analysis.people.corpora import embeddings
+from analysis.people.corpora.embeddings import Embedder, endpoint_embedder
 from analysis.people.stages.portions import WHOLE, Portion
-from surveys.imports.actions import Action, Options, Report, arg, flag
+from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 
 
 class CorpusAction(Action):

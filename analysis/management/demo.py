@@ -19,22 +19,22 @@ from typing import Any
 from django.db.models import F
 
 from analysis.answers.readings import read_new
-from analysis.corpora.embeddings import embed_corpus, endpoint_embedder
-from analysis.corpora.importing import import_corpus, note_origin
-from analysis.corpora.personas import import_personas
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
 from analysis.models.conditions import CONDITIONS
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.corpora.embeddings import embed_corpus, endpoint_embedder
+from analysis.people.corpora.importing import import_corpus, note_origin
+from analysis.people.corpora.personas import import_personas
 from analysis.people.merging import merge_attributes
 from analysis.people.steps import NAMES
 from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import read_replies
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.plans import Plan, plan_run
-from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Prompt, Study, asked_of_all
 from surveys.simulation.demo import ACTOR, LARGE, PROFILES, SMALL, demo_user
+from surveys.studies.imports.benchmarks import import_benchmark
 
 # Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
 MODELS = {

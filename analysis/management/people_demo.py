@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from analysis.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder, local_embedder
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.endpoints.local_model import ENDPOINT, LocalModelError, add_local_endpoint, start_server
 from analysis.management.demo import EMBEDDINGS, ShowProgress, make_corpus
 from analysis.models import Corpus, Endpoint
+from analysis.people.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder, local_embedder
 from analysis.people.filters import FilterSettings
 from analysis.people.funnel import filter_users
 from analysis.people.merging import merge_attributes

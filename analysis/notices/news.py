@@ -9,10 +9,10 @@ from pathlib import Path
 from django.conf import settings
 
 from analysis.models import MetricValue, Run, TrainedModel
+from surveys.console.monitoring.monitor import HourlyPay, behind, count_cells, promise_of, work_of
+from surveys.console.monitoring.people import people_of
 from surveys.console.wording import THIN, dollars, money, money_range, percent, plural
 from surveys.models import AnnotationItem, Participant, Slot, Study
-from surveys.monitoring.monitor import HourlyPay, behind, count_cells, promise_of, work_of
-from surveys.monitoring.people import people_of
 from surveys.studies.lifecycle import definition_of
 
 BUDGET = Decimal("0.8")  # of a run's budget from which on it is news

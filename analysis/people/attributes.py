@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from analysis.corpora.importing import NAME, ErasedUsers
-from analysis.corpora.records import storable
 from analysis.models import Attribute, Conversation, ConversationRepeat, Corpus, CorpusUser
 from analysis.models.people import LONGEST_ATTRIBUTE
+from analysis.people.corpora.importing import NAME, ErasedUsers
+from analysis.people.corpora.records import storable
 from analysis.people.evidence import Message, locate_in, unlocated
 from analysis.people.sensitive import mark_sensitive
 from analysis.people.steps import PeopleError
-from surveys.imports.files import CellFault, FileColumn, TableReader, batches
+from surveys.studies.imports.files import CellFault, FileColumn, TableReader, batches
 
 BATCH = 500
 LEAST_CONFIDENCE = 0.4

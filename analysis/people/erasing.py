@@ -5,8 +5,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from analysis.corpora.importing import note_erased
 from analysis.models import Attribute, Completion, Conversation, ConversationRepeat, Corpus, MetricValue, SimulatedUser
+from analysis.people.corpora.importing import note_erased
 from analysis.people.pushing import cluster_of
 from analysis.people.steps import ACTOR, PeopleError
 from analysis.people.vectors import remove_unused

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from surveys.pasting.privacy import REPLACEMENTS, find_personal
+from surveys.participation.pasting.privacy import REPLACEMENTS, find_personal
 
 Message = Mapping[str, str]
 # One character for one, so that places stay what they are: models set other quotation marks, dashes and spaces.

@@ -8,9 +8,9 @@ from django.contrib.auth import get_user_model
 from django.db import connection, connections, transaction
 from django.utils import timezone
 
+from analysis.endpoints.owners.sharing import NotShared, require_role, require_use
 from analysis.models import Corpus, CorpusStep, Endpoint
 from analysis.models.conditions import ConditionError
-from analysis.owners.sharing import NotShared, require_role, require_use
 from surveys.models import Study, locks
 from surveys.studies.access import role_in
 from surveys.studies.lifecycle import definition_of

@@ -5,10 +5,10 @@ from typing import Any
 
 from celery import shared_task
 
-from analysis.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder, local_embedder
-from analysis.corpora.importing import ImportFailed
-from analysis.corpora.uploads import forget_stale, import_upload
 from analysis.models import Corpus, CorpusStep, CorpusUpload, Endpoint
+from analysis.people.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder, local_embedder
+from analysis.people.corpora.importing import ImportFailed
+from analysis.people.corpora.uploads import forget_stale, import_upload
 from analysis.people.filters import FilterSettings, SettingError
 from analysis.people.funnel import filter_users
 from analysis.people.merging import merge_attributes
@@ -16,8 +16,8 @@ from analysis.people.pushing import push_attributes
 from analysis.people.sampling import sample_users
 from analysis.people.stages.portions import Portion
 from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, ask_again, note_failure, step_of
-from surveys.imports.files import ImportFault
 from surveys.models import Study
+from surveys.studies.imports.files import ImportFault
 
 AGAIN_SECONDS = 60  # until an import looks whether what was done before it is over
 

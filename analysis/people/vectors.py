@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from django.db import connection, reset_queries
 
-from analysis.corpora.embeddings import Embedder
 from analysis.models import Corpus, TextVector
 from analysis.models.corpora import DIMENSIONS
+from analysis.people.corpora.embeddings import Embedder
 
 BATCH = 64
 ATTRIBUTES_AT_ONCE = 5_000

@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
+from analysis.endpoints.owners.sharing import lend
 from analysis.models import Run
 from analysis.models.conditions import CONDITIONS, ConditionError
 from analysis.models.settings import SETTINGS, STORED, RunSetting, drawn_from
-from analysis.owners.sharing import lend
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
 from analysis.runs.lanes import batches
@@ -26,9 +26,9 @@ from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, plan
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.console.wording import dollars
-from surveys.imports import actions
-from surveys.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
 from surveys.models import Study, StudyVersion
+from surveys.studies.imports import actions
+from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight, until --wait says that there may be no worker

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.runs.recipes.questions import Question
-from surveys.imports import files
-from surveys.imports.files import CellFault, FileColumn, batches, name_column, optional, parsed
 from surveys.models import BenchmarkItem, Study
 from surveys.studies import audit
+from surveys.studies.imports import files
+from surveys.studies.imports.files import CellFault, FileColumn, batches, name_column, optional, parsed
 from surveys.studies.lifecycle import prompts_of
 
 SOURCE = re.compile(r"[a-z0-9][a-z0-9._-]{0,49}")

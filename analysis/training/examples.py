@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 from django.db import transaction
 
-from analysis.corpora.records import storable
 from analysis.models import Example, ExampleSet
 from analysis.models.training import TrainingTask
-from surveys.imports.files import Faults, batches, open_lines, read_json_lines, refuse
+from analysis.people.corpora.records import storable
+from surveys.studies.imports.files import Faults, batches, open_lines, read_json_lines, refuse
 
 BATCH = 500
 LONGEST_LINE = 4_000_000

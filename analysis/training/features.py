@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.corpora import embeddings
-from analysis.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder
 from analysis.models import Endpoint, TextVector
 from analysis.models.training import TrainingTask
+from analysis.people.corpora import embeddings
+from analysis.people.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder
 from analysis.stats.lexical import overlap, score_bm25
 from analysis.training.examples import Labelled, TrainingError, hash_text
 

@@ -16,8 +16,8 @@ from django.conf import settings
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
-from analysis.corpora.kept import bring_folder, folder_in_store, remove_kept, send_folder
 from analysis.models import TrainedModel
+from analysis.people.corpora.kept import bring_folder, folder_in_store, remove_kept, send_folder
 from analysis.training.examples import TrainingError
 
 MODELS = "models"

@@ -13,9 +13,9 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from analysis.corpora.embeddings import EmbeddingError
 from analysis.models import ExampleSet, TrainedModel
 from analysis.models.training import TrainingTask
+from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card

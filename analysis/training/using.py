@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db import transaction
 
-from analysis.corpora.embeddings import Embedder
 from analysis.models import Completion, ExampleSet, ReplyScore, Run, TrainedModel
 from analysis.models.training import TrainingTask, hash_reply
+from analysis.people.corpora.embeddings import Embedder
 from analysis.stats.detection import Scored
 from analysis.training.evaluation import (
     EARLIER,

@@ -32,10 +32,10 @@ from analysis.charts.figure import (
 from analysis.charts.rendering import render
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
+from analysis.endpoints.owners.sharing import require_owner
+from analysis.endpoints.owners.views import sharing_of
 from analysis.models import TrainedModel
 from analysis.models.training import TrainingTask
-from analysis.owners.sharing import require_owner
-from analysis.owners.views import sharing_of
 from analysis.stats.detection import MEASURES
 from analysis.training import jobs
 from analysis.training.cards import number, say_tested, say_threshold

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.reading.check_rates import wilson_interval
 from benchmarks.reading.paste_samples import HERE
-from surveys.pasting.privacy import is_link_alone
+from surveys.participation.pasting.privacy import is_link_alone
 from surveys.reading.checks import CHECKS, OtherPrompt, Paste, find_problems
 
 SAMPLE = HERE / "pastes_of_many_kinds.toml"

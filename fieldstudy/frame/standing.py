@@ -11,10 +11,10 @@ from django.db.models.functions import Cast
 
 from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
+from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
+from surveys.console.monitoring.people import people_of
 from surveys.console.wording import dollars, plural
 from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
-from surveys.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
-from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, studies_of
 
 ENDED_EARLY = (Run.State.STOPPED, Run.State.PAUSED)

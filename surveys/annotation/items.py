@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db.models import Max
 
-from surveys.imports.files import Faults, FileColumn, TableReader, batches, refuse, storing
 from surveys.models import AnnotationItem, History, Slot, Study
 from surveys.models.hashes import fingerprint
 from surveys.studies import audit
@@ -16,6 +15,7 @@ from surveys.studies.files.kinds import KINDS, SIDES, Kind, LabelQuestion, field
 from surveys.studies.files.payloads import PayloadFault, check_storable, count_characters, locate_evidence, read_text
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.files.values import nearest
+from surveys.studies.imports.files import Faults, FileColumn, TableReader, batches, refuse, storing
 from surveys.studies.lifecycle import definition_of
 
 BATCH = 200

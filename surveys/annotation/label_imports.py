@@ -13,7 +13,6 @@ from django.db.models import Max
 from django.utils import timezone
 
 from surveys.annotation.label_rows import AnnotationRow, LabelReader, in_one_spelling
-from surveys.imports.files import Faults, imported_participant, refuse, storing
 from surveys.models import Annotation, AnnotationItem, Participant, Study
 from surveys.models.hashes import fingerprint
 from surveys.studies import audit
@@ -21,6 +20,7 @@ from surveys.studies.files.definitions import Definition
 from surveys.studies.files.kinds import GENERIC, IMPORTED, KINDS, fields_of
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward
+from surveys.studies.imports.files import Faults, imported_participant, refuse, storing
 from surveys.studies.lifecycle import definition_of, load_definition
 
 BATCH = 1_000

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from surveys.annotation.items import LONGEST_LINE
-from surveys.imports.files import CellFault, Faults, FileColumn, TableReader, optional, parsed
 from surveys.studies.files.kinds import KINDS, PART
 from surveys.studies.files.schema import LabelScale
 from surveys.studies.files.values import nearest
+from surveys.studies.imports.files import CellFault, Faults, FileColumn, TableReader, optional, parsed
 
 NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

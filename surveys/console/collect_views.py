@@ -8,12 +8,20 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
+from surveys.console.monitoring.flow import OUTCOMES, count_could_not, flow_counts
+from surveys.console.monitoring.monitor import (
+    HourlyPay,
+    Monitor,
+    count_items,
+    count_skips,
+    say_labels,
+    say_state,
+    watch,
+)
+from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, WHO, kinds_of_people, reason_name, who_or_main
 from surveys.console.pages import saved_as, show, study_page
 from surveys.console.wording import duration, money, money_range
 from surveys.models import AnonymousExit, Participant
-from surveys.monitoring.flow import OUTCOMES, count_could_not, flow_counts
-from surveys.monitoring.monitor import HourlyPay, Monitor, count_items, count_skips, say_labels, say_state, watch
-from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, WHO, kinds_of_people, reason_name, who_or_main
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 

@@ -13,11 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.notes_views import notes_on
-from surveys.console.pages import address_without_page, may, page_of, saying, show, study_page
-from surveys.console.wording import duration, percent, plural
-from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response, Study
-from surveys.monitoring.people import (
+from surveys.console.monitoring.people import (
     CHECK_NAMES,
     SORTS,
     STATE_WORDS,
@@ -29,6 +25,10 @@ from surveys.monitoring.people import (
     reason_name,
     who_or_main,
 )
+from surveys.console.notes_views import notes_on
+from surveys.console.pages import address_without_page, may, page_of, saying, show, study_page
+from surveys.console.wording import duration, percent, plural
+from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response, Study
 from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of, prompts_of

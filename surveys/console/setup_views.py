@@ -11,11 +11,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
 from surveys.console.notes_views import notes_on
 from surveys.console.pages import FORM, may, saved_as, show, study_page
 from surveys.console.wording import language_name
 from surveys.models import Study, StudyVersion, TeamRequest
-from surveys.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
 from surveys.participation.steps import address, area_of
 from surveys.studies import keeping, lifecycle, second_person
 from surveys.studies.access import Role

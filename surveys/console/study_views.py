@@ -13,11 +13,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from surveys.console.collect_views import BAR, cell_row
+from surveys.console.monitoring.monitor import count_cells, say_state, time_of_last_answer
+from surveys.console.monitoring.people import people_of
 from surveys.console.pages import FORM, member_page, show, study_page
 from surveys.console.wording import duration, plural
 from surveys.models import Participant, Study
-from surveys.monitoring.monitor import count_cells, say_state, time_of_last_answer
-from surveys.monitoring.people import people_of
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study

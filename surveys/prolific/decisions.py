@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from surveys.console.monitoring.monitor import HourlyPay, Work, promise_of
+from surveys.console.monitoring.people import DecisionError, mark_returned
 from surveys.models import Participant, Payment, Study, Submission, TeamRequest
-from surveys.monitoring.monitor import HourlyPay, Work, promise_of
-from surveys.monitoring.people import DecisionError, mark_returned
 from surveys.prolific.board import Board, Pair, read_board
 from surveys.prolific.reconciliation import ACTIONS, APPROVED, MEANINGS, Kind, Ours, Paid, booked, given_up
 from surveys.studies import audit, second_person

@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
+from surveys.console.monitoring.people import DecisionError
 from surveys.console.pages import FORM, saying, show, study_page
 from surveys.console.wording import money, plural
 from surveys.models import Study, TeamRequest
 from surveys.models.hashes import fingerprint
-from surveys.monitoring.people import DecisionError
 from surveys.prolific import decisions
 from surveys.prolific.board import Board, read_board
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from random import Random
 
 from surveys.models import Prompt
-from surveys.pasting.capture import UNRATED
-from surveys.pasting.read_back import LETTERS, NONE, mark_of, read_prompt
+from surveys.participation.pasting.capture import UNRATED
+from surveys.participation.pasting.read_back import LETTERS, NONE, mark_of, read_prompt
 from surveys.reading.checks import CHECKS
 from surveys.simulation.answers import items_for, write_answer, write_personal, write_wrong
 from surveys.simulation.browser import VisitedPage

@@ -24,9 +24,9 @@ from surveys.models import (
     Slot,
     Study,
 )
+from surveys.participation.pasting.capture import UNRATED, key_of
+from surveys.participation.pasting.read_back import SaidBack
 from surveys.participation.recruitment import CODES
-from surveys.pasting.capture import UNRATED, key_of
-from surveys.pasting.read_back import SaidBack
 from surveys.reading.answers import clean_text
 from surveys.simulation.people import Sent, Story
 from surveys.studies.files.definitions import Definition

@@ -17,10 +17,10 @@ from surveys.annotation.labels import LabelSubmission, submit
 from surveys.annotation.work import admit, next_tasks, open_task, seal_task
 from surveys.models import ChatbotContext, Membership, Participant, Study
 from surveys.participation import recruitment
+from surveys.participation.pasting import capture
+from surveys.participation.pasting.read_back import UNREACHED, ReadReply, read_reply
 from surveys.participation.prolific import Visit
 from surveys.participation.steps import answered_slugs, minutes_for
-from surveys.pasting import capture
-from surveys.pasting.read_back import UNREACHED, ReadReply, read_reply
 from surveys.simulation.annotating import Rater, say
 from surveys.simulation.answering import rate, say_of_reading
 from surveys.simulation.answers import Taste, write_lifelike

@@ -3,5 +3,5 @@
 In: a study file; decisions of researchers; an account, a signed link or an address. Out: a `Definition`, or every fault
 at once with its line (`files`, which knows no database); frozen versions and, for the analysis, who and what is left
 out and why; a study with a role, a person, or a refusal. Decisions of people and of the system are appended to the
-audit trail, which anybody may verify. The shipped study files lie here.
+audit trail, which anybody may verify. `imports` reads files from elsewhere. The shipped study files lie here.
 """

@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connections, transaction
 
+from analysis.endpoints.owners.sharing import NotShared, share, take_back
 from analysis.models import Corpus, CorpusStep, Endpoint, Run
-from analysis.owners.sharing import NotShared, share, take_back
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
 from analysis.people.tasks import people_step

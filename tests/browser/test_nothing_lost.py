@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from surveys.models import Draft, Response
+from surveys.participation.pasting.capture import save_draft
 from surveys.participation.steps import address
-from surveys.pasting.capture import save_draft
 from tests.browser.survey import ANSWERS, forward, make_demo, open_prompt, paste
 from tests.factories import make_participant, make_study
 from tests.surveys.participation.test_question_pages import make_long

@@ -79,7 +79,7 @@ def bring(page: Page, file: Path) -> None:
 def test_corpus_is_brought_in_parts_and_filtered(
     page: Page, context: BrowserContext, site: str, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analysis.corpora.uploads.PART_BYTES", 1_000)
+    monkeypatch.setattr("analysis.people.corpora.uploads.PART_BYTES", 1_000)
     parts: list[str] = []
     page.on("request", lambda request: parts.append(request.url) if "part=" in request.url else None)
     log_in(context, site, study, "researcher")

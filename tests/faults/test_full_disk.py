@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.corpora.importing import ImportFailed
-from analysis.corpora.uploads import begin_upload, import_upload, keep_part
 from analysis.models import Conversation, Corpus, CorpusUpload
+from analysis.people.corpora.importing import ImportFailed
+from analysis.people.corpora.uploads import begin_upload, import_upload, keep_part
 from analysis.training.examples import Labelled, write_examples
 from surveys.models import Study
 from tests.factories import make_participant, make_response, make_study

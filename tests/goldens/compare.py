@@ -25,10 +25,10 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.charts.figure import Options
-from analysis.corpora import embeddings
 from analysis.endpoints.providers.scripted import FakeProvider
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES
 from analysis.models import Completion, Corpus, PersonaSet, Run
+from analysis.people.corpora import embeddings
 from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages.shown import PAGES
 from analysis.report.parts import FIGURES

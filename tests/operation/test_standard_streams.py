@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
-from surveys.imports.actions import Action, Options, Report
 from surveys.models import Study
+from surveys.studies.imports.actions import Action, Options, Report
 from tests.factories import make_participant, make_response, make_study
 
 STUDY = Path(__file__).parents[2] / "surveys" / "studies" / "demo.toml"

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from analysis.endpoints.endpoints import EndpointError, add_endpoint
 from analysis.runs.commands import parse_dollars
-from surveys.imports.actions import Action, Options, Report, arg, flag
+from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 
 SAME = (
     *("base_url", "model", "provider", "key_env", "concurrency", "context_window", "max_tokens"),

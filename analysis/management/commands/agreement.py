@@ -29,8 +29,8 @@ from analysis.agreement.kind_tables import (
 from analysis.agreement.planned import lines_of_plan
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from analysis.charts.tables import Table
-from surveys.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
 
 GROUPS = ("corpus", "tag", "user")
 

@@ -7,9 +7,9 @@ from analysis.management.people_demo import fill_people
 from analysis.models import Completion
 from analysis.people.steps import PeopleError
 from analysis.runs.progress import IN_LOG, ON_TERMINAL
-from surveys.imports.actions import Action, Options, Report, arg
 from surveys.models import Participant, Study
 from surveys.simulation.demo import COMPARED, LARGE, STAGES, NotADemo, build_demo
+from surveys.studies.imports.actions import Action, Options, Report, arg
 
 
 class Command(Action):

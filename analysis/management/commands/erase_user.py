@@ -4,7 +4,7 @@ from analysis.management.corpus_action import CorpusAction
 from analysis.models import Corpus
 from analysis.people.erasing import erase_user
 from analysis.people.steps import PeopleError
-from surveys.imports.actions import Options, Report, arg
+from surveys.studies.imports.actions import Options, Report, arg
 
 
 class Command(CorpusAction):

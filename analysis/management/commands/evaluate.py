@@ -1,10 +1,10 @@
 """Test a trained model on labelled examples."""
 
-from analysis.corpora.embeddings import EmbeddingError
 from analysis.management.commands.train import VECTORS, tell_figures
+from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import evaluate_model, find_model
-from surveys.imports.actions import Action, Options, Report, arg, flag
+from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 
 
 class Command(Action):

@@ -20,8 +20,8 @@ from analysis.exports.exports import (
 )
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
-from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, say, writing
 from surveys.models import Study
+from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, say, writing
 
 
 class Command(StudyAction):

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from analysis.models.training import TrainingTask
 from analysis.training.examples import FORMS, TrainingError, fill_split, find_set, load_set, write_examples
 from analysis.training.study_labels import study_examples
-from surveys.imports.actions import Action, Options, Report, arg, find_study, writing
+from surveys.studies.imports.actions import Action, Options, Report, arg, find_study, writing
 
 
 class Command(Action):

@@ -6,7 +6,7 @@ from analysis.management.corpus_action import CorpusAction
 from analysis.models import Corpus
 from analysis.people.exporting import export_people
 from analysis.people.steps import PeopleError
-from surveys.imports.actions import Options, Report, arg, writing
+from surveys.studies.imports.actions import Options, Report, arg, writing
 
 
 class Command(CorpusAction):

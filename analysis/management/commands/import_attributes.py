@@ -4,7 +4,7 @@ from pathlib import Path
 
 from analysis.people.attributes import LEAST_CONFIDENCE, import_attributes
 from analysis.people.steps import PeopleError
-from surveys.imports.actions import Action, Options, Report, arg, flag, reading
+from surveys.studies.imports.actions import Action, Options, Report, arg, flag, reading
 
 
 class Command(Action):

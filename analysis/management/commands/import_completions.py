@@ -4,8 +4,8 @@ from pathlib import Path
 
 from analysis.answers.readings import read_new
 from analysis.runs.imports import import_completions
-from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, reading
 from surveys.models import Study
+from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, reading
 
 
 class Command(StudyAction):

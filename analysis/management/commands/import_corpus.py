@@ -5,10 +5,10 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from analysis.corpora import IMPORTERS
-from analysis.corpora.importing import ImportFailed, import_corpus, note_origin, say_same_ids
+from analysis.people.corpora import IMPORTERS
+from analysis.people.corpora.importing import ImportFailed, import_corpus, note_origin, say_same_ids
 from analysis.runs.progress import ProgressLine
-from surveys.imports.actions import Action, Options, Report, arg, flag
+from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 
 FAULTS_SHOWN = 5
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from analysis.training.examples import TrainingError, import_examples
-from surveys.imports.actions import Action, Options, Report, arg, reading
+from surveys.studies.imports.actions import Action, Options, Report, arg, reading
 
 
 class Command(Action):

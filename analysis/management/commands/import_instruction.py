@@ -4,7 +4,7 @@ from pathlib import Path
 
 from analysis.models.conditions import ConditionError
 from analysis.runs.asking.registry import TOLD, keep_instruction, kind_told
-from surveys.imports.actions import ACTOR, Action, Options, Report, arg, reading
+from surveys.studies.imports.actions import ACTOR, Action, Options, Report, arg, reading
 
 
 class Command(Action):

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from analysis.corpora.personas import PersonaFileError, import_personas
-from surveys.imports.actions import Action, Options, Report, arg
+from analysis.people.corpora.personas import PersonaFileError, import_personas
+from surveys.studies.imports.actions import Action, Options, Report, arg
 
 
 class Command(Action):

@@ -5,7 +5,7 @@ import signal
 from analysis.endpoints import local_model
 from analysis.endpoints.endpoints import EndpointError
 from analysis.endpoints.local_model import ENDPOINT, MODEL, LocalModelError
-from surveys.imports.actions import Action, Options, arg, flag
+from surveys.studies.imports.actions import Action, Options, arg, flag
 
 
 class Command(Action):

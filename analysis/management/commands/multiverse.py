@@ -8,8 +8,8 @@ from analysis.report.multiverse.kept import MultiverseError, keep_multiverse
 from analysis.report.multiverse.universes import curves_of
 from analysis.report.reports import ReportError
 from analysis.runs.progress import ProgressLine
-from surveys.imports.actions import Options, Report, StudyAction
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction
 
 
 class Command(StudyAction):

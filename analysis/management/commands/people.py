@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from django.core.management.base import CommandError, CommandParser
 
-from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import find_endpoint
+from analysis.endpoints.owners.sharing import lend
 from analysis.management.corpus_action import PORTION, choose_embedder, find_corpus, portion_of, say_portion
 from analysis.models import Corpus
-from analysis.owners.sharing import lend
 from analysis.people.attributes import LEAST_CONFIDENCE
+from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.people.filters import FILTERS, FilterSettings, SettingError
 from analysis.people.funnel import filter_users
 from analysis.people.merging import SIMILARITY, merge_attributes
@@ -27,7 +27,7 @@ from analysis.runs.asking.registry import find_kind
 from analysis.runs.commands import INSTRUCTION, TASK_ARGUMENTS, RunAction, execute_tasks, tell_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine
-from surveys.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing, reading
+from surveys.studies.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing, reading
 
 ASKED = ("language", "assistant-use", "candidates")
 Show = Callable[[float, int], None]

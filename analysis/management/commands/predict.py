@@ -5,14 +5,14 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from analysis.corpora.embeddings import EmbeddingError
 from analysis.exports.exports import write_whole
 from analysis.management.commands.train import VECTORS
+from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.runs.progress import ProgressLine
 from analysis.runs.recipes.questions import search_text
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import find_model, label_study, predict, score_replies
-from surveys.imports.actions import Action, Options, Report, arg, find_study, flag, writing
+from surveys.studies.imports.actions import Action, Options, Report, arg, find_study, flag, writing
 
 
 class Command(Action):

@@ -2,8 +2,8 @@
 
 from analysis.people.stages.doubted import push_refined
 from analysis.people.steps import PeopleError
-from surveys.imports.actions import Options, Report, StudyAction, pushing
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, pushing
 
 
 class Command(StudyAction):

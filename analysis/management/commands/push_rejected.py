@@ -3,8 +3,8 @@
 from analysis.agreement.follow_ups.doubted import record_categories
 from analysis.people.stages.doubted import RULES, push_rejected
 from analysis.people.steps import PeopleError
-from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, find_study, flag, pushing
 from surveys.models import Study
+from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, find_study, flag, pushing
 
 
 class Command(StudyAction):

@@ -4,8 +4,8 @@ from analysis.management.corpus_action import PORTION, portion_of, say_portion
 from analysis.people.stages.relevant import next_stage, push_relevant
 from analysis.people.steps import PeopleError
 from surveys.annotation.counted import RaterError, find_rater
-from surveys.imports.actions import Options, Report, StudyAction, arg, find_study, flag, pushing
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, arg, find_study, flag, pushing
 
 
 class Command(StudyAction):

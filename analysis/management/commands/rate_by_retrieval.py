@@ -3,11 +3,11 @@
 from dataclasses import asdict
 
 from analysis.agreement.retrieval_raters import RetrievalRaterError, rate, score_by
-from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import EndpointError
 from analysis.management.corpus_action import choose_embedder
-from surveys.imports.actions import Options, Report, StudyAction, arg, flag
+from analysis.people.corpora.embeddings import EmbeddingError
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
 
 
 class Command(StudyAction):

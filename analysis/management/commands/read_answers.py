@@ -4,8 +4,8 @@ import time
 
 from analysis.answers.readings import RULES_VERSION, find_changes, read_new
 from analysis.runs.progress import ProgressLine
-from surveys.imports.actions import Options, Report, StudyAction, flag
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, flag
 
 
 class Command(StudyAction):

@@ -8,12 +8,12 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.http import QueryDict
 
+from analysis.agreement.papers.exhibits import PAPER, STAGES, Exhibit, Sources, exhibits, work_kind
 from analysis.answers.readings import read_new
 from analysis.charts.rendering import render
 from analysis.exports.exports import write_whole
 from analysis.exports.formats import figure_csv
 from analysis.models import Corpus, CorpusStep
-from analysis.papers.exhibits import PAPER, STAGES, Exhibit, Sources, exhibits, work_kind
 from analysis.report.filters import IN_ADDRESSES, FilterError, Filters
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
@@ -21,8 +21,8 @@ from analysis.report.pairs.sides import checked, sides_in
 from analysis.report.parts import PARTS
 from analysis.report.reports import DRAWS, ReportError, report
 from analysis.runs.progress import ProgressLine
-from surveys.imports.actions import Options, Report, StudyAction, arg, find_study, say, writing
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, arg, find_study, say, writing
 
 FEWEST, MOST = 20, 100_000
 PAPER_2 = "paper-2"  # stands for a study

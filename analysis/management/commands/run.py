@@ -11,7 +11,7 @@ from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, stand
 from analysis.runs.pages.reads import OWN
 from analysis.runs.progress import dollars, write_bar
-from surveys.imports.actions import Options, Report, arg
+from surveys.studies.imports.actions import Options, Report, arg
 
 LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  {cost}"
 NONE_YET = "There are no runs yet: run_baseline or run_benchmark."

@@ -2,7 +2,7 @@
 
 from analysis.answers.readings import read_everywhere
 from analysis.runs.commands import PROMPTS, RUN_ARGUMENTS, RunAction, carry_out, find_study
-from surveys.imports.actions import Options, Report, arg
+from surveys.studies.imports.actions import Options, Report, arg
 
 
 class Command(RunAction):

@@ -6,7 +6,7 @@ from analysis.answers.readings import read_everywhere
 from analysis.runs.commands import RUN_ARGUMENTS, RunAction, carry_out, find_study
 from analysis.runs.recipes.plans import Plan
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
-from surveys.imports.actions import Options, Report, arg, flag
+from surveys.studies.imports.actions import Options, Report, arg, flag
 
 
 class Command(RunAction):

@@ -2,14 +2,14 @@
 
 from django.core.management.base import CommandError
 
-from analysis.corpora.embeddings import conversation_text, embedder_named
-from analysis.corpora.retrieval import nearest
 from analysis.endpoints.endpoints import EndpointError
 from analysis.management.corpus_action import CorpusAction
 from analysis.models import Corpus
 from analysis.models.conditions import ConditionError
+from analysis.people.corpora.embeddings import conversation_text, embedder_named
+from analysis.people.corpora.retrieval import nearest
 from analysis.runs.recipes.recipes import find_searched
-from surveys.imports.actions import Options, Report, arg, flag
+from surveys.studies.imports.actions import Options, Report, arg, flag
 
 SHOWN = 100  # characters of each conversation
 

@@ -7,8 +7,8 @@ from django.core.management.base import CommandError
 from analysis.answers.readings import give_opinions
 from analysis.endpoints.endpoints import EndpointError
 from analysis.runs.progress import ProgressLine, dollars
-from surveys.imports.actions import Options, Report, StudyAction, arg
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, arg
 
 
 class Command(StudyAction):

@@ -6,9 +6,9 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 from django.db import transaction
 
+from analysis.endpoints.owners.sharing import KINDS, share
 from analysis.models import Run
-from analysis.owners.sharing import KINDS, share
-from surveys.imports.actions import ACTOR, Action, Options, Report, arg, find_study
+from surveys.studies.imports.actions import ACTOR, Action, Options, Report, arg, find_study
 
 
 class Command(Action):

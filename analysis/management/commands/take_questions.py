@@ -7,8 +7,8 @@ from django.core.management.base import CommandError
 from analysis.exports.exports import write_whole
 from analysis.report.questions.variability import NothingToTake, as_prompts, choose, put_into
 from analysis.report.reports import report
-from surveys.imports.actions import Options, Report, StudyAction, arg, reading, writing
 from surveys.models import Study
+from surveys.studies.imports.actions import Options, Report, StudyAction, arg, reading, writing
 
 
 class Command(StudyAction):

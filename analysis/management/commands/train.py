@@ -10,7 +10,7 @@ from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.jobs import TrainingStopped, look, plan, train
 from analysis.training.own_users import say_gain
 from analysis.training.tiers.reasoning import find_language_model, reckon
-from surveys.imports.actions import Action, Argument, Options, Report, arg, find_study, flag
+from surveys.studies.imports.actions import Action, Argument, Options, Report, arg, find_study, flag
 
 TIERS = ("frozen", "encoder", "grpo")
 SPLITS = ("users", "items", "groups", "paper")

@@ -7,11 +7,11 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Model, QuerySet
 
-from analysis.corpora import IMPORTERS
-from analysis.corpora.importing import NAME
-from analysis.corpora.uploads import MOST_BYTES
 from analysis.models import Corpus, Endpoint, PersonaSet
 from analysis.people.attributes import LEAST_CONFIDENCE
+from analysis.people.corpora import IMPORTERS
+from analysis.people.corpora.importing import NAME
+from analysis.people.corpora.uploads import MOST_BYTES
 from analysis.people.filters import FilterSettings, SettingError
 from analysis.people.merging import SIMILARITY
 from analysis.people.pushing import KIND

@@ -11,8 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from analysis.endpoints.owners.sharing import NotShared, require_use
 from analysis.models import Corpus
-from analysis.owners.sharing import NotShared, require_use
 from analysis.people.stages.pairs import DEFAULTS, PairSettings
 from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
@@ -21,9 +21,9 @@ from surveys.annotation.items import work_of
 from surveys.annotation.stages import next_of, stages_of
 from surveys.console.pages import show, study_page
 from surveys.console.wording import join_words, plural
-from surveys.imports.files import ImportFault
 from surveys.models import Slot, Study
 from surveys.studies.access import RANK, Role, role_in, studies_of, study_for
+from surveys.studies.imports.files import ImportFault
 
 HERE = "items"
 # What a report counts beside new items, in words.

@@ -15,7 +15,7 @@ from surveys.annotation.counted import TRAINED, newest
 from surveys.annotation.texts import Highlight, cut_text
 from surveys.console.wording import percent
 from surveys.models import Annotation, Study
-from surveys.pasting.privacy import remove_personal
+from surveys.participation.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import QUALITY
 
 SUPPORTED = QUALITY.values[-1]

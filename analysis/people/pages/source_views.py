@@ -12,13 +12,13 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from analysis.corpora.importing import ImportFailed
-from analysis.corpora.personas import PersonaFileError, import_personas, profile_of
-from analysis.corpora.uploads import MOST_BYTES, PART_BYTES, begin_upload, is_complete, keep_part
+from analysis.endpoints.owners.sharing import lend, require_owner
+from analysis.endpoints.owners.views import sharing_of
 from analysis.models import Corpus, CorpusStep, CorpusUpload, Persona, PersonaSet
-from analysis.owners.sharing import lend, require_owner
-from analysis.owners.views import sharing_of
 from analysis.people.attributes import FORMAT
+from analysis.people.corpora.importing import ImportFailed
+from analysis.people.corpora.personas import PersonaFileError, import_personas, profile_of
+from analysis.people.corpora.uploads import MOST_BYTES, PART_BYTES, begin_upload, is_complete, keep_part
 from analysis.people.pages import reads
 from analysis.people.pages.forms import OriginForm, PartsForm, PersonasForm, UploadForm, say_taken
 from analysis.people.steps import NAMES, PeopleError, note_waiting

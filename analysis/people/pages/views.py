@@ -27,9 +27,9 @@ from analysis.charts.figure import (
 from analysis.charts.rendering import render
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
+from analysis.endpoints.owners.views import sharing_of
 from analysis.exports.formats import FIGURE_FILES, figure_csv
 from analysis.models import Corpus, CorpusUser
-from analysis.owners.views import sharing_of
 from analysis.people.attributes import own_conversations
 from analysis.people.filters import FILTERS
 from analysis.people.pages import reads

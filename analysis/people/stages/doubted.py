@@ -12,7 +12,7 @@ from analysis.people.steps import ACTOR, require_kind
 from surveys.annotation.counted import ModelRater, iter_labels, labels_by
 from surveys.annotation.items import GENERATOR, REJECTED_BY, Pushed, push_items
 from surveys.models import AnnotationItem, Study
-from surveys.pasting.privacy import remove_personal
+from surveys.participation.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import KINDS
 
 FROM, INTO = "attribute", "error"

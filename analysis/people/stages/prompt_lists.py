@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.people.steps import PeopleError
-from surveys.imports.files import Faults, ImportFault, open_lines
 from surveys.models import Study, asked_of_all
 from surveys.reading.nesting import NestedTooDeeply, TooManyValues, read_json
+from surveys.studies.imports.files import Faults, ImportFault, open_lines
 
 LONGEST_PROMPT, LONGEST_NAME = 20_000, 80  # characters
 TEXT_KEYS = ("prompt", "text")

@@ -12,8 +12,8 @@ from analysis.people.stages.pairs import DEFAULTS, PairSettings, push_people
 from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.relevant import push_relevant
 from analysis.people.steps import PeopleError
-from surveys.imports.files import ImportFault
 from surveys.models import Study
+from surveys.studies.imports.files import ImportFault
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from surveys.annotation.counted import ModelRater, iter_labels, labels_by
 from surveys.annotation.items import GENERATOR, RELEVANT_BY, push_items
 from surveys.annotation.stages import next_of
 from surveys.models import AnnotationItem, Study
-from surveys.pasting.privacy import remove_personal
+from surveys.participation.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED
 from surveys.studies.files.payloads import MOST_ENTRIES
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from analysis.corpora.records import Message
 from analysis.models import Completion, Conversation, ConversationRepeat, Corpus, Endpoint, Run, Task
 from analysis.people.attributes import Kept, NewAttribute, attribute_faults, keep_attributes
+from analysis.people.corpora.records import Message
 from analysis.people.funnel import conversations_to_ask, keep_verdicts, latest_settings
 from analysis.runs.asking.kinds import NewTask, TaskKind, ask, asking, closed, listed, number, read_share, reading, text
 from analysis.runs.asking.objects import NoObject, Object, TaskFault, fitting, objects_in, read_object, without_thoughts

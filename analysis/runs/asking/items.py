@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from analysis.corpora.records import Message
 from analysis.models import Task
+from analysis.people.corpora.records import Message
 from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, reading, text
 from analysis.runs.asking.objects import Object, TaskFault
 from surveys.annotation.counted import ModelRater

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from analysis.corpora.records import Message
 from analysis.models import Completion, Endpoint, Instruction, Run, Task
+from analysis.people.corpora.records import Message
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.objects import Object, TaskFault, read_object, without_thoughts
 from analysis.stats.agreement.labels import compare_orders

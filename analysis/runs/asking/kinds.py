@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from analysis.corpora.records import Message
 from analysis.models import Completion, Conversation, Corpus, CorpusUser, Instruction, Run, Task
+from analysis.people.corpora.records import Message
 from analysis.runs.asking.objects import Object, TaskFault, read_object
 from surveys.models import AnnotationItem
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from analysis.corpora.records import storable
+from analysis.people.corpora.records import storable
 from surveys.reading.nesting import read_json_at
 
 Object = dict[str, Any]

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import transaction
 
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
+from analysis.endpoints.owners.sharing import NotShared, lend, require_role, require_sending
 from analysis.models import Corpus, Run
 from analysis.models.conditions import ConditionError
-from analysis.owners.sharing import NotShared, lend, require_role, require_sending
 from analysis.people.funnel import conversations_to_ask
 from analysis.people.stages.prompt_lists import ListedPrompt, prompts_in, prompts_of
 from analysis.people.steps import NAMES, PeopleError, step_of

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from analysis.corpora.records import Message
 from analysis.models import Attribute, Corpus, Task
+from analysis.people.corpora.records import Message
 from analysis.people.pushing import short_hash, studied_users
 from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs

@@ -36,9 +36,9 @@ from analysis.runs.recipes.plans import (
     keep_plan,
     mean_tokens,
 )
-from surveys.imports.files import batches
 from surveys.models import Annotation, AnnotationItem, Study, locks
 from surveys.studies.files.kinds import KINDS, SIDES
+from surveys.studies.imports.files import batches
 from surveys.studies.lifecycle import definition_of
 
 BATCH = 50

@@ -5,10 +5,10 @@ import re
 from functools import cache
 from pathlib import Path
 
-from analysis.corpora.records import storable
 from analysis.models import Instruction, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.runs import ASIDE, LONGEST_INSTRUCTION, LONGEST_NAME
+from analysis.people.corpora.records import storable
 from analysis.runs.asking.conversations import EXTRACT, LANGUAGE_KIND, USE_KIND
 from analysis.runs.asking.items import CATEGORY_KIND, REASON_KIND, REFINE_KIND
 from analysis.runs.asking.judges import JUDGES, PROMPTS, judge_told

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from analysis.endpoints.endpoints import EndpointError
+from analysis.endpoints.owners.sharing import NotShared, hold, refusal, require_role, require_sending
 from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Run
 from analysis.models.conditions import ConditionError
-from analysis.owners.sharing import NotShared, hold, refusal, require_role, require_sending
 from analysis.runs.lanes.batches import cancel_batches
 from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed
 from analysis.runs.recipes.plans import RunPlanError

@@ -13,10 +13,10 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from analysis.endpoints.endpoints import check_endpoint
+from analysis.endpoints.owners.sharing import require_role, require_shared
 from analysis.models import Endpoint, Run
 from analysis.models.conditions import CHOICES, CONDITIONS
 from analysis.models.settings import BY_NAME, DRAWN, SETTINGS, RunSetting, drawn_from
-from analysis.owners.sharing import require_role, require_shared
 from analysis.runs.lanes.runs import start
 from analysis.runs.pages.actions import CANNOT_BE_DONE, name_of, send_on_commit
 from analysis.runs.pages.views import HERE

@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from analysis.corpora.embeddings import EmbeddingError, endpoint_embedder
 from analysis.endpoints.endpoints import EndpointError, calling, price
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.models import Endpoint
+from analysis.people.corpora.embeddings import EmbeddingError, endpoint_embedder
 from surveys.console.pages import study_page
 from surveys.console.wording import dollars, plural
 from surveys.studies import audit

@@ -9,10 +9,10 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_safe
 
+from analysis.endpoints.owners.sharing import refusal
+from analysis.endpoints.owners.views import sharing_of
 from analysis.models import Completion, Run
 from analysis.models.settings import drawn_from
-from analysis.owners.sharing import refusal
-from analysis.owners.views import sharing_of
 from analysis.people.evidence import without_personal
 from analysis.runs.asking.judges import rater_of
 from analysis.runs.asking.plans import items_of

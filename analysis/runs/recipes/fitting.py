@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.corpora.records import Message
 from analysis.models import Corpus, Endpoint, Run
 from analysis.models.conditions import ConditionError
+from analysis.people.corpora.records import Message
 from analysis.runs.recipes.questions import Question, question_text, questions_of
 
 try:

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.corpora.embeddings import embedder_named
-from analysis.corpora.records import Message
-from analysis.corpora.retrieval import EQUAL
-from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Attribute, Corpus, CorpusStep, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import number_in_front
+from analysis.people.corpora.embeddings import embedder_named
+from analysis.people.corpora.records import Message
+from analysis.people.corpora.retrieval import EQUAL
+from analysis.people.corpora.seeded_sampling import draw, generator
 from analysis.people.stages.relevant import without_details
 from analysis.people.stages.standing import (
     MODELS,

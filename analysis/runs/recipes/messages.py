@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from django.db.models.fields.json import KT
 
-from analysis.corpora.records import Message
 from analysis.models import Completion, Run, SimulatedUser, Task
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
+from analysis.people.corpora.records import Message
 from analysis.runs.asking.registry import kind_of
 from analysis.runs.recipes.fitting import Recipe, counter_for, make_context, part_of
 from analysis.runs.recipes.questions import Question, key_of, question_text

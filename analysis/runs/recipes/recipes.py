@@ -6,14 +6,14 @@ from typing import NamedTuple
 from django.conf.locale import LANG_INFO
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from analysis.corpora.embeddings import LOCAL, effort_of, embedder_named
-from analysis.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
-from analysis.corpora.records import Message, by_turns
-from analysis.corpora.retrieval import Near, Scope, nearest_to_many
-from analysis.corpora.seeded_sampling import draw, generator
 from analysis.models import Conversation, ConversationVector, Corpus, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import number_in_front
+from analysis.people.corpora.embeddings import LOCAL, effort_of, embedder_named
+from analysis.people.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
+from analysis.people.corpora.records import Message, by_turns
+from analysis.people.corpora.retrieval import Near, Scope, nearest_to_many
+from analysis.people.corpora.seeded_sampling import draw, generator
 from analysis.runs.recipes.fitting import (
     Fitted,
     Recipe,

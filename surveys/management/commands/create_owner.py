@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from surveys.imports.actions import Action, Options, Report, arg, find_study, flag
 from surveys.models import Membership, Study
 from surveys.studies.access import let_make_studies
+from surveys.studies.imports.actions import Action, Options, Report, arg, find_study, flag
 from surveys.studies.members import MemberError, add_member, let_invite, own_if_nobody_does
 
 

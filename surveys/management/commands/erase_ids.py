@@ -2,8 +2,8 @@
 
 from django.core.management.base import CommandError
 
-from surveys.imports.actions import ACTOR, Options, Report, StudyAction, flag
 from surveys.models import Study
+from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, flag
 from surveys.studies.lifecycle import StudyError, erase_prolific_ids
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from surveys.annotation.label_imports import import_annotations
-from surveys.imports.actions import ACTOR, Action, Options, Report, arg, reading
+from surveys.studies.imports.actions import ACTOR, Action, Options, Report, arg, reading
 
 
 class Command(Action):

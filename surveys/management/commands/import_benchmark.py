@@ -4,9 +4,9 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from surveys.imports.actions import ACTOR, Action, Options, Report, arg, reading
-from surveys.imports.benchmarks import import_benchmark
-from surveys.imports.files import ImportFault
+from surveys.studies.imports.actions import ACTOR, Action, Options, Report, arg, reading
+from surveys.studies.imports.benchmarks import import_benchmark
+from surveys.studies.imports.files import ImportFault
 from surveys.studies.lifecycle import StudyError
 
 OUTCOMES = {

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from surveys.annotation.items import import_items
-from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, reading
 from surveys.models import Study
+from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, reading
 
 
 class Command(StudyAction):

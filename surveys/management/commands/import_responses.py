@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from surveys.imports.actions import ACTOR, Options, Report, StudyAction, arg, reading
-from surveys.imports.responses import import_responses
 from surveys.models import Study
+from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, reading
+from surveys.studies.imports.responses import import_responses
 
 
 class Command(StudyAction):

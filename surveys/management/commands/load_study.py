@@ -4,9 +4,9 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from surveys.imports.actions import ACTOR, UNNAMED, Action, Options, Report, arg
 from surveys.models import Membership, asked_of_all
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
+from surveys.studies.imports.actions import ACTOR, UNNAMED, Action, Options, Report, arg
 from surveys.studies.lifecycle import StudyError, definition_of, load_definition
 from surveys.studies.members import find_account, misfits_here, own_if_nobody_does
 

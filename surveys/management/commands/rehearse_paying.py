@@ -6,13 +6,13 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from surveys.imports.actions import Action, Options, Report, arg
 from surveys.models import Membership, Session, Study
 from surveys.prolific.mock.books import Books
 from surveys.simulation.demo import ACTOR, FILES, NotADemo, demo_user, open_study, take_part
 from surveys.simulation.people import make_people
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import Definition, read_study
+from surveys.studies.imports.actions import Action, Options, Report, arg
 
 SLUG = "paying"
 PROLIFIC_STUDY = "5f000000000000000000de31"

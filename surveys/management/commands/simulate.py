@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from django.core.management.base import CommandError
 
-from surveys.imports.actions import Action, Options, Report, arg, flag
 from surveys.models import Study
 from surveys.simulation.browser import TurnedAway, Unreachable
 from surveys.simulation.run import NotSimulated, has_items, simulate
+from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 from surveys.studies.lifecycle import definition_of
 
 

@@ -2,8 +2,8 @@
 
 import json
 
-from surveys.imports.actions import Action, Options, Report
 from surveys.studies.files.json_schema import DOCS, study_schema
+from surveys.studies.imports.actions import Action, Options, Report
 
 
 class Command(Action):

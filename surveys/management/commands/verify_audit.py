@@ -7,10 +7,10 @@ from typing import IO, Any
 
 from django.core.management.base import CommandError
 
-from surveys.imports.actions import Action, Options, Report, arg, find_study
 from surveys.models import Study
 from surveys.reading.nesting import LONGEST_RECORD, read_json
 from surveys.studies import audit
+from surveys.studies.imports.actions import Action, Options, Report, arg, find_study
 
 
 class Command(Action):

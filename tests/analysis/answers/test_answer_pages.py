@@ -14,8 +14,8 @@ from analysis.answers.kept import answer_stamp
 from analysis.answers.reviews import decide, undo
 from analysis.models import AliasDecision, Answer, AnswerDecision, Completion, SecondOpinion
 from surveys.models import Study
+from surveys.participation.pasting.read_back import ReadReply
 from surveys.participation.recruitment import withdraw
-from surveys.pasting.read_back import ReadReply
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in

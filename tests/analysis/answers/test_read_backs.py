@@ -12,7 +12,7 @@ from analysis.answers.views import head_words, standing
 from analysis.models import Answer
 from analysis.report.dataset import load_frames
 from surveys.models import ReadBack, Study
-from surveys.pasting.read_back import ReadReply, mark_of
+from surveys.participation.pasting.read_back import ReadReply, mark_of
 from tests.factories import make_account, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db

@@ -18,8 +18,8 @@ from analysis.answers.reviews import answers_of, decide, undo_last
 from analysis.answers.samples import draw, reading_errors
 from analysis.models import Answer, Completion, MetricValue
 from surveys.models import Participant, Prompt, ReadBack, Response, Study
+from surveys.participation.pasting.read_back import ReadReply, mark_of
 from surveys.participation.recruitment import withdraw
-from surveys.pasting.read_back import ReadReply, mark_of
 from tests.analysis.runs.baseline_factories import make_call, make_run
 from tests.factories import make_participant, make_response, make_study
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
 from analysis.endpoints import endpoints
+from analysis.endpoints.owners.sharing import NotShared
 from analysis.models import Endpoint, Run
-from analysis.owners.sharing import NotShared
 from analysis.people.pages.forms import endpoints_of
 from analysis.runs.pages.actions import act
 from surveys.models import AuditEvent, Study

@@ -17,7 +17,7 @@ from analysis.models import Answer, SimulatedUser
 from analysis.report.reports import report
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
-from surveys.pasting.read_back import ReadReply, mark_of
+from surveys.participation.pasting.read_back import ReadReply, mark_of
 from tests.analysis.exports.exported import rows_of
 from tests.analysis.report.field_benchmark_world import RIGHT, SUMS, make_sums_in_field
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell

@@ -9,11 +9,11 @@ from django.db import connection
 
 from analysis.exports.exports import PEOPLE_TABLES, codebook_of, stream_rows
 from analysis.exports.people_tables import Selection
-from surveys.imports.responses import import_responses
+from surveys.console.monitoring.flow import OUTCOMES, flow_counts
 from surveys.models import Study
-from surveys.monitoring.flow import OUTCOMES, flow_counts
 from surveys.participation import recruitment
 from surveys.studies.files.schema import Perception
+from surveys.studies.imports.responses import import_responses
 from surveys.studies.lifecycle import launch, load_definition
 from tests.analysis.exports.exported import rows_of
 from tests.factories import make_definition, make_participant, make_response, make_study, make_visit

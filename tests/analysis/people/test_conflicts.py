@@ -8,10 +8,10 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.corpora.embeddings import Embedder
 from analysis.models import Attribute, CorpusUser
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.conflicts import KINDS, NEGATION, NUMBERS, OPPOSITES, conflict_of
+from analysis.people.corpora.embeddings import Embedder
 from analysis.people.merging import merge_attributes
 from analysis.stats.diversity import keep_apart
 from benchmarks import conflicts

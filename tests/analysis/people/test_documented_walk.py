@@ -11,9 +11,9 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.management import call_command
 
-from analysis.corpora import embeddings
-from analysis.corpora.embeddings import Embedder
 from analysis.models import Instruction, TrainedModel
+from analysis.people.corpora import embeddings
+from analysis.people.corpora.embeddings import Embedder
 from surveys.models import AnnotationItem, Study
 from tests.analysis.people.people_samples import judge_with, said, write_lines
 from tests.analysis.runs.servers import make_fake

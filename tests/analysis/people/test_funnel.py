@@ -7,9 +7,9 @@ import pytest
 from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 
-from analysis.corpora.importing import Report, make_row, store
-from analysis.corpora.records import Record
 from analysis.models import Corpus, CorpusUser
+from analysis.people.corpora.importing import Report, make_row, store
+from analysis.people.corpora.records import Record
 from analysis.people.filters import FilterSettings, SettingError, TemplateCounter, normalise, windows
 from analysis.people.funnel import conversations_to_ask, filter_users, keep_verdicts
 from analysis.people.steps import PeopleError

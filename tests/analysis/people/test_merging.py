@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
-from analysis.corpora.embeddings import Embedder
 from analysis.models import Attribute, Corpus, CorpusUser, TextVector
 from analysis.people import merging
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.corpora.embeddings import Embedder
 from analysis.people.merging import merge_attributes
 from analysis.people.sampling import sample_users
 from tests.analysis.people.people_samples import command, make_person, people, talk, write_lines

@@ -16,10 +16,10 @@ from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
 from analysis.charts.figure import Options
-from analysis.corpora.embeddings import Embedder, EmbeddingError
 from analysis.models import Attribute, Conversation, Corpus, CorpusStep, CorpusUpload, CorpusUser, Endpoint
 from analysis.people import tasks
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.corpora.embeddings import Embedder, EmbeddingError
 from analysis.people.pages import reads, source_views, views
 from analysis.people.pages.forms import settings_of, studies_for_items
 from analysis.people.pages.views import draw_funnel
@@ -282,7 +282,7 @@ def test_file_with_a_fault_changes_nothing_unless_that_was_asked_for(study: Stud
 
 
 def test_packed_file_that_grows_without_end_is_refused(study: Study, worker: Any, monkeypatch) -> None:
-    monkeypatch.setattr("analysis.corpora.uploads.MOST_UNPACKED", 1_000)
+    monkeypatch.setattr("analysis.people.corpora.uploads.MOST_UNPACKED", 1_000)
     with worker():
         bring(gzip.compress(LINE * 100), faulty="")
     assert "more than 1,000 bytes when unpacked" in CorpusStep.objects.get().reason
@@ -301,7 +301,7 @@ def test_bad_uploads_are_told(study: Study, worker: Any, monkeypatch: pytest.Mon
 
 
 def test_file_comes_in_parts_and_each_account_adds_to_its_own(study: Study, worker: Any, monkeypatch) -> None:
-    monkeypatch.setattr("analysis.corpora.uploads.PART_BYTES", 50)
+    monkeypatch.setattr("analysis.people.corpora.uploads.PART_BYTES", 50)
     client, content = as_account("researcher"), LINE + LINE.replace(b"Hi", b"Ho").replace(b"ann", b"bob")
     about = {"name": "mine", "format": "wildchat", "source": "A friend", "licence": "MIT", "filename": "chats.jsonl"}
     answer = client.post(address("new-upload"), about | {"size": "0"})

@@ -8,10 +8,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.agreement.agreements import agreement_of
-from analysis.corpora.embeddings import embed_corpus
-from analysis.corpora.importing import Report, make_row, store
-from analysis.corpora.records import Record
-from analysis.corpora.retrieval import read_vectors
 from analysis.models import (
     Attribute,
     Completion,
@@ -26,6 +22,10 @@ from analysis.models import (
     TextVector,
 )
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.corpora.embeddings import embed_corpus
+from analysis.people.corpora.importing import Report, make_row, store
+from analysis.people.corpora.records import Record
+from analysis.people.corpora.retrieval import read_vectors
 from analysis.people.pushing import cluster_of
 from surveys.models import Annotation, AnnotationItem, AuditEvent, History, Slot, Study
 from surveys.studies.audit import find_breaks

@@ -16,11 +16,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, connections, models
 from django.utils import timezone
 
-from analysis.corpora.kept import list_kept
-from analysis.corpora.uploads import begin_upload, keep_part
 from analysis.models import Conversation, Corpus, CorpusStep, CorpusUpload
 from analysis.models.corpora import UploadPart
 from analysis.people import tasks
+from analysis.people.corpora.kept import list_kept
+from analysis.people.corpora.uploads import begin_upload, keep_part
 from analysis.people.pages import source_views
 from analysis.people.steps import step_of
 from surveys.models import AuditEvent, Study
@@ -173,7 +173,7 @@ def test_disk_that_is_full_is_told_in_words(study: Study, queue: list, settings:
 
 
 def test_parts_in_any_order_make_the_same_file(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.corpora.uploads.PART_BYTES", 40)
+    monkeypatch.setattr("analysis.people.corpora.uploads.PART_BYTES", 40)
     content = line() + line("bob")
     upload = begin_upload(corpus_name="mine", format="wildchat", filename="chats.jsonl", size=len(content))
     for place in reversed(range(0, len(content), 40)):

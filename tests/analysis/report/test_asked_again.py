@@ -19,8 +19,8 @@ from analysis.report.parts import PARTS
 from analysis.report.reports import prompt_rows, report
 from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.models import Participant, ReadBack, Response, Study, asked_of_all
+from surveys.participation.pasting.read_back import ReadReply, mark_of
 from surveys.participation.recruitment import withdraw
-from surveys.pasting.read_back import ReadReply, mark_of
 from surveys.studies.lifecycle import definition_of
 from tests.analysis.report.report_samples import listed, make_model_run, reply
 from tests.analysis.runs.baseline_factories import make_endpoint

@@ -27,10 +27,10 @@ from analysis.report.parts.benchmarks import draw_benchmarks
 from analysis.report.questions.together import BEST
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
-from surveys.imports.benchmarks import import_benchmark
 from surveys.models import BenchmarkItem, Study
 from surveys.studies.files.definitions import read_study
 from surveys.studies.files.schema import Reference
+from surveys.studies.imports.benchmarks import import_benchmark
 from tests.analysis.report.report_samples import answer_items, make_model_run
 from tests.analysis.runs.baseline_factories import make_call, make_item, real_data
 from tests.factories import make_account, make_study

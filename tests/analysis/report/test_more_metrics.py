@@ -23,8 +23,8 @@ from analysis.runs.imports import import_completions
 from analysis.stats import heterogeneity
 from analysis.stats.intervals import ALIKE, FEW_UNITS, ONE_UNIT
 from analysis.stats.resampling import ItemSample
-from surveys.imports.responses import import_responses
 from surveys.models import Study
+from surveys.studies.imports.responses import import_responses
 from tests.analysis.report.report_samples import (
     FEW,
     NOTHING,

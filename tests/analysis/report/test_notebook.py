@@ -14,7 +14,7 @@ from analysis.report.bundle.bundles import begin_bundle, write_bundle
 from analysis.report.reports import report
 from fieldstudy.embedded.servers import ROOT
 from surveys.models import Study
-from surveys.pasting.read_back import ReadReply, mark_of
+from surveys.participation.pasting.read_back import ReadReply, mark_of
 from tests.analysis.report.report_samples import listed
 from tests.analysis.report.test_bundle import make_world, recompute, unpack
 from tests.factories import make_account, make_participant, make_response

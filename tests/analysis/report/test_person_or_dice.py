@@ -24,9 +24,9 @@ from analysis.report.persons.person_or_dice import NOT_ASKED
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
 from benchmarks import dice
-from surveys.imports.responses import import_responses
 from surveys.models import Participant, Study
 from surveys.studies.files.askings import Repeats
+from surveys.studies.imports.responses import import_responses
 from tests.analysis.report.asked_twice import ARM, Truth, make_asked_twice
 from tests.analysis.report.compare_samples import heading, table
 from tests.analysis.report.report_samples import listed, make_teas, tell

@@ -10,12 +10,6 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from analysis.corpora import embeddings
-from analysis.corpora.embeddings import Embedder
-from analysis.corpora.importing import Report, import_corpus, make_row
-from analysis.corpora.personas import PersonaLine
-from analysis.corpora.personas import make_row as make_persona_row
-from analysis.corpora.records import Record
 from analysis.models import (
     Completion,
     Conversation,
@@ -27,6 +21,12 @@ from analysis.models import (
     Run,
     SimulatedUser,
 )
+from analysis.people.corpora import embeddings
+from analysis.people.corpora.embeddings import Embedder
+from analysis.people.corpora.importing import Report, import_corpus, make_row
+from analysis.people.corpora.personas import PersonaLine
+from analysis.people.corpora.personas import make_row as make_persona_row
+from analysis.people.corpora.records import Record
 from surveys.models import BenchmarkItem, Study
 from tests.factories import make_study
 

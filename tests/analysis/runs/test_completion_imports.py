@@ -12,8 +12,8 @@ from analysis.answers.readings import read_new, unread
 from analysis.models import Answer, Completion, Run
 from analysis.runs import imports
 from analysis.runs.imports import import_completions
-from surveys.imports.files import MOST_FAULTS, ImportFault
 from surveys.models import AuditEvent, Study
+from surveys.studies.imports.files import MOST_FAULTS, ImportFault
 from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_study
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from analysis.corpora.embeddings import CHARACTERS, effort_of, endpoint_name
 from analysis.endpoints.endpoints import price
 from analysis.models import Corpus
 from analysis.models.conditions import ConditionError
+from analysis.people.corpora.embeddings import CHARACTERS, effort_of, endpoint_name
 from analysis.runs.recipes.fitting import counter_for, make_context
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users, messages_for
 from analysis.runs.recipes.plans import Plan, plan_run, say_notes

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.corpora import embeddings
-from analysis.corpora.embeddings import EmbeddingError
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Example, TextVector, TrainedModel
+from analysis.people.corpora import embeddings
+from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.training import folders, jobs
 from analysis.training.examples import TrainingError
 from analysis.training.folders import folder_of, hash_folder

@@ -9,9 +9,9 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.core.management import CommandError
 
-from analysis.corpora import kept
-from analysis.corpora.kept import list_kept
 from analysis.models import ExampleSet, TrainedModel
+from analysis.people.corpora import kept
+from analysis.people.corpora.kept import list_kept
 from analysis.training.folders import folder_of, hash_folder, work_folder
 from analysis.training.using import open_model
 from tests.analysis.training.training_samples import command, import_rows, support_rows

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from analysis.corpora import embeddings
-from analysis.corpora.embeddings import Embedder
 from analysis.models.corpora import DIMENSIONS
+from analysis.people.corpora import embeddings
+from analysis.people.corpora.embeddings import Embedder
 from fieldstudy.embedded.servers import ROOT
 from tests.analysis.people.people_samples import write_lines
 from tests.analysis.runs.baseline_factories import real_data

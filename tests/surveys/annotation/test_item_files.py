@@ -10,9 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from surveys.annotation.items import import_items
-from surveys.imports.files import ImportFault
 from surveys.models import AnnotationItem, AuditEvent, History, Study
 from surveys.studies.files.definitions import read_study
+from surveys.studies.imports.files import ImportFault
 from surveys.studies.lifecycle import load_definition
 from tests.factories import item_of, make_annotation_study, make_study
 

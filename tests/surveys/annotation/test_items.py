@@ -7,9 +7,9 @@ import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 
 from surveys.annotation.items import push_items
-from surveys.imports.files import ImportFault
 from surveys.models import AnnotationItem, AuditEvent, History, Slot, Study
 from surveys.studies.files.payloads import LONGEST_HISTORY, MOST_ENTRIES
+from surveys.studies.imports.files import ImportFault
 from surveys.studies.lifecycle import load_definition
 from tests.factories import (
     annotate,

@@ -11,8 +11,8 @@ from django.utils import timezone
 from surveys.annotation import work
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import skip
+from surveys.console.monitoring.monitor import count_items
 from surveys.models import AnnotationItem, Participant, Slot, Study
-from surveys.monitoring.monitor import count_items
 from surveys.participation import recruitment
 from tests.factories import annotate, finish_annotating, item_of, make_annotation_study, make_annotator, make_items
 

@@ -8,7 +8,7 @@ from django.test import Client
 
 from surveys.console import people_views
 from surveys.models import AuditEvent, Participant
-from surveys.pasting.read_back import ReadReply
+from surveys.participation.pasting.read_back import ReadReply
 from surveys.studies import audit
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from surveys.models import AuditEvent, Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
+from surveys.participation.pasting import capture
 from surveys.participation.places import confirm_place, free_places, hold_place_again, release_expired, renew
-from surveys.pasting import capture
 from surveys.studies.lifecycle import StudyError, load_definition
 from tests.factories import (
     definition_of,

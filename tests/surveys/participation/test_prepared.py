@@ -9,10 +9,10 @@ from django.test import Client, override_settings
 from surveys.models import Flag, Participant, Place, Response
 from surveys.participation import prepared
 from surveys.participation import views as participation
+from surveys.participation.pasting import views as pasting
+from surveys.participation.pasting.capture import PasteSubmission, copy_hash, submit_paste
 from surveys.participation.statements import find_at_prompt
 from surveys.participation.steps import address
-from surveys.pasting import views as pasting
-from surveys.pasting.capture import PasteSubmission, copy_hash, submit_paste
 from surveys.studies.access import sign_link
 from tests.factories import make_participant, make_response, make_study, prompt_of
 

@@ -16,9 +16,9 @@ from psycopg_pool import ConnectionPool
 from fieldstudy.pooled import PooledConnection, hand_out_newest_first
 from surveys.models import Draft, Participant, Place
 from surveys.participation import recruitment
+from surveys.participation.pasting import views
 from surveys.participation.sending import ask
 from surveys.participation.steps import address
-from surveys.pasting import views
 from tests.factories import make_participant, make_study
 
 pytestmark = pytest.mark.django_db

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from surveys.models import Participant, Place, QuotaCell, Response, Study
 from surveys.participation import places, recruitment
+from surveys.participation.pasting.capture import PasteSubmission, submit_paste
 from surveys.participation.places import release_expired
 from surveys.participation.steps import address
-from surveys.pasting.capture import PasteSubmission, submit_paste
 from tests.factories import (
     answer_text,
     definition_of,

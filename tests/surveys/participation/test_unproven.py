@@ -9,9 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from surveys.models import Draft, Participant, Session, Study
+from surveys.participation.pasting import capture
 from surveys.participation.prolific import Visit
 from surveys.participation.steps import address
-from surveys.pasting import capture
 from surveys.studies.access import sign_link
 from tests.factories import (
     annotate,

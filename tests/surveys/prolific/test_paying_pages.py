@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import escape
 
+from surveys.console.monitoring.monitor import Work
 from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
-from surveys.monitoring.monitor import Work
 from surveys.prolific import tasks, views
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient

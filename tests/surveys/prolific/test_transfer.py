@@ -9,8 +9,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from surveys.console.monitoring.people import DecisionError
 from surveys.models import AuditEvent, Payment, Study, Submission
-from surveys.monitoring.people import DecisionError
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.decisions import Amount, decide, decide_amounts, listed

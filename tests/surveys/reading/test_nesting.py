@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
-from analysis.corpora.reading import CorpusFile
+from analysis.people.corpora.reading import CorpusFile
 from analysis.runs.asking.objects import objects_in
 from analysis.runs.lanes.batches import document_of
 from fieldstudy.parsers import WholeJSONParser
-from surveys.imports.files import Faults, read_json_lines
+from surveys.participation.pasting.capture import read_object
 from surveys.participation.signed_arrival import LONGEST_TOKEN, is_signed
 from surveys.participation.webhooks import read_event
-from surveys.pasting.capture import read_object
 from surveys.reading.nesting import DEEPEST, NestedTooDeeply, is_deep_json, is_deep_toml, read_json, read_json_at
 from surveys.studies.files.definitions import StudyFileError, parse_study
+from surveys.studies.imports.files import Faults, read_json_lines
 from tests.surveys.participation.test_signed_arrival import VISIT, claims, private_key, sign, write_keys
 
 

@@ -3,8 +3,8 @@
 import pytest
 from django.db import IntegrityError, transaction
 
+from surveys.console.monitoring.people import start_preview
 from surveys.models import AuditEvent, Participant, Study
-from surveys.monitoring.people import start_preview
 from surveys.studies import keeping, lifecycle
 from surveys.studies.lifecycle import StudyError
 from tests.factories import make_definition, make_participant, make_response, make_study, make_visit

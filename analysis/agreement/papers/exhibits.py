@@ -1,0 +1,362 @@
+"""Tables 1 to 7 and figures 2 to 7 of "Re-Centering Humans in LLM Personalization", each from what repeats it here."""
+
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from analysis.agreement.agreements import rows_for
+from analysis.agreement.figures import draw_figure
+from analysis.agreement.follow_ups.tables import make_categories, make_reasonings
+from analysis.agreement.kind_tables import compare_published, make_ratings
+from analysis.agreement.papers.held_out import MEASURES, HeldOutItems, score_models
+from analysis.agreement.tables import estimate, make_table
+from analysis.charts.figure import Figure, Options
+from analysis.charts.tables import COUNT, FINE, SHARE, Column, Table
+from analysis.models import Attribute, Corpus, CorpusStep
+from analysis.people.stages.relevant import SUREST, without_details
+from surveys.console.wording import plural
+from surveys.models import Study
+from surveys.studies.files.kinds import QUALITY, RELEVANCE
+from surveys.studies.lifecycle import definition_of
+
+PAPER = "Re-Centering Humans in LLM Personalization"
+PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("published.toml").read_text())
+STAGES = {"attribute": "stage 1", "relevance": "stage 2", "preference": "stage 3"}
+TOP = 5  # attributes shown of a person
+BANDS = 5
+Shape = dict[str, Any]
+
+
+class Sources:
+    """The study of each stage, and the corpora; what is asked of a study is measured once."""
+
+    def __init__(self, studies: Sequence[Study], corpora: Sequence[Corpus]) -> None:
+        kinds = [(work_kind(study), study) for study in studies]
+        self.studies = {kind: study for kind, study in reversed(kinds) if kind in STAGES}
+        self.corpora = list(corpora)
+        self.found: dict[str, Shape] = {}
+
+    def question(self, kind: str) -> Shape | None:
+        """The first question of the stage's study; None where there is no study or no label."""
+        study = self.studies.get(kind)
+        if study is None:
+            return None
+        if kind not in self.found:
+            self.found[kind] = rows_for(study)["questions"][0]
+        return self.found[kind] if self.found[kind]["labels"] else None
+
+    def simulated(self) -> list[str]:
+        """The raters that are made up, in all stages."""
+        return sorted({name for study in self.studies.values() for name in rows_for(study)["simulated"]})
+
+
+def work_kind(study: Study) -> str:
+    work = definition_of(study.current_id).annotation if study.current_id else None
+    return work.kind if work else ""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One figure or table under the paper's number. `why`: why there is none here."""
+
+    number: str
+    title: str
+    tables: list[Table] = field(default_factory=list)
+    note: str = ""
+    figure: Figure | None = None
+    study: str = ""  # where it is from
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.number.lower().replace(" ", "-")
+
+
+Made = dict[str, Any]  # of an exhibit its tables, note and figure
+
+
+class Recipe(NamedTuple):
+    """How an exhibit is made: from the study of which kind, or from the corpora where there is none."""
+
+    number: str
+    title: str
+    kind: str
+    make: Callable[[Sources, Shape, Study], Made | None]
+    needs: str  # what is missing where nothing can be made
+    in_full: str = ""  # the title where it is made
+
+
+def exhibits(sources: Sources) -> Iterator[Exhibit]:
+    for recipe in RECIPES:
+        yield make_exhibit(recipe, sources)
+
+
+def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
+    empty, study, question = Exhibit(recipe.number, recipe.title), Study(), Shape()
+    if recipe.kind:
+        if recipe.kind not in sources.studies:
+            return replace(empty, why=f"No study of {STAGES[recipe.kind]} (annotators of the kind {recipe.kind}).")
+        study, question = sources.studies[recipe.kind], sources.question(recipe.kind) or {}
+        empty = replace(empty, study=study.slug)
+        if not question:
+            return replace(empty, why="Nobody has given a label yet.")
+    made = recipe.make(sources, question, study)
+    return replace(empty, title=recipe.in_full or recipe.title, **made) if made else replace(empty, why=recipe.needs)
+
+
+# --- from corpora -----------------------------------------------------------
+
+
+def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
+    """How diverse the users of each corpus are, all and in each sample of them."""
+    rows = []
+    for corpus in sources.corpora:
+        step = corpus.steps.filter(name=CorpusStep.Name.SAMPLE, state=CorpusStep.State.DONE).first()
+        if step is None:
+            continue
+        for name, diversity in samples_of(step).items():
+            rows.append({"corpus": f"{corpus.name}, {name}"} | {key: over_users(diversity[key]) for key in diversity})
+    if not rows:
+        return None
+    columns = [
+        Column("corpus", "Users of"),
+        estimate("between_users", "Between users", FINE),
+        estimate("between_centroids", "Between their means", FINE),
+        estimate("within_users", "Within users", FINE),
+    ]
+    note = "Mean cosine distance of attributes; higher is more diverse. Intervals over users."
+    return {"tables": [make_table(columns, rows)], "note": note}
+
+
+def samples_of(step: CorpusStep) -> dict[str, Shape]:
+    """By name how diverse all are, those who are studied, and every other sample that was drawn."""
+    report = step.report
+    found = {f"all {report['eligible']:,}": report["diversity"]}
+    if report["chosen"]:
+        found[f"{report['chosen']:,} sampled"] = report["diversity_chosen"]
+    for name, each in report.get("samples", {}).items():
+        found[f"{each['chosen']:,} {each['by']} ({name})"] = each["diversity"]
+    return found
+
+
+def over_users(found: Shape) -> Shape:
+    return {"value": found["value"], "ci": found["ci"], "n": found["units"], "why": found.get("ci_why", "")}
+
+
+def table_4(sources: Sources, question: Shape, study: Study) -> Made | None:
+    """Of each corpus a user of each fifth, from specialists to generalists, with their surest attributes."""
+    rows = [row for corpus in sources.corpora for row in representatives(corpus)]
+    if not rows:
+        return None
+    columns = [
+        Column("corpus", "Corpus"),
+        Column("band", "Fifth", COUNT),
+        Column("generalist", "Distance within", FINE),
+        Column("attributes", f"{TOP} surest attributes"),
+    ]
+    note = "The sampled user nearest to the middle of each fifth; personal details taken out. Names for them are yours."
+    return {"tables": [make_table(columns, rows)], "note": note}
+
+
+def representatives(corpus: Corpus) -> Iterator[Shape]:
+    for band in range(1, BANDS + 1):
+        users = list(corpus.users.filter(band=band, place__isnull=False).order_by("generalist", "key"))
+        if not users:
+            continue
+        user = users[len(users) // 2]
+        kept = Attribute.objects.filter(user=user, cluster_size__isnull=False).order_by(SUREST, "id")
+        texts = [without_details(text) for text in kept.values_list("text", flat=True)[:TOP]]
+        yield {"corpus": corpus.name, "band": band, "generalist": user.generalist, "attributes": " • ".join(texts)}
+
+
+# --- from the three stages ---------------------------------------------------
+
+REASONED = {
+    "prompt": "Prompt",
+    "attribute": "Attribute",
+    "people": "People",
+    "before": "Before",
+    "said_before": "Reasoning before",
+    "after": "After",
+    "said_after": "Reasoning after",
+}
+OF_MODELS = [
+    Column("rater", "Model"),
+    *(estimate(name, {"f1": "F1"}.get(name, name.capitalize()), FINE) for name in MEASURES),
+    Column("n", "Items", COUNT),
+]
+
+
+def table_2(sources: Sources, question: Shape, study: Study) -> Made | None:
+    to_find = "To be found: what most people do not call supported (Maybe counts as not supported)."
+    return scores_beside("verifier", score_models(study, QUALITY, "yes"), to_find)
+
+
+def table_3(sources: Sources, question: Shape, study: Study) -> Made | None:
+    return scores_beside("relevance", score_models(study, RELEVANCE), "To be found: what most people call relevant.")
+
+
+def scores_beside(published: str, found: HeldOutItems, to_find: str) -> Made | None:
+    if not found.rows:
+        return None
+    beside = [
+        {"rater": row["rater"], "n": None} | {name: {"value": row[name], "ci": None, "n": None} for name in MEASURES}
+        for row in PUBLISHED[published]
+    ]
+    on = "that no trained model learned from, the same for all" if found.is_common else "with a majority of people"
+    note = f"On {plural(found.items, 'item')} {on}; intervals over users. {to_find}"
+    ours, theirs = make_table(OF_MODELS, found.rows, "Here"), make_table(OF_MODELS, beside, "Published")
+    return {"tables": [ours, theirs], "note": note}
+
+
+def table_5(sources: Sources, question: Shape, study: Study) -> Made | None:
+    table = make_categories(question)
+    return {"tables": [table], "note": table.title} if table else None
+
+
+def table_6(sources: Sources, question: Shape, study: Study) -> Made | None:
+    ratings = make_ratings(question)
+    if ratings is None:
+        return None
+    return {"tables": [ratings.raters, *beside_published(study, question, "table 6")], "note": ratings.answer}
+
+
+def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
+    """The first pair on which a reasoning model came to people's label by learning."""
+    rows: list[Shape] = []
+    for _, shown in make_reasonings(question):
+        better = [row for row in shown if row["after"] == row["people"] != row["before"]]
+        rows += [dict(row) for row in (better or shown)[:1]]
+    if not rows:
+        return None
+    columns = [Column(name, label) for name, label in REASONED.items()]
+    return {"tables": [make_table(columns, rows)]}
+
+
+def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
+    """What the paper prints under this number, beside ours where both were measured alike."""
+    work = definition_of(study.current_id).annotation
+    assert work is not None
+    rows = [row for row in compare_published(work, question, False) if where in row[1].text]
+    heads = ("Published", "Where", "Paper", "Here")
+    return [Table([Column(head, head) for head in heads], rows, "Beside the paper")] if rows else []
+
+
+def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda question: []) -> Any:
+    """A figure of the agreement page."""
+
+    def make(sources: Sources, question: Shape, study: Study) -> Made | None:
+        figure, told = draw_figure(name, question, Options(), sources.simulated()), more(question)
+        if not figure.table and not told:
+            return None
+        tables = [*beside_published(study, question, where), *told]
+        return {"tables": tables, "figure": figure if figure.table else None}
+
+    return make
+
+
+def gaps_by_models(question: Shape) -> list[Table]:
+    """Figure 6 by the word of each model that was asked which attributes a response names."""
+    rows = question["ratings"]["mentions"].get("models", ())
+    columns = [Column("rater", "Rated by"), estimate("gap", "Gap", FINE)]
+    return [make_table(columns, row["gaps"], f"By the word of {row['model']}") for row in rows]
+
+
+def habits_by_models(question: Shape) -> list[Table]:
+    """Figure 7 by the same word: how often each writer names attributes, and its gap as a judge."""
+    tables = []
+    for row in question["ratings"]["mentions"].get("models", ()):
+        both = [
+            {"generator": written["generator"], "mention_rate": written["mention_rate"], "gap": judged["gap"]}
+            for written in row["generators"]
+            for judged in row["gaps"]
+            if written["generator"] and judged["rater"].startswith(f"{written['generator']} ")
+        ]
+        columns = [
+            Column("generator", "Model"),
+            estimate("mention_rate", "Names the attribute, as a writer", SHARE),
+            estimate("gap", "Gap, as a judge", FINE),
+        ]
+        tables += [make_table(columns, both, f"By the word of {row['model']}")] if both else []
+    return tables
+
+
+JUDGED = "No model has judged its items: judge, or predict with a trained model."
+RECIPES = (
+    Recipe("Table 1", "Diversity of users, by corpus", "", table_1, "No corpus was sampled: people CORPUS sample."),
+    Recipe(
+        "Figure 2",
+        "Labels by corpus",
+        "attribute",
+        drawn("corpora", "figure 2"),
+        "Its items name no corpus.",
+        "How often attributes make sense, by corpus",
+    ),
+    Recipe("Table 2", "Who finds what is not supported", "attribute", table_2, JUDGED),
+    Recipe(
+        "Figure 3",
+        "Agreement of people and models",
+        "relevance",
+        drawn("matrix", "figure 3"),
+        "Two raters must share items.",
+        "Agreement of people and models about relevance",
+    ),
+    Recipe(
+        "Figure 4",
+        "F1 of each model",
+        "relevance",
+        drawn("scores", "figure 4"),
+        JUDGED,
+        "F1 against most people, of judges and of retrieval",
+    ),
+    Recipe("Table 3", "Who finds what is relevant", "relevance", table_3, JUDGED),
+    Recipe(
+        "Figure 5",
+        "Ratings by writer",
+        "preference",
+        drawn("ratings", "figure 5"),
+        "No response is rated.",
+        "Ratings by the model that wrote the response",
+    ),
+    Recipe(
+        "Figure 6",
+        "What naming the attribute does",
+        "preference",
+        drawn("mentions", "figure 6", gaps_by_models),
+        "Needs ratings of responses that name the attribute and of some that do not.",
+        "What naming the attribute does to ratings",
+    ),
+    Recipe(
+        "Figure 7",
+        "Do models that name attributes reward it?",
+        "preference",
+        drawn("habits", "figure 7", habits_by_models),
+        "No model both wrote and judged responses.",
+        "Models that name attributes, and that reward it",
+    ),
+    Recipe(
+        "Table 4",
+        "Sampled users",
+        "",
+        table_4,
+        "No corpus was sampled: people CORPUS sample.",
+        "Sampled users, from specialists to generalists",
+    ),
+    Recipe(
+        "Table 5",
+        "What is wrong with doubted attributes",
+        "attribute",
+        table_5,
+        "No model was asked: ask STUDY reason, then ask STUDY category.",
+    ),
+    Recipe("Table 6", "Ratings by people and by judges", "preference", table_6, "No response is rated."),
+    Recipe(
+        "Table 7",
+        "Reasoning before and after learning",
+        "relevance",
+        table_7,
+        "No reasoning model learned from it: train STUDY --task relevance --tier grpo.",
+    ),
+)

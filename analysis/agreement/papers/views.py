@@ -1,0 +1,66 @@
+"""The page with every figure and table of the paper that a study's stages repeat, and their files."""
+
+import json
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_safe
+
+from analysis.agreement.papers.exhibits import PAPER, RECIPES, Exhibit, Sources, exhibits, make_exhibit, work_kind
+from analysis.charts.rendering import render
+from analysis.exports.formats import FIGURE_FILES, figure_csv
+from analysis.models import Corpus
+from surveys.annotation.stages import stages_of
+from surveys.console.pages import show, study_page
+from surveys.models import Study
+from surveys.studies.access import Role, role_in, studies_of
+
+HERE = "paper"
+
+
+def sources_for(request: HttpRequest) -> Sources:
+    """The stages of this study in which the account is a member, and the corpora that this study may use."""
+    if not work_kind(request.study):
+        raise Http404
+    slugs = stages_of(request.study)
+    mine = {study.slug: study for study in studies_of(request.user).select_related("current").filter(slug__in=slugs)}
+    studies: list[Study] = [request.study, *(mine[slug] for slug in slugs if slug in mine)]
+    sees_people = role_in(request.user, request.study) not in (None, Role.VIEWER)
+    corpora = Corpus.objects.shown_to(request.user, request.study).order_by("name") if sees_people else ()
+    return Sources(studies, list(corpora))
+
+
+def svg_of(exhibit: Exhibit) -> str:
+    """In the page, so that it has the page's colours."""
+    return mark_safe(render(exhibit.figure, "svg").decode()) if exhibit.figure else ""  # noqa: S308 - the renderer's
+
+
+@require_safe
+@study_page()
+def paper(request: HttpRequest) -> HttpResponse:
+    sources = sources_for(request)
+    made = list(exhibits(sources))
+    there = sum(not each.why for each in made)
+    return show(
+        request,
+        "papers/paper.html",
+        HERE,
+        paper=PAPER,
+        answer=f"{there} of its {len(made)} figures and tables can be made from these studies.",
+        exhibits=[(each, svg_of(each)) for each in made],
+        simulated=sources.simulated(),
+        kinds=list(FIGURE_FILES),
+    )
+
+
+@require_safe
+@study_page()
+def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
+    """One of its figures as a file; `csv` are the numbers, `json` the spec."""
+    recipe = next((each for each in RECIPES if each.number.lower().replace(" ", "-") == name), None)
+    made = make_exhibit(recipe, sources_for(request)) if recipe else None
+    if made is None or made.figure is None or kind not in FIGURE_FILES:
+        raise Http404
+    drawn = made.figure
+    content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
+    return HttpResponse(content, content_type=FIGURE_FILES[kind])

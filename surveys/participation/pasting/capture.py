@@ -1,0 +1,402 @@
+"""Keep what people paste: drafts, submitted revisions, how it was pasted, and what the checks asked."""
+
+import re
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from django.core.signing import BadSignature, TimestampSigner, b62_decode
+from django.db import transaction
+
+from surveys.models import Flag, Participant, Prompt
+from surveys.models.hashes import hash_text
+from surveys.participation.pasting.privacy import KINDS, count_personal, remove_personal
+from surveys.participation.pasting.read_back import (
+    NO_READING,
+    UNREACHED,
+    ReadReply,
+    SaidBack,
+    is_read_later,
+    read_prompt,
+    weigh_reply,
+)
+from surveys.participation.places import lease_from_now, needs_place, stay, touch_participant
+from surveys.participation.statements import (
+    PersonState,
+    read_standing,
+    standing_of,
+    write_draft,
+    write_flags,
+    write_response,
+)
+from surveys.reading.answers import clean_text
+from surveys.reading.checks import UNREAD, Finding, OtherPrompt, Paste, find_problems
+from surveys.reading.nesting import read_json
+from surveys.studies.lifecycle import definition_in, definition_of, prompts_in, prompts_of
+
+LONGEST_HTML = 2_000_000
+MOST_REVISIONS = 200
+UNRATED = "unrated"  # the rating of people who can't say
+RATINGS = ("1", "2", "3", "4", "5", UNRATED)
+# Texts shorter than this are the same by chance: "B" is not copied from a neighbour.
+SHORTEST_COPY = 80
+NUMBERS = ("copied_at", "opened_at", "sent_at", "away_ms", "pasted", "typed", "removed", "length")
+HANDS = ("keys", "pointer", "presses", "scrolls", "untrusted")
+MOST_PASTES = 50
+# Agents and drivers that say who they are, by the names that they publish.
+DECLARED = re.compile(
+    r"ChatGPT[- ](?:User|Agent)|GPTBot|OAI-SearchBot|OpenAI[- ]Operator|Claude(?:-User|-Web|Bot)|anthropic-ai"
+    r"|Perplexity(?:-User|Bot)|Google(?:Agent|-Agent)[-\w]{0,20}|Gemini-User|MistralAI-User|DuckAssistBot|NovaAct"
+    r"|Manus-User|HeadlessChrome|PhantomJS|Playwright|Puppeteer|Selenium|Cypress",
+    re.IGNORECASE,
+)
+LONGEST_AGENT = 60
+MOST_PAGE_LINES, LONGEST_PAGE_LINE = 100, 300
+
+
+class TooManyPastes(Exception):
+    """Somebody, or something, changed one answer too often."""
+
+
+@dataclass
+class PasteSubmission:
+    """A paste page's form as the server reads it."""
+
+    prompt: Prompt
+    text: str
+    html: str = ""
+    language: str = ""  # in which the page showed the prompt; empty: that of the person's pages
+    key: uuid.UUID = field(default_factory=uuid.uuid4)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    shown_at: datetime | None = None
+    base: int = 0
+    keep: bool = False
+    privacy: str = ""  # "", "remove" or "keep"
+    removed: dict[str, int] = field(default_factory=dict)
+    reply: ReadReply = ReadReply()
+    rating: str = ""  # 1 to 5, or UNRATED; empty where nothing was chosen
+
+
+@dataclass
+class PasteOutcome:
+    """What became of a submission. With nothing to ask it is accepted and committed.
+
+    Of the findings at most one is asked by itself; UNREAD is asked with the reading that the page shows, and so is the
+    letter of a choice where none was read: `unread`.
+    """
+
+    text: str
+    revision: int = 0
+    personal: dict[str, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    unread: bool = False
+    older_page: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        return not self.personal and not self.findings and not self.unread
+
+
+def submit_paste(participant: Participant, submission: PasteSubmission) -> PasteOutcome:
+    """Store one revision, or say what to ask first.
+
+    Personal details that nobody decided about are asked for before anything is stored. What the checks notice is
+    stored as a revision that is not accepted yet, unless the person already said that this is what they got.
+    """
+    text = clean_text(submission.text)
+    personal = count_personal(text)
+    if personal and submission.privacy == "remove":
+        text, removed = remove_personal(text)
+        submission.removed = dict(Counter(submission.removed) + Counter(removed))
+    elif personal and submission.privacy != "keep":
+        return PasteOutcome(text=text, personal=personal)
+    # What was read of the person with the page's form. If another window has changed it since, the write finds out, and
+    # all of it happens once more behind the lock on their row.
+    sha256, state = copy_hash(text), standing_of(participant)
+    participant.standing = None
+    if state and state.sha256 == sha256:
+        outcome, values = decide_submission(participant, submission, text, state)
+        if values is None:
+            return outcome
+        if write_response(state, values | {"needs_place": needs_place(participant)}):
+            if outcome.accepted:  # the way on depends on it
+                participant.standing = state._replace(answered=state.answered | {submission.prompt.slug})
+            return outcome
+    with transaction.atomic():
+        touch_participant(participant)
+        state = read_standing(participant, submission.prompt, sha256)
+        outcome, values = decide_submission(participant, submission, text, state)
+        if values and not write_response(state, values | {"needs_place": False}, is_locked=True):
+            raise Participant.DoesNotExist("The part has ended.")
+        return outcome
+
+
+def copy_hash(text: str) -> str:
+    """By which equal texts are looked for; empty for texts too short to be copied from anybody."""
+    return hash_text(text) if len(text) >= SHORTEST_COPY else ""
+
+
+def decide_submission(
+    participant: Participant, submission: PasteSubmission, text: str, state: PersonState
+) -> tuple[PasteOutcome, dict[str, Any] | None]:
+    """What becomes of a text, given what stands there, and the values to write; None where it was here before."""
+    prompt, sha256 = submission.prompt, hash_text(text)
+    said = weigh_reply(prompt, text, submission.reply)
+    key = key_of(submission.key, said.key if said else "", submission.rating)
+    newest = state.revisions[-1][0] if state.revisions else 0
+    # A page that was held is sent again with its key: taking it then is a revision of its own.
+    kept = uuid.uuid5(key, "kept")
+    known = {(key, sha, accepted): revision for revision, key, sha, accepted in state.revisions}
+    for sent in (key, kept):
+        if taken := known.get((sent, sha256, True)):
+            return PasteOutcome(text, taken), None
+    noticed = notice(participant, prompt, text, state, is_of_agent(submission.evidence))
+    findings = [finding for finding in noticed if not settles(said, finding)]
+    asked, unread = ask_about(prompt, text, findings, said)
+    accepted = submission.keep or not (asked or unread)
+    outcome = PasteOutcome(text, newest + 1, older_page=submission.base < newest)
+    if not accepted:
+        outcome = replace(outcome, findings=asked, unread=unread)
+    held = known.get((key, sha256, False))
+    if held and not accepted:
+        return replace(outcome, revision=held, older_page=False), None
+    if newest >= MOST_REVISIONS:
+        raise TooManyPastes(f"This answer was already changed {MOST_REVISIONS} times.")
+    now, until = lease_from_now(participant)
+    return outcome, {
+        **flag_values(participant, prompt, findings if accepted else asked, accepted, now),
+        **(said.values() if said and accepted else {}),
+        "until": until,
+        "version": participant.version_id,
+        "pilot": participant.pilot,
+        "revision": newest + 1,
+        "accepted": accepted,
+        "language": submission.language or definition_in(participant.version_id, participant.language).language,
+        "key": kept if held else key,
+        "text": text,
+        # The layout holds the same words: where any were taken out, it is not kept.
+        "html": "" if submission.removed else submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
+        "sha256": sha256,
+        "evidence": submission.evidence,
+        "personal": note_personal(submission, text),
+        "rating": int(submission.rating) if submission.rating.isdecimal() else None,
+        "is_unrated": submission.rating == UNRATED,
+        "shown_at": submission.shown_at,
+    }
+
+
+def key_of(key: uuid.UUID, corrected: str, rating: str) -> uuid.UUID:
+    """What one sending of a form is known by: with another correction or rating it is another revision."""
+    for said in (corrected, rating and f"rated {rating}"):
+        key = uuid.uuid5(key, said) if said else key
+    return key
+
+
+def settles(said: SaidBack | None, finding: Finding) -> bool:
+    """Whether a finding is a false alarm: the person named what the reader had missed, or there is nothing to paste."""
+    if said is None:
+        return False
+    if said.no_answer == UNREACHED:
+        return finding.check == "empty"
+    return finding.check == UNREAD and len(said.names) + bool(said.letter) >= finding.detail["wanted"]
+
+
+def ask_about(
+    prompt: Prompt, text: str, findings: list[Finding], said: SaidBack | None = None
+) -> tuple[list[Finding], bool]:
+    """The first finding of which anything is said, with UNREAD; and whether the page asks about the reading."""
+    short = [finding for finding in findings if finding.check == UNREAD]
+    # Who says that a short answer is all that came has said that its end is there.
+    silent = {UNREAD, *(["cut-off"] if short else []), *(["empty"] if said and said.no_answer else [])}
+    spoken = [finding for finding in findings if finding.message and finding.check not in silent][:1]
+    if is_read_later(text) or (said and said.settles):
+        return spoken, False
+    no_letter = prompt.kind == Prompt.Kind.CHOICE and not read_prompt(prompt, text).letter
+    asks = bool(short) or (no_letter and bool(definition_of(prompt.version_id).paste_checks))
+    return [*spoken, *short], asks and not any(finding.check in NO_READING for finding in spoken)
+
+
+def note_personal(submission: PasteSubmission, text: str) -> dict[str, dict[str, int]]:
+    kept = count_personal(text) if submission.privacy else {}
+    return {name: counts for name, counts in (("removed", submission.removed), ("kept", kept)) if counts}
+
+
+def notice(
+    participant: Participant, prompt: Prompt, text: str, state: PersonState, by_agent: bool = False
+) -> list[Finding]:
+    enabled = definition_of(participant.version_id).paste_checks
+    if is_read_later(text):
+        enabled = tuple(check for check in enabled if check != UNREAD)  # it is asked with the reading only
+    return find_problems(paste_of(participant, prompt, text, state, by_agent), enabled)
+
+
+def paste_of(participant: Participant, prompt: Prompt, text: str, state: PersonState, by_agent: bool) -> Paste:
+    """All that the checks look at."""
+    others, sha256 = other_prompts(participant.version_id, participant.language, prompt.base), hash_text(text)
+    copies = {number for number, sha in state.elsewhere if sha == sha256}
+    same = {each.pk for each in prompts_of(participant.version_id).values() if each.base == prompt.base}
+    return Paste(
+        text=text,
+        prompt_text=prompt.text,
+        kind=prompt.kind,
+        items_wanted=prompt.items or 0,
+        letters="ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(prompt.choices)],
+        choices=tuple(prompt.choices),
+        other_prompts=tuple(
+            other._replace(answer=text) if number in copies else other for number, other in others.items()
+        ),
+        same_as_other=state.same_as_other,
+        same_again=bool(copies & same),
+        by_agent=by_agent,
+    )
+
+
+@lru_cache(maxsize=1024)
+def other_prompts(version_id: int, language: str, base: str) -> dict[int, OtherPrompt]:
+    """By number all prompts of a version but one, however often it is asked, in this language; kept in memory.
+
+    Of a set's questions none: each person knows a few of many.
+    """
+    prompts = (prompt for prompt in prompts_in(version_id, language).values() if not prompt.is_drawn)
+    return {other.pk: OtherPrompt(other.slug, other.text, other.kind) for other in prompts if other.base != base}
+
+
+def check_draft(participant: Participant, prompt: Prompt, text: str) -> PasteOutcome:
+    """What is asked right after a paste. It is shown at once, so it is written down as shown."""
+    text = clean_text(text)
+    with transaction.atomic():
+        seen = touch_participant(participant)
+        state = read_standing(participant, prompt, copy_hash(text))
+        findings, unread = ask_about(prompt, text, notice(participant, prompt, text, state))
+        write_flags(flag_values(participant, prompt, findings, accepted=False, now=seen))
+    return PasteOutcome(text, findings=findings, unread=unread)
+
+
+def flag_values(
+    participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool, now: datetime
+) -> dict[str, Any]:
+    """What is shown now and, when an answer is accepted, what became of everything shown before it."""
+    return {
+        "person": participant.pk,
+        "prompt": prompt.pk,
+        "found": [finding.check for finding in findings],
+        "versions": [finding.version for finding in findings],
+        "messages": [f.message % f.detail if f.detail else f.message for f in findings],
+        "noticed": Flag.Outcome.KEPT if accepted else Flag.Outcome.SHOWN,
+        "outcome": Flag.Outcome.FIXED if accepted else Flag.Outcome.SHOWN,
+        "decided_at": now if accepted else None,
+        "now": now,
+    }
+
+
+# --- the page's hidden fields -----------------------------------------------
+
+PAGE = TimestampSigner(salt="paste-page", sep="~")
+
+
+def seal_page(revision: int) -> str:
+    """When the page was made and which revision it showed, signed."""
+    return PAGE.sign(str(revision))
+
+
+def open_page(sealed: str) -> tuple[int, datetime | None]:
+    """(revision that the page showed, when it was sent), or (0, None) for a seal that is not ours."""
+    try:
+        revision = int(PAGE.unsign(sealed))
+    except (BadSignature, ValueError):
+        return 0, None
+    return revision, datetime.fromtimestamp(b62_decode(sealed.rsplit(PAGE.sep, 2)[1]), tz=UTC)
+
+
+# --- drafts -----------------------------------------------------------------
+
+
+def save_draft(participant: Participant, step: str, data: dict[str, str], number: int) -> int | None:
+    """Keep what stands in a page's fields; returns the draft's new number.
+
+    `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
+    """
+    now, until = lease_from_now(participant)
+    is_open, is_held, kept = write_draft(participant, now, until, step, cleaned(data), number)
+    stay(participant, is_open, is_held)
+    return kept
+
+
+def cleaned(data: dict[str, str]) -> dict[str, str]:
+    return {clean_text(name): clean_text(value) for name, value in data.items()}
+
+
+# --- how an answer came onto the page: the page's own notes as they are kept
+
+
+def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The page's own notes on how the text came into the box, cut to what is documented.
+
+    {"observed": bool, "copied_at", "opened_at", "sent_at": ms since 1970 by the client's clock, "away_ms": time the
+    page was in the background, "pasted", "typed": characters, "length", "edited_after": bool, "share_pasted": 0–1,
+    "pastes": [{"at", "plain", "html"}] sizes in characters, "hands": {"keys", "pointer" (moves), "presses", "scrolls":
+    how many the browser reported, "untrusted": how many a script had made}, "automated": the browser says that a
+    program drives it, "page_words": the lines of the chatbot's own page that were taken out in one press, none that
+    names a person}. Without JavaScript: {"observed": false}. "agent" is there where one declared itself.
+    """
+    given = read_object(raw)
+    agent = declared_agent(headers or {})
+    kept: dict[str, Any] = {"observed": given is not None, **({"agent": agent} if agent else {})}
+    if given is None:
+        return kept
+    kept |= {name: number for name in NUMBERS if (number := read_number(given.get(name))) is not None}
+    kept["edited_after"] = bool(given.get("edited_after"))
+    if isinstance(hands := given.get("hands"), dict):
+        kept["hands"] = {name: read_number(hands.get(name)) or 0 for name in HANDS}
+        kept["automated"] = given.get("automated") is True
+    pastes = given.get("pastes")
+    kept["pastes"] = [
+        read_paste(paste)
+        for paste in (pastes if isinstance(pastes, list) else [])[:MOST_PASTES]
+        if isinstance(paste, dict)
+    ]
+    lines = given.get("page_words")
+    words = [line[:LONGEST_PAGE_LINE] for line in lines if isinstance(line, str)] if isinstance(lines, list) else []
+    if shown := [clean_text(line) for line in words[:MOST_PAGE_LINES] if not count_personal(line)]:
+        kept["page_words"] = shown
+    entered = kept.get("pasted", 0) + kept.get("typed", 0)
+    kept["share_pasted"] = round(kept.get("pasted", 0) / entered, 4) if entered else None
+    return kept
+
+
+def declared_agent(headers: Mapping[str, str]) -> str:
+    """The agent that a request says it comes from, by its signature's address or its browser's name; else empty."""
+    signed = headers.get("Signature-Agent", "").strip('"= ').removeprefix("https://")
+    named = DECLARED.search(headers.get("User-Agent", ""))
+    return (signed or (named[0] if named else ""))[:LONGEST_AGENT]
+
+
+def is_of_agent(evidence: Mapping[str, Any]) -> bool:
+    """Whether the browser says that a program drives it, or an agent has declared itself."""
+    return bool(evidence.get("automated") or evidence.get("agent"))
+
+
+def read_object(raw: str) -> dict[str, Any] | None:
+    try:
+        given = read_json(raw)
+    except ValueError:
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def read_paste(paste: Mapping[str, Any]) -> dict[str, int]:
+    return {name: number for name in ("at", "plain", "html") if (number := read_number(paste.get(name))) is not None}
+
+
+def read_number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and 0 <= value < 1e15 else None
+
+
+def read_counts(raw: str) -> dict[str, int]:
+    """Counts by kind of what the page removed before sending."""
+    given = read_object(raw) or {}
+    return {kind: number for kind in KINDS if (number := read_number(given.get(kind)))}

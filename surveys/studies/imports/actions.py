@@ -1,0 +1,177 @@
+"""What commands share: their arguments, how a study and files are found, how faults are told, what is printed."""
+
+import json
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, NamedTuple
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from surveys.models import Study
+from surveys.studies.imports.files import ImportFault
+
+ACTOR = "command line"
+DASH = Path("-")
+UNNAMED = "standard-input"
+Report = dict[str, Any]
+Options = dict[str, Any]
+
+
+class Argument(NamedTuple):
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def arg(*names: str, **settings: Any) -> Argument:
+    return Argument(names, settings)
+
+
+def flag(name: str, words: str = "") -> Argument:
+    return arg(name, action="store_true", help=words)
+
+
+class Action(BaseCommand):
+    """A command that makes one report, which is printed as JSON or in words.
+
+    `faults` are told in their own words, with exit status 1.
+
+    A file may be `-`, standard input or output; all else that is said then goes to standard error. `reads`: the option
+    of a file and the ending of one that is no JSON and has no name. `writes`: the option of a file (False) or a folder
+    (True), which becomes a tar archive.
+    """
+
+    arguments: ClassVar[Sequence[Argument]] = ()
+    faults: ClassVar[tuple[type[Exception], ...]] = ()
+    words: ClassVar[str] = ""  # with the names of the report and the options in braces
+    reads: ClassVar[dict[str, str]] = {}
+    writes: ClassVar[dict[str, bool]] = {}
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        for names, settings in self.arguments:
+            parser.add_argument(*names, **settings)
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        with ExitStack() as stack:
+            for name, ending in self.reads.items():
+                if options.get(name) == DASH:
+                    options[name] = keep_input(Path(stack.enter_context(TemporaryDirectory())), ending)
+            outputs = [name for name in self.writes if options.get(name) == DASH]
+            if not outputs:
+                return super().execute(*args, **options)
+            if len(outputs) > 1:
+                raise CommandError("Only one file can go to standard output.", returncode=2)
+            made = Path(stack.enter_context(TemporaryDirectory())) / "output"
+            done = super().execute(*args, **options | {outputs[0]: made, "stdout": options.get("stderr") or sys.stderr})
+            if made.exists():
+                pour(made)
+            return done
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            report = self.run(options)
+        except self.faults as fault:
+            raise CommandError(str(fault)) from None
+        if report is not None:
+            self.show(report, options)
+
+    def show(self, report: Report, options: Options) -> None:
+        self.stdout.write(self.as_json(report) if options["json"] else self.tell(report, options))
+        if reason := self.failure(report):
+            raise CommandError(reason)
+
+    def run(self, options: Options) -> Report | None:
+        """The report; None where nothing more is to be printed."""
+        raise NotImplementedError
+
+    def tell(self, report: Report, options: Options) -> str:
+        return self.words.format(**options | report)
+
+    def as_json(self, report: Report) -> str:
+        return json.dumps(report)
+
+    def failure(self, report: Report) -> str:
+        """Why the exit status is 1 although there is a report."""
+        return str(report.get("stopped") or "")
+
+
+class StudyAction(Action):
+    """An action whose first argument is a study."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", help="its short name, as in its address")
+        super().add_arguments(parser)
+
+    def run(self, options: Options) -> Report | None:
+        return self.carry_out(find_study(options["study"]), options)
+
+    def carry_out(self, study: Study, options: Options) -> Report | None:
+        raise NotImplementedError
+
+
+def find_study(slug: str) -> Study:
+    study = Study.objects.select_related("current").filter(slug=slug).first()
+    if study is None:
+        known = ", ".join(Study.objects.values_list("slug", flat=True)) or "none yet"
+        raise CommandError(f"There is no study {slug}. Studies: {known}. `load_study` makes one from its file.")
+    return study
+
+
+def keep_input(folder: Path, ending: str) -> Path:
+    """Standard input as a file of this folder, which readers can look at twice."""
+    path = folder / UNNAMED
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with path.open("rb") as file:
+        start = file.read(1000).lstrip(b"\xef\xbb\xbf \t\r\n")
+    return path.rename(path.with_suffix(".jsonl" if start[:1] in (b"{", b"[") else ending))
+
+
+def pour(made: Path) -> None:
+    output = sys.stdout.buffer
+    if made.is_dir():
+        with tarfile.open(fileobj=output, mode="w|") as archive:
+            for path in sorted(made.iterdir()):
+                archive.add(path, path.name)
+    else:
+        with made.open("rb") as file:
+            shutil.copyfileobj(file, output)
+    output.flush()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """While a file is imported: what is wrong with it is told with its name."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be read: {error.strerror}") from None
+    except ImportFault as fault:
+        raise CommandError(f"{path}: nothing was imported. Faults: {fault.count}\n{fault}") from None
+
+
+@contextmanager
+def pushing(study: Study) -> Iterator[None]:
+    """While items are added to a study: what is wrong with them is told with its name."""
+    try:
+        yield
+    except ImportFault as fault:
+        raise CommandError(f"{study.slug}: nothing was added. Faults: {fault.count}\n{fault}") from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def say(words: str) -> None:
+    """How far it is: on standard error, at once."""
+    print(words, file=sys.stderr, flush=True)

@@ -1,0 +1,325 @@
+"""Field data that was collected elsewhere: stored in the same tables as our own, marked as imported."""
+
+import hashlib
+import re
+import uuid
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from django.db import reset_queries
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, Response, Study
+from surveys.models.hashes import hash_text
+from surveys.reading.answers import clean_text
+from surveys.studies import audit
+from surveys.studies.files.askings import Asking
+from surveys.studies.files.definitions import Definition, cells_for
+from surveys.studies.files.schema import SETTINGS, settings_asked
+from surveys.studies.imports import files
+from surveys.studies.lifecycle import definition_of, prompts_of
+
+BATCH = 500
+ANALYZE = "ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response"
+OTHER_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,49}")
+LONGEST_CELL = 2_000
+MOST = 1_000  # places in an order, and occasions
+PERSON = 400  # bytes that are kept of a person while a file is checked, beside their name
+NO_TEXT = "the text is empty; leave the row out where there is no answer"
+NO_TIME = "submitted_at {!r} is not a time such as 2026-05-31T14:05:00Z"
+# The same row gets the same key in every import.
+KEYS = uuid.UUID("6f1f6d0e-6f62-5d0c-9c0b-7f3f5a3b4c11")
+
+
+@dataclass
+class ImportedResponses:
+    participants: int = 0
+    responses: int = 0
+    skipped: int = 0
+
+
+def import_responses(study: Study, path: Path, actor: str) -> ImportedResponses:
+    """Read the whole file once for its faults, then once more to store it. All of it, or nothing.
+
+    Raises ImportFault, OSError.
+    """
+    if not study.current_id:
+        files.refuse(f"{study.slug} has no definition yet. Load its study file first.")
+    orders = _check_file(study, path)
+    reader = ResponseReader(study)
+    with files.storing(study, ANALYZE):
+        done = ImportedResponses()
+        for batch in files.batches(reader.read(path), BATCH, lambda row: len(row.text)):
+            _store_batch(study, batch, reader, orders, done)
+            reset_queries()  # with DEBUG, Django would keep the texts of every batch in its list of statements
+        reader.faults.raise_any()
+        audit.record(study, actor, "imported", path.name, **vars(done))
+    return done
+
+
+# --- rows -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ResponseRow:
+    """One row of the file, checked by itself; `answers` is everything else that is known about the person."""
+
+    line: int
+    participant: str
+    chatbot: str
+    prompt: Prompt
+    text: str
+    model: str
+    submitted_at: datetime | None
+    language: str
+    rating: int | None
+    position: int | None
+    answers: dict[str, str]
+
+
+class ResponseReader:
+    """What rows of this study may hold, and the faults found on the way."""
+
+    def __init__(self, study: Study) -> None:
+        self.definition: Definition = definition_of(study.current_id)
+        self.prompts = prompts_of(study.current_id)
+        self.questions = {question.slug: question.kind for question in self.definition.questions}
+        self.faults = files.Faults()
+        chatbots = {name.casefold(): bot.slug for bot in self.definition.chatbots for name in (bot.slug, bot.name)}
+        self.table = files.TableReader(
+            files.name_column("participant", 64),
+            files.choice_column("chatbot", chatbots, "the study", casefold=True),
+            files.choice_column(
+                "prompt", {slug: slug for slug, asked in self.prompts.items() if not asked.asks}, "the study"
+            ),
+            files.FileColumn("occasion", files.optional(_whole("occasion", 1, MOST), 1)),
+            files.FileColumn("arm", lambda cell: cell.strip()),
+            files.FileColumn("position", files.optional(_whole("position", 1, MOST))),
+            files.FileColumn("rating", files.optional(_whole("rating", 1, 5))),
+            files.FileColumn(
+                "text", files.parsed(lambda cell: clean_text(cell) if cell.strip() else None, NO_TEXT), needed=True
+            ),
+            files.FileColumn("model", lambda cell: cell.strip()[:100]),
+            files.FileColumn("submitted_at", files.optional(files.parsed(_parse_time, NO_TIME))),
+            *([files.FileColumn("language", self._read_language)] if self.definition.languages else []),
+            other=self._other_column,
+            faults=self.faults,
+        )
+
+    def read(self, path: Path) -> Iterator[ResponseRow]:
+        for row in self.table.read(path):
+            values = {"language": self.definition.language, **row.values}
+            asking = Asking(values.pop("prompt"), values.pop("arm"), values.pop("occasion"))
+            if asked := self.prompts.get(asking.slug):
+                yield ResponseRow(row.line, prompt=asked, answers=row.others, **values)
+            else:
+                how = f"in the state {asking.arm[:40]!r}" if asking.arm else f"on occasion {asking.occasion}"
+                self.faults.add(row.line, f"the study file does not say that {asking.prompt} is asked {how}")
+
+    def _read_language(self, cell: str) -> str:
+        offered = self.definition.offered
+        if cell.strip() and cell.strip() not in offered:
+            raise files.CellFault(f"the study has no language {cell[:20]!r}; there are {', '.join(offered)}")
+        return cell.strip() or self.definition.language
+
+    def _other_column(self, name: str) -> files.FileColumn:
+        """Something that is known about the person: the study's question of this name, or the name as a slug."""
+        if not OTHER_COLUMN.fullmatch(name):
+            raise files.CellFault(
+                f"{name[:60]!r} is not a valid name for a column: use letters, digits, spaces, - and _"
+            )
+        slug = re.sub(r"[ _]+", "-", name.strip().lower())
+        slug = slug if slug in self.questions else slug.replace("-", "_")
+
+        def read(cell: str) -> str:
+            value = clean_text(cell.strip())
+            if len(value) > LONGEST_CELL:
+                raise files.CellFault(f"{name} has more than {LONGEST_CELL:,} characters")
+            if value and self.questions.get(slug) == "number" and not value.isdecimal():
+                raise files.CellFault(f"{name} must be a whole number, not {value[:40]!r}")
+            return value
+
+        return files.FileColumn(slug, read)
+
+
+def _whole(name: str, low: int, high: int) -> Callable[[Any], int]:
+    def parse(cell: str) -> int | None:
+        return int(cell) if cell.isdecimal() and low <= int(cell[:9]) <= high else None
+
+    return files.parsed(parse, f"{name} {{!r}} is not a whole number from {low} to {high}")
+
+
+def _parse_time(cell: str) -> datetime | None:
+    moment = parse_datetime(cell)
+    return moment.replace(tzinfo=UTC) if moment and timezone.is_naive(moment) else moment
+
+
+# --- the file as a whole ----------------------------------------------------
+
+
+@dataclass
+class PersonSeen:
+    """What the first pass keeps of a person: little, for there may be very many."""
+
+    line: int
+    about: bytes
+    answered: array  # the line of the answer to each prompt, 0 where there is none yet
+    positions: array  # at which place they were asked each prompt, 0 where nothing says so
+
+
+def _check_file(study: Study, path: Path) -> dict[str, list[str]]:
+    """Everything that can be said without the database: each row by itself, and against the rows above it.
+
+    Gives the order of the prompts of people whose rows say it, with an empty name at places without an answer.
+    """
+    reader = ResponseReader(study)
+    people: dict[str, PersonSeen] = {}
+    for row in reader.read(path):
+        about = _digest(row.chatbot, *(f"{key}={value}" for key, value in sorted(row.answers.items())))
+        nothing = array("I", [0] * len(reader.prompts))
+        if row.participant not in people:
+            people[row.participant] = PersonSeen(row.line, about, nothing, nothing[:])
+            reader.faults.keep(row.participant, more=PERSON + 2 * nothing.itemsize * len(nothing))
+        person = people[row.participant]
+        _check_line(reader, row, person, about)
+    reader.faults.raise_any()
+    return {name: _order_of(person, list(reader.prompts)) for name, person in people.items() if any(person.positions)}
+
+
+def _order_of(person: PersonSeen, slugs: list[str]) -> list[str]:
+    order = [""] * max(person.positions)
+    for slug, position in zip(slugs, person.positions, strict=True):
+        if position:
+            order[position - 1] = slug
+    return order
+
+
+def _check_line(reader: ResponseReader, row: ResponseRow, person: PersonSeen, about: bytes) -> None:
+    name, place = row.participant, row.prompt.position - 1
+    if person.answered[place]:
+        words = f"{name}'s answer to {row.prompt.slug} is already on line {person.answered[place]}"
+        reader.faults.add(row.line, words)
+    person.answered[place] = row.line
+    if row.position and row.position in person.positions:
+        reader.faults.add(row.line, f"{name} has another answer at position {row.position} already")
+    person.positions[place] = row.position or 0
+    if about != person.about:
+        words = f"says something else about {name} than line {person.line}; one person has one chatbot"
+        reader.faults.add(row.line, words)
+
+
+def _digest(*parts: str) -> bytes:
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=12).digest()
+
+
+def _store_batch(
+    study: Study,
+    batch: list[ResponseRow],
+    reader: ResponseReader,
+    orders: Mapping[str, list[str]],
+    done: ImportedResponses,
+) -> None:
+    people = _find_people(study, batch, reader)
+    new = {row.participant: row for row in reversed(batch) if row.participant not in people}
+    people |= _make_people(study, list(reversed(new.values())), reader.definition)
+    _give_orders(people.values(), orders)
+    done.participants += len(new)
+    there = {
+        (person, prompt): sha256
+        for person, prompt, sha256 in Response.objects.filter(
+            participant__in=people.values(), prompt__slug__in={row.prompt.slug for row in batch}
+        ).values_list("participant__pid", "prompt__slug", "text_sha256")
+    }
+    rows = []
+    for row in batch:
+        known = there.get((row.participant, row.prompt.slug))
+        if known is None and row.participant in people:
+            rows.append(_response_row(study, people[row.participant], row))
+        elif known == hash_text(row.text):
+            done.skipped += 1
+        elif known:
+            words = f"{row.participant} already has another answer to {row.prompt.slug} in the study"
+            reader.faults.add(row.line, words)
+    Response.objects.bulk_create(rows)
+    done.responses += len(rows)
+
+
+def _give_orders(people: Iterable[Participant], orders: Mapping[str, list[str]]) -> None:
+    """The file's places, and where it says nothing of one, what an earlier file said."""
+    changed = []
+    for person in people:
+        pairs = zip_longest(orders.get(person.pid, []), person.order, fillvalue="")
+        order = [now or before for now, before in pairs]
+        if order != person.order:
+            person.order = order
+            changed.append(person)
+    Participant.objects.bulk_update(changed, ["order"])
+
+
+def _find_people(study: Study, batch: list[ResponseRow], reader: ResponseReader) -> dict[str, Participant]:
+    first = {row.participant: (row.line, row.chatbot) for row in reversed(batch)}
+    people = {person.pid: person for person in Participant.objects.filter(study=study, pid__in=first)}
+    for name, person in people.items():
+        number, chatbot = first[name]
+        if person.origin != Participant.Origin.IMPORTED:
+            reader.faults.add(number, f"{name} took part in the study here; give imported people other names")
+        elif person.answers.get("chatbot") != chatbot:
+            reader.faults.add(
+                number, f"{name} is already in the study with another chatbot; one person has one chatbot"
+            )
+    return people
+
+
+def _make_people(study: Study, lines: list[ResponseRow], definition: Definition) -> dict[str, Participant]:
+    cells = {(cell.chatbot, cell.slug): cell for cell in QuotaCell.objects.filter(study=study)}
+    people = [_make_person(study, row, definition, cells) for row in lines]
+    Participant.objects.bulk_create(people)
+    ChatbotContext.objects.bulk_create(
+        ChatbotContext(
+            participant=person,
+            product=row.chatbot,
+            model_shown=row.model,
+            **dict.fromkeys(SETTINGS, "unknown") | settings_asked(definition.questions, row.answers),
+        )
+        for person, row in zip(people, lines, strict=True)
+    )
+    return {person.pid: person for person in people}
+
+
+def _make_person(
+    study: Study, row: ResponseRow, definition: Definition, cells: Mapping[tuple[str, str], QuotaCell]
+) -> Participant:
+    """With a group, but without a place."""
+    fitting = cells_for(definition, [row.chatbot], row.answers)
+    return files.imported_participant(
+        study,
+        row.participant,
+        row.submitted_at or timezone.now(),
+        cell=cells.get(fitting[0]) if len(fitting) == 1 else None,
+        language=row.language,
+        answers={"chatbot": row.chatbot, **row.answers},
+    )
+
+
+def _response_row(study: Study, participant: Participant, row: ResponseRow) -> Response:
+    sha256 = hash_text(row.text)
+    return Response(
+        participant=participant,
+        prompt=row.prompt,
+        version_id=study.current_id,
+        pilot=False,
+        revision=1,
+        accepted=True,
+        language=row.language,
+        key=uuid.uuid5(KEYS, f"{study.slug}\0{row.participant}\0{row.prompt.slug}\0{sha256}"),
+        text=row.text,
+        text_sha256=sha256,
+        rating=row.rating,
+        submitted_at=row.submitted_at or timezone.now(),
+    )

@@ -1,0 +1,144 @@
+"""The nearest conversations: exact, in memory and in the database, and through the approximate index."""
+
+import json
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from analysis.models import Corpus
+from analysis.people.corpora.retrieval import Scope, build_index, measure_recall, nearest, nearest_to_many, read_vectors
+from tests.analysis.runs.baseline_factories import add_vectors, embed_all, make_conversation, make_corpus, use_letters
+
+pytestmark = pytest.mark.django_db
+
+
+def unit_vectors(number: int, seed: int = 1) -> np.ndarray:
+    drawn = np.random.default_rng(seed).normal(size=(number, 384)).astype("float32")
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def make_embedded(number: int, name: str = "corpus") -> tuple[Corpus, np.ndarray, list[str]]:
+    corpus, matrix = make_corpus(name), unit_vectors(number)
+    rows = [make_conversation(corpus, 1) for _ in range(number)]
+    add_vectors(rows, matrix)
+    connection.check_constraints()  # pending checks would be in the way of an index
+    return corpus, matrix, [row.sha256 for row in rows]
+
+
+def read_all(corpus: Corpus, model: str = "made-up") -> dict[str, np.ndarray]:
+    pieces = list(read_vectors(corpus, model))
+    assert all(piece.matrix.dtype == np.float32 for piece in pieces)
+    return {key.decode(): row for piece in pieces for key, row in zip(piece.hashes, piece.matrix, strict=True)}
+
+
+@pytest.mark.parametrize("at_once", [2000, 5, 2])
+def test_vectors_come_back_as_they_went_in(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr("analysis.people.corpora.retrieval.ROWS_AT_ONCE", at_once)
+    corpus, matrix, hashes = make_embedded(5)
+    make_embedded(3, "another")
+    loaded = read_all(corpus)
+    assert loaded.keys() == set(hashes)
+    assert all(np.array_equal(loaded[key], row) for key, row in zip(hashes, matrix, strict=True))
+    assert read_all(corpus, "another model") == {}
+
+
+def test_nearest_are_those_of_a_sorted_product() -> None:
+    corpus, matrix, hashes = make_embedded(40)
+    questions = unit_vectors(3, seed=2)
+    expected = [[hashes[at] for at in np.argsort(-(matrix @ question))[:5]] for question in questions]
+    many = nearest_to_many(corpus, "made-up", questions, 5)
+    single = [nearest(corpus, "made-up", question, 5) for question in questions]
+    assert [[near.sha256 for near in row] for row in many] == expected
+    assert [[near.sha256 for near in row] for row in single] == expected
+    assert many[0][0].similarity == pytest.approx(float(np.max(matrix @ questions[0])), abs=1e-6)
+
+
+def test_what_changed_since_the_last_search_is_found() -> None:
+    corpus, _, hashes = make_embedded(4)
+    questions = unit_vectors(1, seed=2)
+    nearest_to_many(corpus, "made-up", questions, 10)
+    corpus.conversations.get(sha256=hashes[0]).delete()
+    added = make_conversation(corpus, 1)
+    add_vectors([added], questions)
+    [found] = nearest_to_many(corpus, "made-up", questions, 10)
+    assert found[0].sha256 == added.sha256
+    assert {near.sha256 for near in found} == {*hashes[1:], added.sha256}
+
+
+def test_equal_similarities_are_ordered_by_hash() -> None:
+    corpus = make_corpus()
+    rows = [make_conversation(corpus, 1) for _ in range(6)]
+    add_vectors(rows, np.repeat(unit_vectors(1), 6, axis=0))
+    [found] = nearest_to_many(corpus, "made-up", unit_vectors(1), 3)
+    assert [near.sha256 for near in found] == sorted(row.sha256 for row in rows)[:3]
+
+
+def test_more_than_there_are_gives_all() -> None:
+    corpus, _, hashes = make_embedded(3)
+    [found] = nearest_to_many(corpus, "made-up", unit_vectors(1, seed=2), 100)
+    assert {near.sha256 for near in found} == set(hashes)
+    assert nearest_to_many(make_corpus("empty"), "made-up", unit_vectors(2), 5) == [[], []]
+
+
+def test_one_users_conversations_are_searched_alone() -> None:
+    corpus = make_corpus()
+    rows = [make_conversation(corpus, 1, user=user) for user in ("ann", "bob", "ann")]
+    add_vectors(rows, unit_vectors(3))
+    [found] = nearest_to_many(corpus, "made-up", unit_vectors(1, seed=2), 10, Scope("ann"))
+    assert {near.sha256 for near in found} == {rows[0].sha256, rows[2].sha256}
+
+
+def test_index_is_used_only_when_asked_for() -> None:
+    corpus, _, _ = make_embedded(300)
+    build_index()
+    queries: list[str] = []
+
+    def explain(execute, query, params, many, context):
+        if "<#>" in query and "EXPLAIN" not in query:
+            with connection.cursor() as cursor:
+                cursor.execute(f"EXPLAIN {query}", params)
+                queries.append("\n".join(row[0] for row in cursor.fetchall()))
+        return execute(query, params, many, context)
+
+    with connection.execute_wrapper(explain):
+        exact = nearest(corpus, "made-up", unit_vectors(1, seed=2)[0], 10)
+        approximate = nearest(corpus, "made-up", unit_vectors(1, seed=2)[0], 10, approximate=True)
+    assert "vectors_by_likeness" not in queries[0]
+    assert "vectors_by_likeness" in queries[1]
+    assert len(approximate) == len(exact) == 10
+
+
+def test_recall_is_the_share_that_the_index_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, _, _ = make_embedded(60)
+    build_index()
+    assert measure_recall(corpus, "made-up", 10) == pytest.approx(1.0, abs=0.02)
+    assert measure_recall(make_corpus("empty"), "made-up", 10) is None
+    original = nearest
+    monkeypatch.setattr(
+        "analysis.people.corpora.retrieval.nearest",
+        lambda corpus, model, question, number, approximate=False: original(corpus, model, question, number)[
+            : 4 if approximate else None
+        ],
+    )
+    assert measure_recall(corpus, "made-up", 10) == pytest.approx(0.4)
+
+
+def test_search_shows_the_nearest_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    use_letters(monkeypatch)
+    corpus = make_corpus()
+    for text in ("aaaa", "bbbb", "aabb"):
+        make_conversation(corpus, messages=[{"role": "user", "content": text}, {"role": "assistant", "content": "yes"}])
+    embed_all(corpus)
+    call_command("search_corpus", "corpus", "aaa", "--number", "2", "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert [near["begins"] for near in report["nearest"]] == ["aaaa", "aabb"]
+    # (1, 0) and (1, 1) / sqrt(2): cosines 1 and 0.7071
+    assert [near["similarity"] for near in report["nearest"]] == pytest.approx([1, 0.7071], abs=1e-4)
+
+
+def test_search_without_embeddings_says_how_to_make_them() -> None:
+    make_conversation(make_corpus())
+    with pytest.raises(CommandError, match="manage.py embed_corpus corpus"):
+        call_command("search_corpus", "corpus", "tea")
