@@ -27,7 +27,12 @@ from surveys.studies.perception import FIGURES, OWN_QUESTION, UNSEEN_LABEL  # no
 ROOT = Path(__file__).resolve().parents[1]
 LOCALE = ROOT / "surveys" / "locale"
 SOURCES = (
-    *("participation/forms.py", "participation/arrival_views.py", "participation/views.py", "pasting/views.py"),
+    *(
+        "participation/forms.py",
+        "participation/arrival_views.py",
+        "participation/views.py",
+        "participation/pasting/views.py",
+    ),
     *("annotation/views.py", "annotation/pages.py"),
 )
 GETTEXT = ("gettext", "gettext_lazy", "_")

@@ -307,7 +307,7 @@ BROWSERS = (
     "Mozilla/5.0 (Linux; Android 12; HUAWEI) AppleWebKit/537.36 Chrome/114.0 HuaweiBrowser/15.0 Mobile Safari/537.36",
     "Mozilla/5.0 (Linux; Android 13) AppleWebKit/537.36 DuckDuckGo/5 Chrome/131.0 Mobile Safari/537.36",
 )
-DEMO = Path(capture.__file__).parents[1] / "studies" / "demo.toml"
+DEMO = Path(capture.__file__).parents[2] / "studies" / "demo.toml"
 AGENT_RULE = ExclusionRule("agents", "Answers with signs of an agent.", "flags", ["agent"], "response")
 AGENTS = {
     "Mozilla/5.0 AppleWebKit/537.36; compatible; ChatGPT-User/1.0; +https://openai.com/bot": "ChatGPT-User",

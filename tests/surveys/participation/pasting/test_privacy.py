@@ -24,7 +24,7 @@ from surveys.participation.pasting.privacy import (
     remove_personal,
 )
 
-FINDER = Path(__file__).parents[2] / "samples" / "marks_in_browser.mjs"
+FINDER = Path(__file__).parents[3] / "samples" / "marks_in_browser.mjs"
 
 PERSONAL = [
     ("Hi Anna, here are five films.", [("name", "Anna")]),
@@ -255,7 +255,7 @@ def test_number_of_a_place_in_a_list_is_not_personal(text, marks):
 
 
 def test_published_rates_of_public_numbers_are_measured():
-    page = Path(__file__).resolve().parents[3] / "benchmarks" / "rates" / "paste-checks.md"
+    page = Path(__file__).resolve().parents[4] / "benchmarks" / "rates" / "paste-checks.md"
     docs = page.read_text(encoding="utf-8")
     rates = measure()
     for whose, words in (("business", "unmarked"), ("person", "marked")):
@@ -263,7 +263,7 @@ def test_published_rates_of_public_numbers_are_measured():
 
 
 def test_published_rates_of_personal_details_are_measured():
-    page = Path(__file__).resolve().parents[3] / "benchmarks" / "rates" / "paste-checks.md"
+    page = Path(__file__).resolve().parents[4] / "benchmarks" / "rates" / "paste-checks.md"
     docs = page.read_text(encoding="utf-8")
     assert [line for line in as_lines(measure_details()) if line not in docs] == []
 
