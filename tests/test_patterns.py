@@ -312,5 +312,6 @@ def test_names_of_patterns_are_those_of_the_code() -> None:
     ("method", "pattern"),
     [("search", r"\s+x"), ("findall", r"<q[^>]*>"), ("search", r"k\d+\d+z"), ("sub", r"[ß]+é")],
 )
+@pytest.mark.slow
 def test_pattern_that_takes_its_time_is_found(method: str, pattern: str) -> None:
     assert slow_texts(method, re.compile(pattern), 35_000)

@@ -191,6 +191,7 @@ def test_empty_table_is_a_file_too(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(kind: str) -> None:
     few, many = (peak_memory(kind, rows) for rows in (5_000, 25_000))
     assert many < 1.25 * few

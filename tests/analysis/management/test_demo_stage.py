@@ -127,6 +127,7 @@ def test_people_name_more_different_things_than_a_model_without_context() -> Non
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_person_or_dice_shows_the_split_that_the_demo_is_made_with() -> None:
     study, _ = load_definition(read_study(FILES / "demo.toml"), "tests")
     launch(study, "tests")

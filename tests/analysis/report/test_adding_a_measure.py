@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fieldstudy.embedded.servers import ROOT
 
 NEEDED = ("analysis", "surveys", "fieldstudy", "tests", "docs")
@@ -18,6 +20,7 @@ def run(folder: Path, *command: str, given: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_diff_of_the_page_applies_and_its_test_passes(tmp_path: Path) -> None:
     (diff,) = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
     for name in NEEDED:

@@ -197,6 +197,7 @@ def test_where_people_answer_as_one_source_does_no_blend_is_told_apart() -> None
     assert blend["p"] > 0.05 and say(found).startswith("No blend comes nearer to the field of ChatGPT than SP-History")
 
 
+@pytest.mark.slow
 def test_a_bundle_finds_the_same_distances_and_weights(tmp_path: Path) -> None:
     unpack(make_blended(24), tmp_path)
     done = recompute(tmp_path)

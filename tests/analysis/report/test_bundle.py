@@ -360,6 +360,7 @@ def test_intervals_over_simulated_users_are_recomputed(no_figures: None, tmp_pat
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_each_form_of_a_benchmark_is_recomputed_beside_its_own_offline_runs(no_figures: None, tmp_path: Path) -> None:
     study = make_teas()
     dice = random.Random(1)

@@ -116,6 +116,7 @@ def test_the_page_and_the_terminal_say_it(study: Study) -> None:
     assert "THE BENCHMARK IN THE FIELD" in text and "of 20" in text
 
 
+@pytest.mark.slow
 def test_the_bundle_computes_it_again(study: Study, tmp_path: Path) -> None:
     unpack(study, tmp_path)
     assert (tmp_path / "data" / "questions.csv").read_text().count("\n") == 21

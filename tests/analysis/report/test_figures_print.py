@@ -23,6 +23,7 @@ HIGHEST = {85: 110, 114: 112, 174: 110}  # mm for two models, nine lists and fou
 
 @pytest.mark.parametrize("column", COLUMN_PX)
 @pytest.mark.parametrize("name", DRAWN_BY)
+@pytest.mark.slow
 def test_a_figure_is_as_wide_as_a_column_in_one_font_of_seven_points(name: str, column: int) -> None:
     made = DRAWN_BY[name](make_report(), for_column(Options(rarefied=True), column))
     root = ET.fromstring(render(made, "svg", "print", column))

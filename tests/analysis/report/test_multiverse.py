@@ -203,6 +203,7 @@ def test_the_page_asks_a_worker_and_shows_a_curve(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_a_bundle_has_every_universe_of_todays_answers_and_recomputes_what_they_say_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

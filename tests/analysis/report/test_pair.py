@@ -259,6 +259,7 @@ def test_a_state_that_nobody_was_asked_in_is_no_side(asked_twice: Study, side: s
 
 
 @pytest.mark.parametrize("again", [f"arm={ARM}", "occasion=2"])
+@pytest.mark.slow
 def test_a_bundle_recomputes_a_state(
     asked_twice: Study, tmp_path: Path, again: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,6 +252,7 @@ def test_few_who_were_asked_twice_have_numbers_and_no_test() -> None:
     assert said.startswith("Two answers of one person lie") and "8 asked twice are too few" in said
 
 
+@pytest.mark.slow
 def test_a_bundle_computes_the_split_without_us(tmp_path: Path) -> None:
     study = make_asked_twice(Truth(people=30, calls=20, users=12))
     folder = tmp_path / "bundle"

@@ -39,6 +39,7 @@ def brought_forward() -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_calls_of_earlier_versions_become_tasks(brought_forward: None) -> None:
     before = {row["id"]: row for row in ROWS["analysis_completion"]}
     calls = Completion.objects.select_related("run", "task").order_by("pk")

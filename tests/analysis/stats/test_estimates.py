@@ -137,6 +137,7 @@ def agree(labels, draws=300):
 
 
 @pytest.mark.parametrize("users", [6, 12])
+@pytest.mark.slow
 def test_intervals_cover_the_truth_with_few_users_who_differ(users):
     rng = np.random.default_rng(1)
 

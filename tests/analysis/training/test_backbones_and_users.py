@@ -107,6 +107,7 @@ def people_with(shift: float, seed: int, users: int = 30, each: int = 24) -> tup
     return rows, np.array(columns)
 
 
+@pytest.mark.slow
 def test_users_who_differ_gain_by_a_model_of_their_own_and_those_who_do_not_gain_nothing() -> None:
     gained = []
     for seed in range(6):

@@ -204,6 +204,7 @@ def test_what_goes_wrong_in_a_program_is_one_sentence(
     assert not (tmp_path / "result.json").exists()
 
 
+@pytest.mark.slow
 def test_neither_web_server_nor_worker_imports_torch() -> None:
     """All addresses, tasks and commands, as the two have them."""
     asked = (

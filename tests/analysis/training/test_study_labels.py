@@ -60,6 +60,7 @@ def test_labels_become_examples_with_shares_of_votes_and_who_gave_them() -> None
     assert len(study_pairs(study, "relevance")) == 16
 
 
+@pytest.mark.slow
 def test_a_model_labels_nothing_that_it_learned_from_and_beats_a_judge_who_says_yes_too_often() -> None:
     study = labelled_study()
     report = command("train", "teas", "--task", "relevance", "--name", "mine")

@@ -43,7 +43,7 @@ def work_through(participant: Participant) -> int:
     return done
 
 
-@pytest.mark.parametrize("block", ["shuffled", "user"])
+@pytest.mark.parametrize("block", ["user", pytest.param("shuffled", marks=pytest.mark.slow)])
 def test_forty_people_at_once_give_every_item_exactly_three_labels(block: str) -> None:
     kind = "attribute" if block == "user" else "relevance"
     study = make_annotation_study(kind=kind, block=block, quota=6, items=60)
@@ -78,6 +78,7 @@ def come_and_go(participant: Participant) -> None:
         submit(participant, shown, LabelSubmission({"relevance": "yes"}))
 
 
+@pytest.mark.slow
 def test_crowd_with_mishaps_never_gives_an_item_too_many_and_others_fill_it_up() -> None:
     study = make_annotation_study(places=500, quota=8, items=40)
     crowd = [make_annotator(study) for _ in range(CROWD)]

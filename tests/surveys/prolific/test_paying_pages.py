@@ -209,6 +209,7 @@ def test_bonuses_that_failed_come_back_as_a_proposal_and_are_paid_once(
     assert "Both sides agree on 3 submissions." in lines_of(client.get(AT))
 
 
+@pytest.mark.slow
 def test_sixty_bonuses_that_prolific_refuses_come_back_and_can_be_dismissed(
     study: Study, books: Books, prolific: ProlificClient
 ) -> None:
@@ -323,7 +324,7 @@ def make_many(study: Study, number: int) -> None:
     )
 
 
-@pytest.mark.parametrize("number", [1, 5_000])
+@pytest.mark.parametrize("number", [1, 300, pytest.param(5_000, marks=pytest.mark.slow)])
 def test_page_takes_eight_statements_however_many_there_are(study: Study, site: str, number: int) -> None:
     make_many(study, number)
     client = log_in(study)

@@ -283,6 +283,7 @@ def from_before() -> Iterator[None]:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_chain_from_before_verifies_and_is_signed_from_there_on(from_before: None) -> None:
     study = Study.objects.get()
     assert list(audit.find_breaks(study)) == []
