@@ -123,10 +123,12 @@ def test_a_changed_number_of_the_report_is_found(folder: Path) -> None:
     report = json.loads((folder / "report.json").read_text())
     row = next(row for row in report["choices"] if row["source"] == "offline")
     row["correct_share"] += 0.001
+    report["heterogeneity"][0]["ci"]["simpson"] = [0.1, 0.2]
     (folder / "report.json").write_text(json.dumps(report))
     done = recompute(folder)
     assert done.returncode == 1
     assert re.search(r"water, offline, gpt-4o-mini: correct_share is 0.834\d* in the report, 0.8333", done.stdout)
+    assert "Not checked, because this script does not know them: simpson\n" in done.stdout
 
 
 def test_aliases_are_applied_by_the_script(folder: Path) -> None:

@@ -433,8 +433,12 @@ def grouped(rows: list[Row], *names: str) -> list[tuple[tuple[Any, ...], list[Ro
     return list(found.items())
 
 
+def unknown_measures(bundle: Bundle) -> list[str]:
+    return sorted({name for row in bundle.report["heterogeneity"] for name in row["ci"]} - {*MEASURES})
+
+
 def main() -> int:
-    return compare(Bundle, FIGURES)
+    return compare(Bundle, FIGURES, unknown_measures)
 
 
 if __name__ == "__main__":
