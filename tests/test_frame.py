@@ -7,12 +7,15 @@ import pytest
 from django.test import Client
 from django.urls import resolve, reverse
 
+from analysis.answers.readings import read_everywhere
+from analysis.report.reports import Reporting
 from fieldstudy.frame.entries import EXPORT, entries_of
 from fieldstudy.frame.standing import STANDINGS, count_study
 from surveys.console.monitoring.monitor import watch
 from surveys.models import Participant, Study
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.exports.test_answer_tables import make_world
+from tests.analysis.report.report_samples import tell
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import make_account, make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
@@ -153,6 +156,15 @@ def test_what_the_frame_counts_is_what_its_pages_count() -> None:
     assert counts.number("people") == watched.people and counts.number("runs") == study.runs.count()
     waiting = log_in(study).get(reverse("answers:list", args=["teas"])).context["counts"]["waiting"]
     assert counts.number("waiting") == waiting
+
+
+def test_compare_counts_the_people_who_completed() -> None:
+    study = make_study("live", places=3)
+    make_participant(study)
+    tell(study, ["Assam"])
+    assert STANDINGS["compare"](study, count_study(study, make_account("eve", study))).words == "1 person, 0 runs"
+    read_everywhere()
+    assert Reporting(study).part("about")["answers"]["people"] == 1
 
 
 @pytest.mark.parametrize(

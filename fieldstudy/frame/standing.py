@@ -87,8 +87,9 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
     spent = Cast(Sum("spent") * MILLION, BigIntegerField())
     yield rows("run", study.runs.all(), F("state"), rows_done=spent)
     yield rows("study", studies_of(user, Role.BLINDED).filter(archived_at=None), F("slug"), F("title"))
-    simulated = Count("pk", filter=Q(origin=Participant.Origin.SIMULATED))
-    yield rows("people", people_of(study, "main"), rows_done=simulated)
+    completed = Q(state=Participant.State.COMPLETED)
+    simulated = Count("pk", filter=completed & Q(origin=Participant.Origin.SIMULATED))
+    yield rows("people", people_of(study, "main"), rows_done=simulated, rows_now=Count("pk", filter=completed))
     wanted = study.current.document.get("second_person", ()) if study.current else ()
     asked = TeamRequest.objects.filter(study=study, state=TeamRequest.State.WAITING, what__in=wanted)
     yield rows("asked", asked, F("what"), F("asked_by__username"))
@@ -180,8 +181,8 @@ def answers_stand(study: Study, counts: Counts) -> EntryStanding:
 
 def compare_stands(study: Study, counts: Counts) -> EntryStanding:
     asked = len({prompt["slug"] for prompt in study.current.document.get("prompts", ())}) if study.current else 0
-    n, simulated, _ = counts.numbers.get("people", (0, 0, 0))
-    people = plural(n, "person", "people") + (f" ({simulated:,} simulated)" if simulated else "")
+    _, simulated, completed = counts.numbers.get("people", (0, 0, 0))
+    people = plural(completed, "person", "people") + (f" ({simulated:,} simulated)" if simulated else "")
     return EntryStanding(
         f"{asked:,}", "prompt" if asked == 1 else "prompts", f"{people}, {plural(counts.number('runs'), 'run')}"
     )
