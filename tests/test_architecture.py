@@ -48,6 +48,9 @@ ROOMS = {
     ),
     "fieldstudy.frame": "| models studies console | models answers",
 }
+# Folders with a concept of their own: the rest of the room does not know an upper one, a lower one not the rest.
+UPPER = ("surveys.studies.imports", "surveys.participation.pasting", "analysis.agreement.papers")
+LOWER = ("surveys.console.monitoring", "analysis.endpoints.owners", "analysis.people.corpora")
 # Modules that lie in no room: what Django looks for at the top of an app.
 LOOSE = {
     *(
@@ -191,6 +194,20 @@ def test_arrows_point_down_the_table_only() -> None:
     assert [
         f"{room} {other}" for room in ROOMS for other in known_to(room) if order.index(other) > order.index(room)
     ] == []
+
+
+@pytest.mark.parametrize("folder", [*UPPER, *LOWER])
+def test_folder_with_a_concept_of_its_own_is_known_one_way_only(folder: str) -> None:
+    known, wrong = modules_of(sources(*APPS)), []
+    assert folder in known
+    for module, path in known.items():
+        for imported, line in imports_of(path):
+            name = whole(imported, known)
+            within = room_of(name) == room_of(module) == room_of(folder)
+            inside = [f"{each}.".startswith(f"{folder}.") for each in (module, name)]
+            if within and inside == [folder in LOWER, folder in UPPER]:
+                wrong.append(f"{place(path, line)} imports {name}")
+    assert wrong == []
 
 
 def test_every_module_lies_in_a_room_that_can_be_overlooked() -> None:
