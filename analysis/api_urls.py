@@ -8,7 +8,7 @@ from analysis.exports import api as exports
 from analysis.exports.refusals import NoSuchAddress
 from analysis.people.pages import api as people
 from analysis.report import api as metrics
-from analysis.runs import api, corpus_api
+from analysis.runs import api
 
 app_name = "api"
 urlpatterns = [
@@ -27,15 +27,15 @@ urlpatterns = [
     path("studies/<slug:slug>/people/<slug:corpus>/", people.OneCorpus.as_view(), name="corpus"),
     path("studies/<slug:slug>/people/<slug:corpus>/users/", people.Users.as_view(), name="corpus-users"),
     path("studies/<slug:slug>/people/<slug:corpus>/attributes/", people.Attributes.as_view(), name="attributes"),
-    path("studies/<slug:slug>/people/<slug:corpus>/runs/", corpus_api.CorpusRuns.as_view(), name="corpus-runs"),
+    path("studies/<slug:slug>/people/<slug:corpus>/runs/", api.CorpusRuns.as_view(), name="corpus-runs"),
     path(
         "studies/<slug:slug>/people/<slug:corpus>/runs/<int:number>/<slug:action>/",
-        corpus_api.ChangeCorpusRun.as_view(),
+        api.ChangeCorpusRun.as_view(),
         name="change-corpus-run",
     ),
     path(
         "studies/<slug:slug>/people/<slug:corpus>/ask/<slug:task>/",
-        corpus_api.AskCorpus.as_view(),
+        api.AskCorpus.as_view(),
         name="ask-corpus",
     ),
     path("studies/<slug:slug>/people/<slug:corpus>/<str:step>/", people.StartStep.as_view(), name="people-step"),

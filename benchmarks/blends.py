@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from analysis.stats.blends.blending import Blend, blend, chance_of_luck
-from analysis.stats.blends.sides import BlendSides, PromptAnswers, compare
 from analysis.stats.intervals import Interval
+from analysis.stats.persons.blends import Blend, BlendSides, PromptAnswers, blend, chance_of_luck, compare
 from benchmarks.coverage import answers
 
 ITEMS, PROMPTS, TASTE = 40, 4, 0.5

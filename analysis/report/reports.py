@@ -52,7 +52,7 @@ CODE = (
         "dataset.py",
     ),
     *("samples.py", "../answers/compared.py"),
-    *("../stats", "../stats/agreement", "../stats/persons", "../stats/hypotheses", "../stats/blends"),
+    *("../stats", "../stats/agreement", "../stats/persons", "../stats/hypotheses"),
 )
 
 

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from analysis.endpoints import views
-from analysis.runs.pages import asking_views, list_views, new_run, trial_views
+from analysis.runs.pages import asking_views, new_run, trial_views
 from analysis.runs.pages import views as runs
 
 app_name = "baselines"
@@ -12,9 +12,9 @@ ASK = "console/<slug:slug>/people/<slug:corpus>/ask/<slug:task>/"
 urlpatterns = [
     path(ASK, asking_views.ask, name="ask"),
     path(f"{ASK}plan/", asking_views.plan_part, name="ask-plan"),
-    path(RUNS, list_views.runs, name="runs"),
-    path(f"{RUNS}rows/", list_views.runs_part, name="runs-part"),
-    path(f"{RUNS}compare/", list_views.compare, name="compare"),
+    path(RUNS, runs.runs, name="runs"),
+    path(f"{RUNS}rows/", runs.runs_part, name="runs-part"),
+    path(f"{RUNS}compare/", runs.compare, name="compare"),
     path(f"{RUNS}new/", new_run.new_run, name="new-run"),
     path(f"{RUNS}new/estimate/", new_run.estimate, name="estimate"),
     path(f"{RUNS}endpoints/", views.endpoints, name="endpoints"),

@@ -197,18 +197,18 @@ MEASURES: dict[str, Callable[[Cases, Scored], Drawn]] = {
 # --- with intervals -----------------------------------------------------------------------------------------
 
 
-def _weights(groups: int, seed: int) -> Floats:
-    return bootstrap_weights(groups, DRAWS, generator(seed, "detection", groups)).astype(float)
+def _weights(groups: int) -> Floats:
+    return bootstrap_weights(groups, DRAWS, generator(0, "detection", groups)).astype(float)
 
 
-def measure_scores(cases: Cases, scored: Scored, names: Sequence[str], seed: int = 0) -> dict[str, Estimate]:
+def measure_scores(cases: Cases, scored: Scored, names: Sequence[str]) -> dict[str, Estimate]:
     """Every measure with its 95 % interval: groups are drawn with replacement, each with all its cases.
 
     A share of all or none, of which every draw is the same, has Wilson's interval over groups.
     """
     if not cases.n:
         return {name: Estimate(None, 0, None, WHY[name]) for name in names}
-    weights = _weights(cases.n_groups, seed)
+    weights = _weights(cases.n_groups)
     found = {}
     for name, measure in measures_of(cases, scored, names).items():
         value = float(measure(np.ones((cases.n_groups, 1)))[0])
@@ -233,13 +233,11 @@ def _estimate(value: float, cases: Cases, ends: Interval | None, why: str) -> Es
     return Estimate(value, cases.n, ends, why_no_interval(ends, cases.n_groups) or "", cases.n_groups)
 
 
-def compare_scores(
-    cases: Cases, one: Scored, other: Scored, names: Mapping[str, str], seed: int = 0
-) -> dict[str, Estimate]:
+def compare_scores(cases: Cases, one: Scored, other: Scored, names: Mapping[str, str]) -> dict[str, Estimate]:
     """One minus the other on the same draws of groups; `names`: of each measure of one that of the other."""
     if not cases.n:
         return {name: Estimate(None, 0, None, WHY[name]) for name in names}
-    weights, ones = _weights(cases.n_groups, seed), np.ones((cases.n_groups, 1))
+    weights, ones = _weights(cases.n_groups), np.ones((cases.n_groups, 1))
     mine, theirs = measures_of(cases, one, list(names)), measures_of(cases, other, list(names.values()))
     found = {}
     for name, its in names.items():

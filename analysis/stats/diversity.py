@@ -102,13 +102,13 @@ def _drawn(statistic: Callable[[Floats], Floats], people: int, seed: int) -> Flo
 # --- samples ------------------------------------------------------------------
 
 
-def equal_bands(scores: Floats, number: int = BANDS) -> NDArray[np.intp]:
-    """The band of each score, from 0: `number` bands of equal frequency, the first ones larger by one where it must be.
+def equal_bands(scores: Floats) -> NDArray[np.intp]:
+    """The band of each score, from 0: BANDS of equal frequency, the first ones larger by one where it must be.
 
     Equal scores stand in the order in which they are given.
     """
     bands = np.empty(len(scores), np.intp)
-    for band, places in enumerate(np.array_split(np.argsort(scores, kind="stable"), number)):
+    for band, places in enumerate(np.array_split(np.argsort(scores, kind="stable"), BANDS)):
         bands[places] = band
     return bands
 

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.plans.annotators.simulating import FEWEST, MOST, WITHIN, RaterSetting, plan_annotators
+from analysis.plans.annotators.simulating import FEWEST_ITEMS, MOST_ITEMS, WITHIN, RaterSetting, plan_annotators
 from analysis.plans.annotators.texts import lines_of_annotators
 from analysis.plans.frozen import beside_frozen, lines_of_frozen
 from analysis.plans.kept import KeptCells, has_annotators
@@ -62,8 +62,8 @@ class Command(StudyAction):
     def of_annotators(self, study: Study, options: Options) -> Report:
         items, overlaps = (tuple(sorted(set(options[name] or ()))) for name in ("items", "overlap"))
         within = WITHIN if options["within"] is None else options["within"]
-        if items and not (items[0] >= FEWEST and items[-1] <= MOST):
-            raise CommandError(f"--items takes {FEWEST} to {MOST:,}.")
+        if items and not (items[0] >= FEWEST_ITEMS and items[-1] <= MOST_ITEMS):
+            raise CommandError(f"--items takes {FEWEST_ITEMS} to {MOST_ITEMS:,}.")
         if overlaps and not (overlaps[0] >= 2 and overlaps[-1] <= 20) or not 0 < within < 1:
             raise CommandError("--overlap takes 2 to 20, --within a number between 0 and 1.")
         setting = RaterSetting(items, overlaps, options["replicates"], options["seed"], within)

@@ -1,7 +1,7 @@
 """A study of annotators simulated many times: how wide its intervals are, by scenario, items and labels an item."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -18,7 +18,7 @@ from analysis.plans.annotators.drawing import (
     draw_labels,
     seen_in_pilot,
 )
-from analysis.plans.annotators.measuring import MAJORITY, chances, measure_labels, needs_majority
+from analysis.plans.looks import chance_of, judge_look
 from analysis.plans.simulating import (
     BLOCK,
     DRAWS,
@@ -32,21 +32,29 @@ from analysis.plans.simulating import (
     simulate_cells,
     width_of,
 )
-from analysis.stats.agreement.estimates import Estimate
-from analysis.stats.hypotheses.measures import kappa_with_majority
+from analysis.report.claims.enough import FEWEST
+from analysis.report.planned.verdicts import GOOD
+from analysis.stats.agreement.agreement import THRESHOLD
+from analysis.stats.agreement.coefficients import ONE_LABEL_IN_USE, coefficient_statistic
+from analysis.stats.agreement.estimates import Estimate, bootstrap, group_units
+from analysis.stats.agreement.labels import PERSON, Labels, count_votes
+from analysis.stats.agreement.pairs import GROUPS, find_shared, group_pairs, keep_pairs, pair_statistic
+from analysis.stats.agreement.ratings import RatingRows, rating_statistic
+from analysis.stats.hypotheses.measures import kappa_with_majority, only, turned
+from analysis.stats.hypotheses.tested import Tested, of_interval
 from analysis.stats.intervals import Z
 from analysis.stats.resampling import generator
 from analysis.stats.speed import each
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.definitions import Definition
-from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
+from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE, Hypothesis
 from surveys.studies.files.kinds import IMPORTED, KINDS, LabelQuestion
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.lifecycle import definition_of
 
 PARTS = (0.5, 1.0, 2.0)  # of the study's items
 OVERLAPS = (2, 3, 5)
-FEWEST, MOST = 10, 20_000  # items
+FEWEST_ITEMS, MOST_ITEMS = 10, 20_000
 PER_USER = 10  # items about one user, before any are imported
 WITHIN = 0.05  # half an interval that is wanted
 MOST_WITHOUT = 0.05  # of simulated studies, in a design whose interval counts
@@ -116,7 +124,9 @@ def find_labelling(study: Study, definition: Definition) -> Labelling:
 
 def usual_designs(labelling: Labelling, setting: RaterSetting) -> list[Design]:
     planned = labelling.planned
-    items = setting.items or dict.fromkeys(min(MOST, max(FEWEST, round(part * planned.items))) for part in PARTS)
+    items = setting.items or dict.fromkeys(
+        min(MOST_ITEMS, max(FEWEST_ITEMS, round(part * planned.items))) for part in PARTS
+    )
     overlaps = setting.overlaps or sorted({*OVERLAPS, planned.overlap} - {1})
     return [Design(*sizes) for sizes in product(items, overlaps)]
 
@@ -239,3 +249,80 @@ def cheapest_design(
     best = min(fits, key=lambda size: (size["total"], size["items"]), default=None)
     why = "" if widths else Counter(row["why"] for row in own).most_common(1)[0][0]
     return {"scenario": scenario.name, "measure": measure, "design": best, "why": why}
+
+
+# --- what the report says of agreement, in simulated studies
+
+ACROSS = list(GROUPS).index("across")
+
+
+def measure_labels(
+    labels: Labels, rated: RatedQuestion, rng: np.random.Generator, draws: int, with_share: bool
+) -> dict[str, Estimate]:
+    """By measure its estimate, with value, interval and n of `measure_agreement` and of the report's ratings.
+
+    `alpha`: of people, ordinal where labels have an order; `kappa`: the mean of Cohen's over the people who share
+    enough items with the judge; `preference_share`: of people's ratings above the middle of the scale.
+    """
+    of_people = labels.kinds == PERSON
+    votes, shared = count_votes(labels, of_people), find_shared(labels)
+    pairs = keep_pairs(shared, ~of_people[shared.second])  # the judge is the last rater
+    across = group_pairs(labels, pairs, THRESHOLD)[[ACROSS]]
+    kind = "alpha_ordinal" if rated.scale.ordered else "alpha_nominal"
+    statistics = [
+        only(kind, coefficient_statistic(votes, rated.scale, int(labels.seen.sum()))),
+        only("mean_kappa", pair_statistic(labels, pairs, across, ordered=False)),
+    ]
+    if with_share:
+        rows = of_people[labels.raters]
+        ratings = RatingRows(labels.items[rows], labels.values[rows], np.zeros(rows.sum(), np.intp))
+        rated_by = rating_statistic(ratings, np.array(rated.scale.numbers), labels.n_items, 1)
+        statistics.append(only("no_better", rated_by))
+    alpha, kappa, *low = bootstrap(statistics, group_units(labels), rng, draws)
+    pairable = int((votes.sum(axis=1) > 1).sum())
+    found = {
+        ALPHA: alpha[kind].estimates([pairable], ONE_LABEL_IN_USE)[0],
+        KAPPA: kappa["mean_kappa"].estimates([int(across.sum())], f"no {GROUPS['across']} share {THRESHOLD} items")[0],
+    }
+    if low:
+        found[PREFERENCE] = turned(low[0]["no_better"].shares([int(votes.sum())], "no rating")[0])
+    return found
+
+
+MAJORITY = "kappa_with_majority"  # of a simulated study: what its hypotheses about a judge are about
+
+
+def is_drawn(hypothesis: Hypothesis, question: LabelQuestion) -> bool:
+    """Whether a plan has its labels: of the first question, and of one judge."""
+    return not hypothesis.b and hypothesis.about in ("", question.name)
+
+
+def needs_majority(definition: Definition, question: LabelQuestion) -> bool:
+    return any(each.measure == KAPPA and is_drawn(each, question) for each in definition.hypotheses)
+
+
+def chances(
+    definition: Definition, question: LabelQuestion, studies: Sequence[Mapping[str, Estimate]]
+) -> list[dict[str, Any]]:
+    """By hypothesis that is drawn the share of studies that support it, or find it equal within bounds, by Holm's steps
+    over all of its family; with the interval of so many studies.
+    """
+    hypotheses = definition.hypotheses
+    verdicts = []
+    for one in studies:
+        found = [tested_in(one, hypothesis, question) for hypothesis in hypotheses]
+        verdicts.append(judge_look(hypotheses, found, definition, (1.0,), 0)[0])
+    return [
+        {"hypothesis": each.slug, **chance_of(sum(said[at] in GOOD for said in verdicts), len(studies), "supported")}
+        for at, each in enumerate(hypotheses)
+        if is_drawn(each, question)
+    ]
+
+
+def tested_in(study: Mapping[str, Estimate], hypothesis: Hypothesis, question: LabelQuestion) -> Tested:
+    """As Agreement tests it; nothing where it decides nothing."""
+    if not is_drawn(hypothesis, question):
+        return Tested(None, None, None)
+    one = study[MAJORITY if hypothesis.measure == KAPPA else hypothesis.measure]
+    ci = one.ci if one.units >= FEWEST else None
+    return of_interval(one.value, ci, one.units - 1, hypothesis.held_against or 0.0)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.plans.annotators.simulating import FEWEST, MOST
+from analysis.plans.annotators.simulating import FEWEST_ITEMS, MOST_ITEMS
 from analysis.plans.texts import drawing, say_chance
 from analysis.stats.intervals import Z
 from surveys.console.wording import decimal, join_words, percent, plural
@@ -136,7 +136,11 @@ def why_not(design: Row) -> str:
     """Why a study's own design is none of those simulated, where it cannot be."""
     if design["overlap"] < 2:
         return ": agreement needs two labels an item"
-    return "" if FEWEST <= design["items"] <= MOST else f": a plan is of {FEWEST} to {MOST:,} items"
+    return (
+        ""
+        if FEWEST_ITEMS <= design["items"] <= MOST_ITEMS
+        else f": a plan is of {FEWEST_ITEMS} to {MOST_ITEMS:,} items"
+    )
 
 
 def say_others(report: Row, measure: str) -> str:

@@ -24,9 +24,8 @@ from analysis.report.samples import (
     reasons,
 )
 from analysis.report.sentences import chatbot_name
-from analysis.stats.blends.blending import FEWEST_TESTED, FOLDS, Blend, blend
-from analysis.stats.blends.sides import BlendSides, compare
 from analysis.stats.intervals import FEWEST_UNITS, why_no_interval
+from analysis.stats.persons.blends import FEWEST_TESTED, FOLDS, Blend, BlendSides, blend, compare
 from analysis.stats.resampling import UNKNOWN
 from surveys.console.wording import INTERVAL, decimal, join_words, p_value, percent, plural, span
 

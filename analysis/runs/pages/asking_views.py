@@ -19,7 +19,8 @@ from analysis.people.stages.prompt_lists import prompts_in
 from analysis.people.steps import NAMES, PeopleError
 from analysis.runs.asking.orders import ORDERED
 from analysis.runs.asking.registry import TASKS
-from analysis.runs.pages.new_run import ANSWERS, any_answers, budget_field, endpoint_field, usual_endpoint
+from analysis.runs.pages.new_run import budget_field, endpoint_field, usual_endpoint
+from analysis.runs.pages.reads import ANSWERS, any_answers
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
 from surveys.console.pages import FORM, show, show_live, study_page

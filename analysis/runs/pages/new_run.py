@@ -19,6 +19,7 @@ from analysis.models.conditions import CHOICES, CONDITIONS
 from analysis.models.settings import BY_NAME, DRAWN, SETTINGS, RunSetting, drawn_from
 from analysis.runs.lanes.runs import start
 from analysis.runs.pages.actions import CANNOT_BE_DONE, name_of, send_on_commit
+from analysis.runs.pages.reads import ANSWERS, any_answers
 from analysis.runs.pages.views import HERE
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_notes
@@ -36,7 +37,6 @@ USUAL |= {name: getattr(Plan, name) for name in ("temperature", "seed", *OF_BENC
 PUT_AS = {"helm": "As HELM puts it", "bare": "Question and choices only"}
 # Simulated users whose messages are measured for an estimate; the others are taken to be like them.
 MEASURED_USERS = 2
-ANSWERS = {"embeddings": False}  # what endpoints have that can be asked a prompt
 TOKENS, DOLLARS = ("prompt_tokens", "completion_tokens"), ("usd", "usd_most")
 
 
@@ -52,10 +52,6 @@ class NamedChoiceField(forms.ModelChoiceField):
 
 def endpoint_field() -> NamedChoiceField:
     return NamedChoiceField(Endpoint, ANSWERS, empty_label="Choose one", help_text="The model that is asked.")
-
-
-def any_answers(usable: QuerySet[Endpoint]) -> bool:
-    return usable.filter(**ANSWERS).exists()
 
 
 def usual_endpoint(usable: QuerySet[Endpoint]) -> str | None:

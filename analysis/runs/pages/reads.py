@@ -8,7 +8,7 @@ from django.db.models import Count, F, QuerySet, TextField, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
-from analysis.models import Completion, Run
+from analysis.models import Completion, Endpoint, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.replies import unreadable
@@ -17,7 +17,12 @@ from analysis.runs.recipes.messages import Built, messages_for
 from surveys.models import Study
 
 Status = Completion.Status
+ANSWERS = {"embeddings": False}  # what endpoints have that can be asked a prompt
 OWN = ("endpoint", "version", *DRAWN)
+
+
+def any_answers(usable: QuerySet[Endpoint]) -> bool:
+    return usable.filter(**ANSWERS).exists()
 
 
 def runs_of(study: Study) -> QuerySet[Run]:

@@ -1,24 +1,31 @@
-"""The console's pages of one run, with its calls and its buttons, and of one call."""
+"""The console's pages of runs: their list, two of them side by side, one with its calls and buttons, and one call."""
 
+from collections.abc import Sequence
 from decimal import Decimal
+from itertools import groupby
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from analysis.endpoints.owners.sharing import refusal
 from analysis.endpoints.owners.views import sharing_of
-from analysis.models import Completion, Run
+from analysis.models import Completion, Endpoint, Run
 from analysis.models.settings import drawn_from
 from analysis.people.evidence import without_personal
 from analysis.runs.asking.judges import rater_of
 from analysis.runs.asking.plans import items_of
 from analysis.runs.asking.replies import count_replies, unreadable
 from analysis.runs.commands import MOST_EXAMPLES
-from analysis.runs.lanes.runs import failures, progress
+from analysis.runs.lanes.runs import RunProgress, failures, progress, stand
+from analysis.runs.pages import words
 from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, act, read_given
 from analysis.runs.pages.reads import (
     FILTERS,
@@ -27,22 +34,142 @@ from analysis.runs.pages.reads import (
     ORDERS,
     OWN,
     RebuiltMessages,
+    any_answers,
+    count_unread,
     find_completions,
     read_messages,
+    runs_of,
 )
-from analysis.runs.pages.words import bar_of, say_drawn, say_state
 from surveys.console.pages import FORM, STOPS_POLLING, address_without_page, may, page_of, saved_as, show, study_page
-from surveys.console.wording import dollars, duration
+from surveys.console.wording import dollars, duration, plural
 from surveys.models import BenchmarkItem, asked_of_all
 from surveys.studies.access import Role
 
 State = Run.State
 HERE = "baselines"
-CALLS_ON_PAGE, MOST_REASONS = 50, 20
+RUNS_ON_PAGE, CALLS_ON_PAGE, MOST_REASONS = 30, 50, 20
+GROUPS = {
+    "condition": lambda run: run.title,
+    "model": lambda run: run.model,
+    "state": lambda run: run.get_state_display(),
+}
+FILTER_FORM = "find-runs"  # its id
 
 
 def cost_words(spent: float | Decimal, budget: float | Decimal | None) -> str:
     return dollars(spent) + ("" if budget is None else f" of {dollars(budget)}")
+
+
+# --- the list of runs
+
+
+@require_safe
+@study_page()
+def runs(request: HttpRequest) -> HttpResponse:
+    return show(request, "runs/runs.html", HERE, **runs_page(request))
+
+
+@require_safe
+@study_page()
+def runs_part(request: HttpRequest) -> HttpResponse:
+    """The rows anew: by the clock while a run goes on, or because other ones are wanted, and then with the address."""
+    page = runs_page(request)
+    asked_for = request.headers.get("HX-Trigger") == FILTER_FORM
+    status = 200 if page["live"] or asked_for else STOPS_POLLING
+    response = show(request, "runs/_runs.html", HERE, status, part=True, **page)
+    if asked_for:
+        response["HX-Replace-Url"] = f"{reverse('baselines:runs', args=[request.study.slug])}?{page['query']}"
+    return response
+
+
+def runs_page(request: HttpRequest) -> dict[str, Any]:
+    every = list(runs_of(request.study))
+    wanted = read_wanted(request)
+    found = [run for run in every if is_wanted(run, wanted)]
+    group = GROUPS.get(wanted["group"])
+    if group:
+        found.sort(key=lambda run: (group(run), -run.pk))
+    rows = Paginator(found, RUNS_ON_PAGE).get_page(request.GET.get("page"))
+    others = [run for run in every if run.state == State.RUNNING and run not in rows.object_list]
+    standings = stand([*rows.object_list, *others])
+    telling, chosen = words.telling_settings(every), set(request.GET.getlist("run"))
+    lines = [run_row(entry, telling, str(entry.run.pk) in chosen) for entry in standings[: len(rows.object_list)]]
+    return {
+        "rows": rows,
+        "groups": grouped(lines, found, group),
+        "every": len(every),
+        "found": len(found),
+        "wanted": wanted,
+        "filtered": any(wanted[name] for name in ("q", "state")),
+        "states": State.choices,
+        "ways": list(GROUPS),
+        "sentence": words.say_runs(every, standings),
+        "cost": dollars(sum((run.spent for run in every), Decimal(0))),
+        "unread": count_unread(every) if every else 0,
+        "live": any(run.state == State.RUNNING for run in every),
+        "query": "".join(f"{urlencode({name: value})}&" for name, value in wanted.items() if value),
+        "any_endpoint": bool(every) or any_answers(Endpoint.objects.usable_in([request.study])),
+    }
+
+
+def read_wanted(request: HttpRequest) -> dict[str, str]:
+    wanted = {name: request.GET.get(name, "")[:100].replace("\0", "").strip() for name in ("q", "group", "state")}
+    known = {"group": GROUPS, "state": State.values}
+    return wanted | {name: "" for name, values in known.items() if wanted[name] not in values}
+
+
+def is_wanted(run: Run, wanted: dict[str, str]) -> bool:
+    """Whether it is in the state, and every word stands in something that the list says of it."""
+    if wanted["state"] and run.state != wanted["state"]:
+        return False
+    said = [f"run {run.pk}", run.title, run.condition, run.model, run.benchmark, run.note, run.created_by]
+    written = " ".join([*said, *map(str, filter(None, (*drawn_from(run), run.endpoint)))]).casefold()
+    return all(word in written for word in wanted["q"].casefold().split())
+
+
+def run_row(entry: RunProgress, telling: Sequence[words.ShownSetting], chosen: bool) -> dict[str, Any]:
+    run = entry.run
+    return {
+        "run": run,
+        "standing": entry,
+        "simulated": run.is_simulated,
+        "settings": words.say_settings(run, telling),
+        "bar": words.bar_of(entry.counts),
+        "calls": words.say_calls(entry),
+        "cost": cost_words(run.spent, run.budget),
+        "started": words.say_day(run.began_at or run.created_at, timezone.now()),
+        "chosen": chosen,
+    }
+
+
+def grouped(lines: list[dict[str, Any]], found: Sequence[Run], group: Any) -> list[dict[str, Any]]:
+    """The page's rows under what they have in common, with what the whole group comes to."""
+    if not group:
+        return [{"lines": lines}]
+    parts = []
+    for name, some in groupby(lines, key=lambda line: group(line["run"])):
+        whole = [run for run in found if group(run) == name]
+        cost = dollars(sum((run.spent for run in whole), Decimal(0)))
+        parts.append({"name": name, "number": plural(len(whole), "run"), "cost": cost, "lines": list(some)})
+    return parts
+
+
+# --- two runs side by side
+
+
+@require_safe
+@study_page()
+def compare(request: HttpRequest) -> HttpResponse:
+    """Where two runs differ in what they were asked with, and what came of each."""
+    numbers = {int(text) for text in request.GET.getlist("run") if text.isdecimal() and len(text) < 19}
+    two = list(runs_of(request.study).filter(pk__in=numbers))[::-1]
+    if len(numbers) != 2 or len(two) != 2:
+        messages.error(request, "Tick two runs of this study to compare their settings.")
+        return redirect("baselines:runs", request.study.slug)
+    rows = words.compare_settings(two)
+    lines = [run_row(entry, (), False) for entry in stand(two)]
+    different, same = [row for row in rows if row.differ], [row for row in rows if not row.differ]
+    return show(request, "runs/compare_runs.html", HERE, lines=lines, different=different, same=same)
 
 
 # --- one run
@@ -64,7 +191,7 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
     kin = Run.objects.shown_to(request.user, request.study).filter(Q(first_run=first) | Q(pk=first.pk))
     schedule = getattr(first, "schedule", None)
     page: dict[str, Any] = {
-        **{"items": count_items(shown), "drawn": say_drawn(shown), "sharing": sharing_of(request, shown)},
+        **{"items": count_items(shown), "drawn": words.say_drawn(shown), "sharing": sharing_of(request, shown)},
         "repetitions": list(kin.exclude(pk=shown.pk).order_by("pk")),
         "schedule": schedule if schedule and schedule.active else None,
     }
@@ -130,10 +257,10 @@ def run_page(shown: Run) -> dict:
     return {
         "run": shown,
         "now": now,
-        "sentence": say_state(shown, now),
+        "sentence": words.say_state(shown, now),
         "live": shown.state == State.RUNNING,
         "simulated": shown.is_simulated,
-        "bar": bar_of(now),
+        "bar": words.bar_of(now),
         "cost": cost_words(now["usd"], now["budget_usd"]),
         "eta": "" if eta is None else duration(eta),
         "budget": "" if shown.budget is None else f"{shown.budget.normalize():f}",

@@ -50,10 +50,10 @@ def end_p(room: float, end: float, freedom: float) -> float:
     return float(min(1.0, 2 * stdtr(freedom, -step)))
 
 
-def of_interval(value: float | None, ci: Interval | None, freedom: float, reference: float, why: str = "") -> Tested:
+def of_interval(value: float | None, ci: Interval | None, freedom: float, reference: float) -> Tested:
     """A value minus what it is held against; p by how far that lies beyond the interval's end on its side."""
     if value is None or ci is None:
-        return Tested(None if value is None else value - reference, None, None, freedom, why)
+        return Tested(None if value is None else value - reference, None, None, freedom, "")
     room, end = (value - reference, value - ci[0]) if value > reference else (reference - value, ci[1] - value)
     ends = (ci[0] - reference, ci[1] - reference)
     return Tested(value - reference, ends, end_p(room, end, freedom), freedom)

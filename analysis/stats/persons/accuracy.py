@@ -55,9 +55,6 @@ class ScoredQuestions:
     def units_on(self, questions: Bools) -> int:
         return len(np.unique(self.unit[questions[self.question]]))
 
-    def answers_on(self, questions: Bools) -> int:
-        return int(self.counts[questions].sum())
-
     def by_chance(self, questions: Bools) -> tuple[float, float]:
         """Variance of the mean over these questions' shares that answers to the same questions would have, NaN where no
         question has two answers; and what a unit's answers to several questions add to it.

@@ -24,8 +24,7 @@ from analysis.plans.annotators.drawing import (
     seen_in_pilot,
     votes_of_people,
 )
-from analysis.plans.annotators.measuring import measure_labels
-from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, plan_annotators, summed
+from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, measure_labels, plan_annotators, summed
 from analysis.plans.annotators.texts import chances_of, cheapest_lines, lines_of_annotators, opening_of_annotators
 from analysis.plans.kept import NAME, find_plan, fingerprint_of_plan, keep_plan
 from analysis.stats.agreement.agreement import head_row, measure_agreement, write_estimate

@@ -5,8 +5,17 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from analysis.stats.blends.blending import blend, chance_of_luck, contrast, cross_validate, distances, fit
-from analysis.stats.blends.sides import NO_PAIR, BlendSides, compare
+from analysis.stats.persons.blends import (
+    NO_PAIR,
+    BlendSides,
+    blend,
+    chance_of_luck,
+    compare,
+    contrast,
+    cross_validate,
+    distances,
+    fit,
+)
 from analysis.stats.persons.shares import unlike_lists
 from analysis.stats.resampling import ItemSample
 from benchmarks.blends import WORLDS, make_world
