@@ -22,7 +22,7 @@ class Lack(NamedTuple):
 
 
 LACKS = (
-    Lack("the shared data", ("FIELDSTUDY_SHARED", "beside the project", "shared data files"), quick=35, unit=36),
+    Lack("the shared data", ("FIELDSTUDY_SHARED", "beside the project", "shared data files"), quick=34, unit=35),
     Lack(
         "requirements-local.txt", ("requirements-local.txt", "local embedding", "tokenizers is not"), quick=5, unit=10
     ),

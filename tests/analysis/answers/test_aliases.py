@@ -23,12 +23,8 @@ from analysis.answers.aliases import (
 from analysis.answers.readings import read_new
 from analysis.models import Alias, AliasDecision
 from surveys.models import AuditEvent, Study
+from tests.analysis.answers.answer_samples import give
 from tests.factories import make_participant, make_response, make_study
-
-
-@pytest.fixture
-def study(db: None) -> Study:
-    return make_study(places=10)
 
 
 def teas(study: Study) -> dict[str, str]:
@@ -51,15 +47,10 @@ def test_prompts_have_tables_of_their_own(study: Study) -> None:
     assert alias_map(study) == {"teas": {"amazon.com": "amazon"}, "water": {"amazon river": "amazon"}}
 
 
-def test_chains_are_resolved_when_written(study: Study) -> None:
-    accept(study, "teas", ["b"], "c", "ada")
-    accept(study, "teas", ["a"], "b", "ada")
-    assert teas(study) == {"a": "c", "b": "c"}
-
-
-def test_an_item_that_becomes_a_spelling_takes_its_own_along(study: Study) -> None:
-    accept(study, "teas", ["a"], "b", "ada")
-    accept(study, "teas", ["b"], "c", "ada")
+@pytest.mark.parametrize("steps", [[("b", "c"), ("a", "b")], [("a", "b"), ("b", "c")]])
+def test_chains_are_resolved_when_written(study: Study, steps: list[tuple[str, str]]) -> None:
+    for spelling, item in steps:
+        accept(study, "teas", [spelling], item, "ada")
     assert teas(study) == {"a": "c", "b": "c"}
 
 
@@ -186,15 +177,9 @@ def test_a_proposal_keeps_the_most_named_spelling_and_counts_by_source() -> None
     assert proposal.count == 4
 
 
-def answer(study: Study, *items: str) -> None:
-    text = "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
-    make_response(make_participant(study), "teas", text=text, keep=True)
-
-
 def test_what_was_decided_is_not_proposed_again(study: Study) -> None:
-    answer(study, "Earl Grey", "Assam", "Darjeeling", "Sencha", "Oolong")
-    answer(study, "Earl-Grey", "Assam", "Darjeelingg", "Sencha", "Oolong")
-    read_new(study)
+    give(study, "teas", "1. Earl Grey\n2. Assam\n3. Darjeeling\n4. Sencha\n5. Oolong")
+    give(study, "teas", "1. Earl-Grey\n2. Assam\n3. Darjeelingg\n4. Sencha\n5. Oolong")
     assert [(p.item.name, p.others[0].name) for p in propose(study)] == [
         ("darjeeling", "darjeelingg"),
         ("earl grey", "earl-grey"),
@@ -207,9 +192,8 @@ def test_what_was_decided_is_not_proposed_again(study: Study) -> None:
 
 
 def test_what_was_split_is_not_proposed_again(study: Study) -> None:
-    answer(study, "Earl Grey", "Assam", "Darjeeling", "Sencha", "Oolong")
-    answer(study, "Earl-Grey", "Assam", "Darjeeling", "Sencha", "Oolong")
-    read_new(study)
+    give(study, "teas", "1. Earl Grey\n2. Assam\n3. Darjeeling\n4. Sencha\n5. Oolong")
+    give(study, "teas", "1. Earl-Grey\n2. Assam\n3. Darjeeling\n4. Sencha\n5. Oolong")
     accept(study, "teas", ["earl-grey"], "earl grey", "ada")
     split(study, "teas", ["earl-grey"], "earl grey", "ada")
     assert propose(study) == []

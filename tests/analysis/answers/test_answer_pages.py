@@ -5,29 +5,24 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from analysis.answers import readings, views
 from analysis.answers.alias_views import spelling_counts
 from analysis.answers.aliases import accept, alias_map, count_spellings
 from analysis.answers.kept import answer_stamp
 from analysis.answers.reviews import decide, undo
-from analysis.models import AliasDecision, Answer, AnswerDecision, Completion, SecondOpinion
+from analysis.models import AliasDecision, Answer, AnswerDecision, SecondOpinion
 from surveys.models import Study
 from surveys.participation.pasting.read_back import ReadReply
 from surveys.participation.recruitment import withdraw
-from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
+from tests.analysis.answers.answer_samples import LIST, give, run_offline
+from tests.analysis.runs.baseline_factories import make_call, make_endpoint
+from tests.analysis.runs.run_samples import answer
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in
 from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
-LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study(places=20)
 
 
 @pytest.fixture
@@ -35,21 +30,8 @@ def client(study: Study) -> Client:
     return log_in(study, "researcher")
 
 
-def give(study: Study, prompt: str, text: str) -> Answer:
-    response = make_response(make_participant(study), prompt, text=text, keep=True)
-    readings.read_new(study)
-    return Answer.objects.get(response=response)
-
-
 def address(name: str, *args: Any) -> str:
     return reverse(f"answers:{name}", args=["teas", *args])
-
-
-def run_offline(study: Study, reply: str) -> Completion:
-    call = make_call(make_run("offline", study))
-    Completion.objects.filter(pk=call.pk).update(status="done", done_at=timezone.now(), reply=reply)
-    readings.read_new(study)
-    return call
 
 
 # --- the list ---------------------------------------------------------------
@@ -66,36 +48,33 @@ def test_an_empty_study_says_what_will_stand_here(client: Client) -> None:
     assert "No texts yet." in lines_of(client.get(address("list")))
 
 
-@pytest.mark.parametrize(
-    ("query", "count"),
-    [
-        ("state=waiting", 1),
-        ("state=sure", 2),
-        ("state=decided", 0),
-        ("state=nonsense", 0),
-        ("source=offline", 1),
-        ("source=field", 2),
-        ("prompt=water", 1),
-        ("doubt=cut-off", 0),
-        ("doubt=nothing-found", 1),
-        ("q=oolong", 2),
-        ("q=50%25", 0),
-        ("source=field&prompt=teas", 1),
-    ],
-)
-def test_filters_stand_in_the_address(study: Study, client: Client, query: str, count: int) -> None:
+def test_filters_stand_in_the_address(study: Study, client: Client) -> None:
     give(study, "teas", LIST)
     give(study, "water", "A and B")
     run_offline(study, LIST.replace("Assam", "Matcha"))
-    found = client.get(f"{address('list')}?{query}").context["rows"]
-    assert found.paginator.count == count
+    counts = {
+        "state=waiting": 1,
+        "state=sure": 2,
+        "state=decided": 0,
+        "state=nonsense": 0,
+        "source=offline": 1,
+        "source=field": 2,
+        "prompt=water": 1,
+        "doubt=cut-off": 0,
+        "doubt=nothing-found": 1,
+        "q=oolong": 2,
+        "q=50%25": 0,
+        "source=field&prompt=teas": 1,
+    }
+    for query, count in counts.items():
+        assert client.get(f"{address('list')}?{query}").context["rows"].paginator.count == count, query
 
 
 @pytest.mark.parametrize("name", ["list", "review"])
-@pytest.mark.parametrize("query", ["q=%00", "source=%00", "prompt=%00", "doubt=%00", f"after={'9' * 5000}"])
-def test_an_address_that_no_answer_can_have_finds_nothing(study: Study, client: Client, name: str, query: str) -> None:
+def test_an_address_that_no_answer_can_have_finds_nothing(study: Study, client: Client, name: str) -> None:
     give(study, "water", "A and B")
-    assert client.get(f"{address(name)}?{query}").status_code == 200
+    for query in ("q=%00", "source=%00", "prompt=%00", "doubt=%00", f"after={'9' * 5000}"):
+        assert client.get(f"{address(name)}?{query}").status_code == 200, query
 
 
 def test_reading_is_done_at_once_when_there_is_little(study: Study, client: Client) -> None:
@@ -161,9 +140,7 @@ def test_what_is_kept_is_counted_again_as_soon_as_an_answer_changes(study: Study
     make_response(mine.response.participant, "teas", text=LIST.replace("Assam", "Mate"), keep=True)
     assert (check()["counts"]["count"], check()["unread"]) == (2, 1)
     readings.read_new(study)
-    Completion.objects.filter(pk=make_call(call.run, repeat=1).pk).update(
-        status="done", done_at=timezone.now(), reply=LIST
-    )
+    answer(make_call(call.run, repeat=1), LIST)
     assert check()["unread"] == 1
     withdraw(mine.response.participant)
     assert check()["counts"]["count"] == 2

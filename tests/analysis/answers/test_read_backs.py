@@ -13,15 +13,10 @@ from analysis.models import Answer
 from analysis.report.dataset import load_frames
 from surveys.models import ReadBack, Study
 from surveys.participation.pasting.read_back import ReadReply, mark_of
-from tests.factories import make_account, make_participant, make_response, make_study
+from tests.factories import make_account, make_participant, make_response
 
 pytestmark = pytest.mark.django_db
 FIVE = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study(places=20)
 
 
 def answer(study: Study, text: str = FIVE, slug: str = "teas", no_answer: str = "", **said: object) -> Answer:

@@ -8,36 +8,31 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
 
 from analysis.answers import readings
 from analysis.answers.readings import find_changes, open_responses, outdated, read_new, runs_to_read, store, unread
 from analysis.answers.reviews import decide, undo_last
 from analysis.answers.tasks import read_new_texts
-from analysis.models import Answer, AnswerDecision, Completion
+from analysis.models import Answer, AnswerDecision
 from surveys.models import Response
 from surveys.participation import recruitment
 from surveys.reading.answers import RULES_VERSION
+from tests.analysis.answers.answer_samples import LIST
 from tests.analysis.runs.baseline_factories import make_call, make_item, make_run
+from tests.analysis.runs.run_samples import answer
 from tests.factories import make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db
-LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
 
 
 def make_answer(study: Any, text: str = LIST) -> Response:
     return make_response(make_participant(study), "teas", text=text, keep=True)
 
 
-def finish_call(call: Completion, reply: str) -> Completion:
-    Completion.objects.filter(pk=call.pk).update(status="done", done_at=timezone.now(), reply=reply)
-    return call
-
-
 def test_responses_and_completions_are_read_by_the_same_rules() -> None:
     run = make_run()
     make_answer(run.study)
-    finish_call(make_call(run), LIST)
+    answer(make_call(run), LIST)
     assert (unread(run.study), read_new(run.study), unread(run.study)) == (2, 2, 0)
     field, offline = Answer.objects.order_by("completion")
     assert field.items == offline.items == ["assam", "sencha", "earl grey", "oolong", "rooibos"]
@@ -51,22 +46,22 @@ def test_new_texts_of_every_study_are_read_on_schedule() -> None:
     assert read_new_texts() == 0
     run = make_run()
     make_answer(make_study(slug="water"))
-    finish_call(make_call(run), LIST)
+    answer(make_call(run), LIST)
     assert (read_new_texts(), read_new_texts(), unread(run.study)) == (2, 0, 0)
 
 
 def test_benchmark_runs_of_no_study_are_read_on_schedule_too() -> None:
     make_study()
-    finish_call(make_call(make_run(benchmark="sums"), make_item()), "B")
+    answer(make_call(make_run(benchmark="sums"), make_item()), "B")
     assert read_new_texts() == 1
 
 
 def test_runs_without_new_replies_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = make_run(), make_run(study=make_study(slug="water"))
     for run in (old, new):
-        finish_call(make_call(run), LIST)
+        answer(make_call(run), LIST)
     assert (read_new_texts(), runs_to_read()) == (2, {})
-    finish_call(make_call(new, repeat=1), LIST)
+    answer(make_call(new, repeat=1), LIST)
     assert (runs_to_read().keys(), read_new_texts(), runs_to_read()) == ({new.pk}, 1, {})
     monkeypatch.setattr(readings, "RULES_VERSION", RULES_VERSION + 1)
     assert runs_to_read().keys() == {old.pk, new.pk}
@@ -74,7 +69,7 @@ def test_runs_without_new_replies_are_not_looked_at_again(monkeypatch: pytest.Mo
 
 def test_older_readings_wait_until_somebody_has_them_read_anew() -> None:
     run = make_run()
-    finish_call(make_call(run), LIST)
+    answer(make_call(run), LIST)
     read_new_texts()
     Answer.objects.update(rules_version=RULES_VERSION - 1, items=["old"])
     decide(run.study, Answer.objects.get().pk, "ada", seen=0, names=["Matcha"])
@@ -89,7 +84,7 @@ def test_older_readings_wait_until_somebody_has_them_read_anew() -> None:
 def test_changes_are_listed_where_the_rules_differ_and_nothing_is_written() -> None:
     run = make_run("offline", make_study(places=10))
     for at, reply in enumerate((LIST, "1. Matcha\n2. Sencha")):
-        finish_call(make_call(run, repeat=at), reply)
+        answer(make_call(run, repeat=at), reply)
     make_answer(run.study)
     decided = make_answer(run.study)
     read_new(run.study)
@@ -107,7 +102,7 @@ def test_changes_are_listed_where_the_rules_differ_and_nothing_is_written() -> N
 
 
 def test_what_no_study_could_read_is_read_once_there_is_one() -> None:
-    finish_call(make_call(make_run(benchmark="sums"), make_item()), "B")
+    answer(make_call(make_run(benchmark="sums"), make_item()), "B")
     assert (read_new_texts(), len(runs_to_read())) == (0, 1)
     make_study()
     assert (read_new_texts(), runs_to_read()) == (1, {})
@@ -162,8 +157,8 @@ def test_an_unfinished_call_is_not_read() -> None:
 
 def test_benchmark_items_are_read_with_their_own_letters() -> None:
     study, run = make_study(), make_run(benchmark="sums")
-    finish_call(make_call(run, make_item(choices=["1", "2"])), "The answer is (B)")
-    finish_call(make_call(run, make_item(2, choices=["2", "4"])), "The answer is (D)")
+    answer(make_call(run, make_item(choices=["1", "2"])), "The answer is (B)")
+    answer(make_call(run, make_item(2, choices=["2", "4"])), "The answer is (D)")
     read_new(study)
     assert list(Answer.objects.order_by("pk").values_list("letter", flat=True)) == ["B", ""]
 
@@ -200,11 +195,3 @@ def test_a_decision_is_never_rewritten() -> None:
     decision = AnswerDecision.objects.create(answer=Answer.objects.get(), before={}, decided_by="tests")
     with pytest.raises(IntegrityError, match="never changed"), transaction.atomic():
         AnswerDecision.objects.filter(pk=decision.pk).update(letter="A")
-
-
-def test_a_withdrawal_takes_the_answer_along() -> None:
-    study = make_study()
-    response = make_answer(study)
-    read_new(study)
-    recruitment.withdraw(response.participant)
-    assert not Answer.objects.exists()

@@ -5,28 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from analysis.answers import readings
 from analysis.answers.reviews import ReviewError, SeenTooEarly, answers_of, decide, undo, undo_last, waiting
-from analysis.models import Answer, AnswerDecision
+from analysis.models import AnswerDecision
 from surveys.models import AuditEvent, Study
 from surveys.participation import recruitment
-from tests.factories import make_participant, make_response, make_study
-
-
-@pytest.fixture
-def study(db: None) -> Study:
-    return make_study(places=10)
-
-
-def answer(study: Study, prompt: str, text: str) -> Answer:
-    response = make_response(make_participant(study), prompt, text=text, keep=True)
-    readings.read_new(study)
-    return Answer.objects.get(response=response)
+from tests.analysis.answers.answer_samples import give
+from tests.factories import make_study
 
 
 def test_doubtful_answers_wait_until_somebody_decides(study: Study) -> None:
-    odd = answer(study, "water", "Either A or B, it depends.")
-    answer(study, "water", "B")
+    odd = give(study, "water", "Either A or B, it depends.")
+    give(study, "water", "B")
     assert list(waiting(answers_of(study))) == [odd]
     made = decide(study, odd.pk, "ada", seen=0, letter="B")
     odd.refresh_from_db()
@@ -37,14 +26,14 @@ def test_doubtful_answers_wait_until_somebody_decides(study: Study) -> None:
 
 
 def test_decided_names_are_normalised_and_doubles_dropped(study: Study) -> None:
-    odd = answer(study, "teas", "Hm.")
+    odd = give(study, "teas", "Hm.")
     decide(study, odd.pk, "ada", seen=0, names=["  The Assam ", "assam", "**Earl Grey** - a classic", ""])
     odd.refresh_from_db()
     assert odd.items == ["assam", "earl grey"]
 
 
 def test_an_undone_decision_gives_the_reading_back(study: Study) -> None:
-    odd = answer(study, "teas", "1. Assam\n2. Sencha")
+    odd = give(study, "teas", "1. Assam\n2. Sencha")
     decide(study, odd.pk, "ada", seen=0, names=["Matcha"])
     undo_last(study, "ada")
     odd.refresh_from_db()
@@ -54,7 +43,7 @@ def test_an_undone_decision_gives_the_reading_back(study: Study) -> None:
 
 
 def test_undoing_the_second_decision_leaves_the_first_standing(study: Study) -> None:
-    odd = answer(study, "teas", "1. Assam\n2. Sencha")
+    odd = give(study, "teas", "1. Assam\n2. Sencha")
     first = decide(study, odd.pk, "ada", seen=0, names=["Matcha"])
     decide(study, odd.pk, "ada", seen=first.pk, names=["Sencha"])
     undo_last(study, "ada")
@@ -65,7 +54,7 @@ def test_undoing_the_second_decision_leaves_the_first_standing(study: Study) -> 
 
 
 def test_a_stale_page_is_told_so_and_changes_nothing(study: Study) -> None:
-    odd = answer(study, "water", "A and B")
+    odd = give(study, "water", "A and B")
     decide(study, odd.pk, "ada", seen=0, letter="B")
     with pytest.raises(SeenTooEarly):
         decide(study, odd.pk, "eve", seen=0, letter="A")
@@ -85,21 +74,21 @@ def test_a_stale_page_is_told_so_and_changes_nothing(study: Study) -> None:
     ],
 )
 def test_what_cannot_be_an_answer_is_refused(study: Study, prompt: str, given: dict, fault: str) -> None:
-    odd = answer(study, prompt, "Hm.")
+    odd = give(study, prompt, "Hm.")
     with pytest.raises(ReviewError, match=fault):
         decide(study, odd.pk, "ada", seen=0, **given)
     assert not AnswerDecision.objects.exists()
 
 
 def test_another_studys_answer_is_not_found(study: Study) -> None:
-    odd = answer(study, "water", "Hm.")
+    odd = give(study, "water", "Hm.")
     other = Study.objects.create(slug="other", title="Other")
     with pytest.raises(ReviewError, match="gone"):
         decide(other, odd.pk, "ada", seen=0, letter="A")
 
 
 def test_an_answer_of_somebody_who_withdrew_is_gone(study: Study) -> None:
-    odd = answer(study, "water", "Hm.")
+    odd = give(study, "water", "Hm.")
     recruitment.withdraw(odd.response.participant)
     with pytest.raises(ReviewError, match="gone"):
         decide(study, odd.pk, "ada", seen=0, letter="A")
@@ -108,7 +97,7 @@ def test_an_answer_of_somebody_who_withdrew_is_gone(study: Study) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_decide_at_once_one_succeeds() -> None:
     study = make_study(places=10)
-    odd = answer(study, "water", "A and B")
+    odd = give(study, "water", "A and B")
 
     def attempt(name: str) -> bool:
         try:

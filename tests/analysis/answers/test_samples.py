@@ -4,20 +4,19 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from django.utils import timezone
 
-from analysis.answers.readings import read_new
 from analysis.answers.reviews import answers_of, decide, undo_last
 from analysis.answers.samples import draw, reading_errors, sample_of, say_errors
-from analysis.models import Answer, Completion
+from analysis.models import Answer
 from analysis.stats.intervals import share_interval
 from surveys.models import Study
+from tests.analysis.answers.answer_samples import LIST, give
 from tests.analysis.runs.baseline_factories import make_call, make_run
-from tests.factories import make_participant, make_response, make_study
+from tests.analysis.runs.run_samples import answer
+from tests.factories import make_study
 from tests.surveys.console.console_pages import log_in
 
 pytestmark = pytest.mark.django_db
-LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
 
 
 @pytest.fixture
@@ -27,10 +26,8 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     study = make_study(places=10)
     run = make_run("offline", study)
     for at, reply in enumerate((*[LIST] * 6, "1. Assam")):
-        call = make_call(run, repeat=at)
-        Completion.objects.filter(pk=call.pk).update(status="done", done_at=timezone.now(), reply=reply)
-    make_response(make_participant(study), "teas", text=LIST, keep=True)
-    read_new(study)
+        answer(make_call(run, repeat=at), reply)
+    give(study, "teas", LIST)
     return study
 
 
@@ -53,7 +50,7 @@ def test_what_is_left_to_check_is_of_the_same_draw(study: Study) -> None:
     drawn = list(sample_of(study).filter(source="offline"))
     decide(study, drawn[0].pk, "ada", seen=0, names=drawn[0].names)
     left = sample_of(study).filter(source="offline", decided=False)
-    assert [answer.pk for answer in left] == [answer.pk for answer in drawn[1:]]
+    assert [each.pk for each in left] == [each.pk for each in drawn[1:]]
 
 
 def test_a_confirmed_reading_is_right_and_one_decided_otherwise_is_wrong(study: Study) -> None:

@@ -1,18 +1,15 @@
 """A plan that is killed goes on from what it had, and says the same as one that was not."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from io import StringIO
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 
 from analysis.models import MetricValue
 from analysis.plans import kept, simulating
@@ -21,6 +18,7 @@ from analysis.report.reports import tidy
 from surveys.participation import recruitment
 from surveys.studies.lifecycle import definition_of
 from tests.analysis.plans.test_looks import LOOKED_AT
+from tests.analysis.runs.servers import of_test_database
 from tests.factories import State, make_participant, make_study
 
 SIZES, REPLICATES = (100, 200), 60
@@ -31,10 +29,8 @@ SIZES, REPLICATES = (100, 200), 60
 def test_a_killed_plan_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study("draft", LOOKED_AT)
     given = ["plan", "teas", "--people", *map(str, SIZES), "--replicates", str(REPLICATES), "--json"]
-    database = connection.settings_dict
-    address = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
     with subprocess.Popen(
-        [sys.executable, "manage.py", *given], env=os.environ | {"DATABASE_URL": address}, stdout=subprocess.DEVNULL
+        [sys.executable, "manage.py", *given], env=of_test_database(), stdout=subprocess.DEVNULL
     ) as worker:
         deadline = time.monotonic() + 120
         while MetricValue.objects.filter(name=CELL).count() < 2:

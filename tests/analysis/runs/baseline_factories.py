@@ -133,8 +133,8 @@ def embed_all(corpus: Corpus, embedder: Embedder = LETTERS) -> int:
     return sum(embeddings.embed_corpus(corpus, embedder))
 
 
-def add_vectors(rows: Sequence[Conversation], matrix: np.ndarray, model: str = "made-up") -> None:
+def add_vectors(rows: Sequence[Conversation], matrix: np.ndarray) -> None:
     ConversationVector.objects.bulk_create(
-        ConversationVector(conversation=row, model=model, vector=vector)
+        ConversationVector(conversation=row, model="made-up", vector=vector)
         for row, vector in zip(rows, matrix, strict=True)
     )

@@ -20,6 +20,12 @@ def client(study: Study) -> Client:
 
 
 @pytest.fixture
+def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is that runs the tests."""
+    monkeypatch.setattr("analysis.runs.lanes.runs.seconds_at_work", lambda run: 10.0)
+
+
+@pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The runs that were handed to workers."""
     runs: list[int] = []

@@ -33,8 +33,7 @@ def judge(study: Study, prompt: str = "same", **changes: Any) -> Run:
 
 def work_off(run: Run, budget: Decimal | None = None) -> Run:
     run = resume(run, budget)
-    for _ in run_inline(run):
-        pass
+    list(run_inline(run))
     read_replies(run)
     return run
 

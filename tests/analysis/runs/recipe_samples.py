@@ -34,8 +34,8 @@ def contents(messages: list[dict[str, str]]) -> list[str]:
     return [message["content"] for message in messages]
 
 
-def make_long_corpus(number: int, name: str = "corpus") -> Corpus:
-    corpus = make_corpus(name)
+def make_long_corpus(number: int) -> Corpus:
+    corpus = make_corpus()
     for _ in range(number):
         make_conversation(corpus, 5)
     return corpus

@@ -3,7 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth.models import AbstractUser
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
+from rest_framework.authtoken.models import Token
 
 from analysis.models import Completion, Run
 from analysis.runs.recipes.messages import messages_for
@@ -64,3 +68,13 @@ def order_of(**changes: Any) -> dict[str, Any]:
     """A new run as it is asked for; the endpoint is made when none is named."""
     endpoint = changes.pop("endpoint", None) or make_endpoint(name="scripted").name
     return {"condition": "offline", "endpoint": endpoint, "repeats": 2} | changes
+
+
+def page_of(name: str, *args: object) -> str:
+    """The address of a page of baselines of the study of teas."""
+    return reverse(f"baselines:{name}", args=["teas", *args])
+
+
+def program_of(account: AbstractUser) -> Client:
+    """What a program with the account's token is answered."""
+    return Client(headers={"Authorization": f"Token {Token.objects.create(user=account).key}"})

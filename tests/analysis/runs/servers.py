@@ -1,13 +1,18 @@
 """A fault-injecting model server for tests, in a process of its own, and runs that are sent to it."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
+
+from django.db import connection
 
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Endpoint, Run
@@ -68,7 +73,20 @@ def make_planned(study: Study, endpoint: Endpoint, repeats: int = 5, **changes: 
 
 def work_off(run: Run, bounds: Bounds | None = None) -> Run:
     """Start the run and work in this process until it ends."""
-    for _ in run_inline(start(run), bounds or Bounds()):
-        pass
+    list(run_inline(start(run), bounds or Bounds()))
     run.refresh_from_db()
     return run
+
+
+def of_test_database() -> dict[str, str]:
+    """The environment of a process that works on the test's database."""
+    database = connection.settings_dict
+    url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
+    return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
+
+
+def wait_for_answers(run: Run, count: int) -> None:
+    deadline = time.monotonic() + 90
+    while run.completions.filter(status="done").count() < count:
+        assert time.monotonic() < deadline, "the worker answers nothing"
+        time.sleep(0.05)

@@ -83,8 +83,7 @@ def upcoming(corpus: Corpus) -> str | None:
 
 
 def work_off(run: Run) -> None:
-    for _ in run_inline(run):
-        pass
+    list(run_inline(run))
     read_replies(run)
 
 

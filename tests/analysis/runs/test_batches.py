@@ -100,15 +100,6 @@ def test_budget_holds_for_batches_too() -> None:
     assert 0 < run.spent <= Decimal("0.55") and run.reserved == 0
 
 
-def test_cancelled_run_cancels_its_batch() -> None:
-    with serving("--batch-seconds", "60") as server:
-        run = make_batched(server, repeats=2)
-        batches.work(run.pk)
-        runs.cancel(run)
-        assert batches.cancel_batches(run.pk) == 1
-        assert not server.requests()
-
-
 def test_answers_that_were_there_before_the_cancel_are_read_back_once_and_paid() -> None:
     with serving("--batch-seconds", "60", "--answered-before-cancel", "3") as server:
         run = make_batched(server, repeats=4, price_out=Decimal(1000))

@@ -5,17 +5,14 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
-from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from analysis.models import Run
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.questions import examples_name, write_question
 from surveys.models import AuditEvent, BenchmarkItem, Study
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_item, make_run
-from tests.analysis.runs.run_samples import answer, make_done, order_of
+from tests.analysis.runs.run_samples import answer, make_done, order_of, page_of
 from tests.analysis.runs.servers import make_fake
-from tests.factories import make_account
 from tests.surveys.console.console_pages import lines_of, text_of
 
 pytestmark = pytest.mark.django_db
@@ -25,10 +22,6 @@ OFFLINE = ["--endpoint", "scripted", "--condition", "offline"]
 @pytest.fixture(autouse=True)
 def items() -> list[BenchmarkItem]:
     return [make_item(number) for number in (1, 2, 3)]
-
-
-def page_of(name: str, *args: object) -> str:
-    return reverse(f"baselines:{name}", args=["teas", *args])
 
 
 def make_benchmark_run(study: Study, item: BenchmarkItem) -> Run:
@@ -155,43 +148,3 @@ def test_imported_run_is_left_as_it_is(study: Study, action: str) -> None:
         call_command("run", str(run.pk), action)
     run.refresh_from_db()
     assert run.state == "done"
-
-
-# --- the API
-
-
-@pytest.fixture
-def program(study: Study) -> Client:
-    token = Token.objects.create(user=make_account("bob", study, "researcher"))
-    return Client(headers={"Authorization": f"Token {token.key}"})
-
-
-def post(program: Client, **changes: object):
-    return program.post(reverse("api:runs", args=["teas"]), order_of(**changes), "application/json")
-
-
-def test_post_takes_a_benchmark_and_the_list_names_it(program: Client, sent: list[int]) -> None:
-    response = post(program, benchmark="sums", prompt_form="bare", repeats=1)
-    found = response.json()
-    assert response.status_code == 201
-    assert (found["run"]["benchmark"], found["run"]["prompt_form"], found["estimate"]["calls"]) == ("sums", "bare", 3)
-    [row] = program.get(reverse("api:runs", args=["teas"])).json()["results"]
-    assert (row["benchmark"], row["study"], row["pending"]) == ("sums", "teas", 3)
-    calls = program.get(reverse("api:completions", args=["teas"])).json()["results"]
-    assert [call["item"] for call in calls] == ["sums/1", "sums/2", "sums/3"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"benchmark": "products"}, "benchmark: There is none with this name."),
-        ({"prompt_form": "bare"}, "prompt_form: Only a benchmark's items take this."),
-        ({"worked_examples": True}, "worked_examples: Only a benchmark's items take this."),
-        ({"benchmark": "sums", "prompt_form": "loud"}, "prompt_form: Select a valid choice."),
-        ({"benchmark": "sums", "worked_examples": True}, "0 worked examples for subject"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(program: Client, changes: dict, words: str) -> None:
-    response = post(program, **changes)
-    assert response.status_code == 400 and words in response.json()["detail"]
-    assert not Run.objects.exists()

@@ -48,8 +48,7 @@ def test_raised_budget_lets_it_go_on() -> None:
     run = work_off(with_budget("0.50"))
     before = run.completions.filter(status="done").count()
     runs.resume(run, Decimal("1.00"))
-    for _ in runs.run_inline(run):
-        pass
+    list(runs.run_inline(run))
     run.refresh_from_db()
     assert run.completions.filter(status="done").count() > before
     assert Decimal("0.5") < run.spent <= Decimal("1.00")

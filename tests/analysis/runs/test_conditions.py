@@ -157,16 +157,6 @@ def test_personas_that_are_missing_or_empty_are_named() -> None:
 # benchmarks
 
 
-def test_benchmark_items_are_asked_in_the_runs_form() -> None:
-    items = [make_item(number) for number in (1, 2)]
-    run = make_planned("offline", benchmark="sums", prompt_form="bare")
-
-    assert [messages_for(make_call(run, item)).messages[0]["content"] for item in items] == [
-        "What is 1 + 1?\nA. 1\nB. 2\nC. 3\nD. 4",
-        "What is 2 + 2?\nA. 2\nB. 4\nC. 6\nD. 8",
-    ]
-
-
 def test_worked_examples_go_with_the_run() -> None:
     for number in range(10, 15):
         make_item(number, "sums-examples")

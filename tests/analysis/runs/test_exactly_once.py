@@ -1,21 +1,26 @@
 """Nothing is lost and nothing is answered twice: under faults, with two lanes, and when a worker is killed."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from urllib.parse import quote
 
 import pytest
-from django.db import connection
 
 from analysis.models import Completion, Run
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.calls import expire_leases
 from analysis.runs.lanes.lanes import Bounds, run_lane
 from fieldstudy.embedded import servers
-from tests.analysis.runs.servers import Server, make_planned, make_server_endpoint, serving, work_off
+from tests.analysis.runs.servers import (
+    Server,
+    make_planned,
+    make_server_endpoint,
+    of_test_database,
+    serving,
+    wait_for_answers,
+    work_off,
+)
 from tests.factories import make_study
 from tests.surveys.participation.threads import at_once
 
@@ -81,8 +86,7 @@ def test_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight() -> 
         worker.wait()
         before = dict(run.completions.filter(status="done").values_list("pk", "reply"))
         wait_for_leases(run)
-        for _ in runs.run_inline(run, Bounds(lease_seconds=5)):
-            pass
+        list(runs.run_inline(run, Bounds(lease_seconds=5)))
         run.refresh_from_db()
         assert run.state == "done" and run.completions.filter(status="done").count() == 300
         after = dict(run.completions.filter(pk__in=before).values_list("pk", "reply"))
@@ -107,17 +111,8 @@ def test_terminated_worker_stores_what_is_in_flight_and_repeats_nothing() -> Non
 
 
 def start_worker(run: Run) -> subprocess.Popen:
-    database = connection.settings_dict
-    url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
-    env = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "fieldstudy.settings", "RUN": str(run.pk)}
+    env = of_test_database() | {"RUN": str(run.pk)}
     return subprocess.Popen([sys.executable, "-c", LANE], cwd=servers.ROOT, env=env)
-
-
-def wait_for_answers(run: Run, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while run.completions.filter(status="done").count() < count:
-        assert time.monotonic() < deadline, "the worker answers nothing"
-        time.sleep(0.05)
 
 
 def wait_for_leases(run: Run) -> None:

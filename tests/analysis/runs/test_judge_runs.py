@@ -1,11 +1,7 @@
 """A judge's run goes through the machinery of all runs: lanes, faults, crashes, workers, pages and API."""
 
-from typing import Any
-
 import pytest
-from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from analysis.answers.compared import runs_of
 from analysis.answers.readings import read_new
@@ -18,30 +14,21 @@ from analysis.runs.lanes.lanes import Bounds, run_lane
 from analysis.runs.lanes.runs import RunError, make_schedule, progress, resume
 from surveys.models import Annotation
 from tests.analysis.runs.judge_samples import BOTH, judge, make_judge, plan, study_of
+from tests.analysis.runs.run_samples import program_of
 from tests.factories import make_account
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def check_labels(run: Run) -> None:
-    """Each call was read once, and there is one label for each item and order."""
-    calls = run.completions.count()
-    assert run.tasks.filter(read_at__isnull=False).count() == calls
-    kept = Annotation.objects.exclude(judge="")
-    assert kept.count() == calls == len(set(kept.values_list("item", "left")))
-    assert count_replies(run) == {"read": calls, "unreadable": 0, "waiting": 0}
-
-
-# --- faults and crashes
-
-
 def test_worker_asks_and_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     make_judge("yes")
     run = resume(plan(study_of("relevance")))
     monkeypatch.setattr(tasks, "worker_is_stopping", lambda: False)
-    assert tasks.lane(run.pk) == 3
-    check_labels(run)
+    assert tasks.lane(run.pk) == 3 == run.completions.count()
+    assert run.tasks.filter(read_at__isnull=False).count() == 3
+    assert len(set(Annotation.objects.exclude(judge="").values_list("item", "left"))) == 3
+    assert count_replies(run) == {"read": 3, "unreadable": 0, "waiting": 0}
 
 
 # --- kept out of comparisons
@@ -64,11 +51,6 @@ def test_judges_are_not_repeated_by_schedule() -> None:
 
 
 # --- pages and API
-
-
-def token_client(*account: Any) -> Client:
-    token = Token.objects.create(user=make_account(*account))
-    return Client(headers={"Authorization": f"Token {token.key}"})
 
 
 def page_of(run: Run, name: str = "run", *more: object) -> str:
@@ -128,7 +110,7 @@ def test_api_names_what_is_judged() -> None:
     make_judge(BOTH)
     study = study_of("preference", 1)
     run = judge(study)
-    client = token_client("ada", study, "viewer")
+    client = program_of(make_account("ada", study, "viewer"))
     told = client.get(f"/api/v1/runs/{run.pk}/").json()["run"]
     assert (told["condition"], told["instruction"], told["both_orders"], told["pilot"]) == (
         "judge",

@@ -67,13 +67,6 @@ def test_labels_from_another_run_of_the_judge_are_not_asked_for_again() -> None:
     assert Annotation.objects.count() == 4
 
 
-def test_cancelled_run_leaves_its_items_to_the_next() -> None:
-    study = study_of("relevance")
-    make_judge("Yes")
-    cancel(plan(study))
-    assert judge(study).completions.count() == Annotation.objects.count() == 3
-
-
 def test_both_orders_are_asked_and_stored() -> None:
     study = study_of("preference", 1)
     make_judge(BOTH)
@@ -181,8 +174,7 @@ def test_two_readers_at_a_time_read_each_reply_once() -> None:
     study = study_of("relevance", 40)
     make_judge("yes")
     run = resume(plan(study))
-    for _ in run_inline(run):
-        pass
+    list(run_inline(run))
     read = at_once([lambda: read_replies(Run.objects.get(pk=run.pk))] * 2, 30)
     assert (sum(read), Annotation.objects.count(), count_replies(run)["read"]) == (40, 40, 40)
     assert set(Annotation.objects.values_list("revision", flat=True)) == {1}

@@ -2,9 +2,11 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -22,6 +24,16 @@ from tests.factories import make_study
 from tests.surveys.participation.threads import beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def with_book(run: Run, act: Callable[[CallBook], Awaitable[Any]], lane: str = "one", seconds: int = 60) -> Any:
+    """What a lane's own book of the run's calls makes of this."""
+
+    async def open_and_act() -> Any:
+        async with await open_database() as database:
+            return await act(CallBook(database, run.pk, lane, seconds))
+
+    return asyncio.run(open_and_act())
 
 
 def test_every_call_is_answered_and_described() -> None:
@@ -167,26 +179,15 @@ def test_lane_renews_its_leases_while_it_reserves_some_and_waits_for_nobody() ->
 
 def test_reserving_a_call_renews_its_lease() -> None:
     run = runs.start(make_planned(make_study(), make_fake(), repeats=1))
-
-    async def lease_and_reserve() -> int:
-        async with await open_database() as database:
-            (first, *_) = await CallBook(database, run.pk, "one", 60).lease(1)
-            await CallBook(database, run.pk, "one", 600).reserve({first.id: Decimal(1)})
-            return first.id
-
-    reserved = Completion.objects.get(pk=asyncio.run(lease_and_reserve()))
-    assert reserved.lease_until > timezone.now() + timedelta(seconds=300)
+    first, *_ = with_book(run, lambda book: book.lease(1))
+    with_book(run, lambda book: book.reserve({first.id: Decimal(1)}), seconds=600)
+    assert Completion.objects.get(pk=first.id).lease_until > timezone.now() + timedelta(seconds=300)
 
 
 def test_paused_run_leases_nothing() -> None:
     run = runs.start(make_planned(make_study(), make_fake(), repeats=2))
     runs.pause(run)
-
-    async def lease() -> list[LeasedCall]:
-        async with await open_database() as database:
-            return await CallBook(database, run.pk, "one", 60).lease(4)
-
-    assert asyncio.run(lease()) == []
+    assert with_book(run, lambda book: book.lease(4)) == []
 
 
 def test_calls_are_marked_as_sent_for_all_who_wait_and_half_as_many_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,13 +215,8 @@ def test_lane_that_lost_its_lease_stores_nothing() -> None:
     run = runs.start(make_planned(make_study(), make_fake(), repeats=1))
     call = run.completions.order_by("position").first()
     Completion.objects.filter(pk=call.pk).update(status="leased", lane="new", lease_until=timezone.now())
-
-    async def settle() -> tuple[int, str]:
-        async with await open_database() as database:
-            outcome = CallOutcome(call.pk, "done", 1, 0, reply="Late", cost=Decimal(1))
-            return await CallBook(database, run.pk, "old", 60).settle([outcome])
-
-    assert asyncio.run(settle()) == (0, "running")
+    outcome = CallOutcome(call.pk, "done", 1, 0, reply="Late", cost=Decimal(1))
+    assert with_book(run, lambda book: book.settle([outcome]), "old") == (0, "running")
     call.refresh_from_db()
     run.refresh_from_db()
     assert (call.status, call.lane, call.reply, run.spent) == ("leased", "new", "", 0)

@@ -242,8 +242,7 @@ def test_repeats_of_a_user_send_the_same_messages_and_keep_their_hash(corpus: Co
         memory_size=3,
     )  # fmt: skip
     run, _ = plan_run(plan, 2, "tests")
-    for _ in run_inline(start(run)):
-        pass
+    list(run_inline(start(run)))
     calls = list(run.completions.all())
     hashes = {(call.user_id, call.prompt_id, call.messages_sha256) for call in calls}
     assert len(calls) == 8 and len(hashes) == 4

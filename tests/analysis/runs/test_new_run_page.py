@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from analysis.models import Corpus, Endpoint, Run
 from analysis.runs.pages import actions
@@ -14,14 +13,10 @@ from analysis.runs.recipes.plans import Plan, RunPlanError, plan_run
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_endpoint, make_item, use_letters
 from tests.analysis.runs.recipe_samples import remember
-from tests.analysis.runs.run_samples import order_of
+from tests.analysis.runs.run_samples import order_of, page_of
 from tests.surveys.console.console_pages import lines_of, text_of
 
 pytestmark = pytest.mark.django_db
-
-
-def page_of(name: str, *args: object) -> str:
-    return reverse(f"baselines:{name}", args=["teas", *args])
 
 
 def test_estimate_names_calls_tokens_and_dollars_and_keeps_nothing(client: Client) -> None:

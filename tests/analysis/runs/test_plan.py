@@ -15,8 +15,7 @@ from analysis.runs.lanes import runs
 from analysis.runs.lanes.runs import end_schedule, make_schedule, repeat_due
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.plans import Plan, RunPlanError, plan_run, say_few_users, say_same_users
-from surveys.models import BenchmarkItem
-from tests.analysis.runs.baseline_factories import make_corpus, make_personas
+from tests.analysis.runs.baseline_factories import make_corpus, make_item, make_personas
 from tests.analysis.runs.recipe_samples import make_long_corpus
 from tests.analysis.runs.servers import make_fake, make_planned
 from tests.factories import make_study
@@ -76,14 +75,10 @@ def test_estimate_is_priced_by_the_endpoint() -> None:
     endpoint = make_fake(price_in=Decimal(1), price_out=Decimal(10), max_tokens=1000)
     _, estimate = plan_run(plan_of_teas(endpoint=endpoint), 10, "tests")
     # 300 tokens for each recommendation, 60 for each choice, until the endpoint has answered
-    written = sum({"recommendation": 300, "choice": 60}[kind] for kind in kinds()) * 10
+    written = (300 + 60) * 10
     assert estimate["completion_tokens"] == written
     assert estimate["usd"] == pytest.approx((estimate["prompt_tokens"] + 10 * written) / 1e6)
     assert estimate["usd_most"] == pytest.approx((estimate["prompt_tokens"] + 10 * 20 * 1000) / 1e6)
-
-
-def kinds() -> list[str]:
-    return list(Completion.objects.filter(repeat=0).values_list("prompt__kind", flat=True))
 
 
 def test_plan_above_the_budget_is_refused_and_not_written() -> None:
@@ -127,11 +122,11 @@ def test_hundred_thousand_calls_are_planned_by_one_statement(django_assert_max_n
 
 
 def test_benchmark_is_planned_item_by_item() -> None:
-    for number in range(3):
-        BenchmarkItem.objects.create(benchmark="quiz", item=f"q{number}", question="?", choices=["a", "b"], answer="A")
-    run, _ = plan_run(Plan(endpoint=make_fake(), condition="offline", benchmark="quiz"), 2, "tests")
+    for number in (1, 2):
+        make_item(number)
+    run, _ = plan_run(Plan(endpoint=make_fake(), condition="offline", benchmark="sums"), 2, "tests")
     asked = run.completions.order_by("position").values_list("item__item", "repeat")
-    assert list(asked) == [("q0", 0), ("q0", 1), ("q1", 0), ("q1", 1), ("q2", 0), ("q2", 1)]
+    assert list(asked) == [("sums/1", 0), ("sums/1", 1), ("sums/2", 0), ("sums/2", 1)]
 
 
 # --- states

@@ -9,9 +9,8 @@ from django.urls import reverse
 
 from analysis.endpoints import endpoints
 from analysis.models import Endpoint, Run
-from analysis.people.steps import note_waiting
 from surveys.models import AuditEvent, Study
-from tests.analysis.runs.baseline_factories import make_corpus, make_endpoint
+from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.analysis.runs.run_samples import make_running
 from tests.factories import make_account, make_study
 from tests.roles import as_account, make_roles
@@ -28,7 +27,6 @@ def study() -> Study:
 
 @pytest.fixture
 def run(study: Study) -> Run:
-    note_waiting(make_corpus("chats"), "extract", {}, "ada")
     run = make_running(study)
     Endpoint.objects.filter(pk=run.endpoint_id).update(study=study)
     return run
@@ -40,19 +38,12 @@ def names_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "addresses_of", lambda host, port: {"93.184.215.14"})
 
 
-def address_of(name: str, run: Run, slug: str = "teas", action: str = "pause") -> str:
-    call = run.completions.order_by("pk").first()
+def address_of(name: str, run: Run, slug: str = "teas") -> str:
     more = {
-        "run": [run.pk],
-        "run-part": [run.pk],
-        "completion": [run.pk, call.pk],
-        "completion-messages": [run.pk, call.pk],
-        "change-run": [run.pk, action],
+        **dict.fromkeys(("run", "run-part"), [run.pk]),
+        "completion": [run.pk, run.completions.earliest("pk").pk],
+        "change-run": [run.pk, "pause"],
         "endpoint": [run.endpoint.name],
-        "try-endpoint": [run.endpoint.name],
-        "calls-part": [run.pk],
-        "ask": ["chats", "extract"],
-        "ask-plan": ["chats", "extract"],
     }
     return reverse(f"baselines:{name}", args=[slug, *more.get(name, [])])
 
@@ -113,7 +104,7 @@ def save(account: str, run: Run, **changes: str):
 
 
 def endpoint_named(name: str):
-    return type(make_endpoint()).objects.filter(name=name).first()
+    return Endpoint.objects.filter(name=name).first()
 
 
 def test_owner_makes_an_endpoint_and_the_trail_says_so(run: Run) -> None:

@@ -6,42 +6,28 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from analysis.models import Run
-from analysis.runs.pages import actions
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import (
     make_call,
     make_conversation,
     make_corpus,
     make_endpoint,
+    make_item,
     make_personas,
     make_run,
 )
-from tests.analysis.runs.run_samples import answer, make_done, make_running, order_of
+from tests.analysis.runs.run_samples import answer, make_done, make_running, order_of, program_of
 from tests.factories import make_account, make_study
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent")]
 ACTIONS = ("note", "pause", "resume", "cancel", "retry")
-
-
-def client_of(name: str, study: Study | None = None, role: str = "") -> Client:
-    token = Token.objects.create(user=make_account(name, study, role))
-    return Client(headers={"Authorization": f"Token {token.key}"})
 
 
 @pytest.fixture
 def client(study: Study) -> Client:
-    return client_of("ada", study, "researcher")
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The runs that were handed to workers."""
-    runs: list[int] = []
-    monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
-    return runs
+    return program_of(make_account("ada", study, "researcher"))
 
 
 def at(name: str, *args: object) -> str:
@@ -96,6 +82,19 @@ def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> N
     assert Run.objects.get().completions.count() == 10
 
 
+def test_post_takes_a_benchmark_and_the_list_names_it(client: Client) -> None:
+    for number in (1, 2, 3):
+        make_item(number)
+    response = post(client, at("runs", "teas"), order_of(benchmark="sums", prompt_form="bare", repeats=1))
+    found = response.json()
+    assert response.status_code == 201
+    assert (found["run"]["benchmark"], found["run"]["prompt_form"], found["estimate"]["calls"]) == ("sums", "bare", 3)
+    [row] = client.get(at("runs", "teas")).json()["results"]
+    assert (row["benchmark"], row["study"], row["pending"]) == ("sums", "teas", 3)
+    calls = client.get(at("completions", "teas")).json()["results"]
+    assert [call["item"] for call in calls] == ["sums/1", "sums/2", "sums/3"]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -113,10 +112,16 @@ def test_the_same_again_adds_nothing_and_more_adds_the_rest(client: Client) -> N
         ({"condition": "sp-memory", "history_size": 5}, "history_size: sp-memory does not take this."),
         ({"budget": "0.0001"}, "will cost about"),
         ({"repeat": 5}, "repeat: no such field."),
+        ({"benchmark": "products"}, "benchmark: There is none with this name."),
+        ({"prompt_form": "bare"}, "prompt_form: Only a benchmark's items take this."),
+        ({"worked_examples": True}, "worked_examples: Only a benchmark's items take this."),
+        ({"benchmark": "sums", "prompt_form": "loud"}, "prompt_form: Select a valid choice."),
+        ({"benchmark": "sums", "worked_examples": True}, "0 worked examples for subject"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(client: Client, changes: dict, words: str) -> None:
     make_corpus()
+    make_item()
     make_endpoint(name="priced", price_out=100)
     response = post(client, at("runs", "teas"), order_of(endpoint="priced") | changes)
     assert response.status_code == 400

@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from analysis.models import Completion, Run, Schedule, SimulatedUser
@@ -20,22 +19,11 @@ from tests.analysis.runs.baseline_factories import (
     make_item,
     make_run,
 )
-from tests.analysis.runs.run_samples import answer, fail, make_done, make_running
-from tests.factories import make_study
+from tests.analysis.runs.run_samples import answer, fail, make_done, make_running, page_of
 from tests.surveys.console.console_pages import lines_of, said, text_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ten_seconds_of_work")]
 RUN_PAGE = 14  # statements
-
-
-@pytest.fixture(autouse=True)
-def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is that runs the tests."""
-    monkeypatch.setattr("analysis.runs.lanes.runs.seconds_at_work", lambda run: 10.0)
-
-
-def page_of(name: str, *args: object) -> str:
-    return reverse(f"baselines:{name}", args=["teas", *args])
 
 
 def change(client: Client, run: Run, action: str, **given: object):
@@ -225,13 +213,6 @@ def test_resume_refuses_a_budget_that_is_none(client: Client, study: Study, budg
     assert (run.state, run.budget) == ("stopped", Decimal("0.25"))
 
 
-def test_resume_takes_a_larger_budget(client: Client, study: Study, sent: list[int]) -> None:
-    run = make_running(study, state="stopped", budget=Decimal("0.25"), spent=Decimal("0.25"))
-    change(client, run, "resume", budget="2")
-    run.refresh_from_db()
-    assert (run.state, run.budget) == ("running", Decimal("2"))
-
-
 def test_repeating_is_scheduled_and_ended(client: Client, study: Study) -> None:
     run = make_done(study)
     change(client, run, "repeat", days="7")
@@ -276,11 +257,6 @@ def test_call_of_a_benchmark_run_of_no_study_is_read_where_it_is_shared(client: 
     page = client.get(page_of("completion", run.pk, call.pk))
     assert call.item.question in text_of(page)
     assert f"Run {run.pk} of no study, on sums" in lines_of(page)
-
-
-def test_call_of_another_study_is_not_found(client: Client, study: Study) -> None:
-    call = make_call(make_run(study=make_study(slug="other")))
-    assert client.get(page_of("completion", call.run_id, call.pk)).status_code == 404
 
 
 def test_long_history_is_shown_from_its_end_and_whole_on_demand(client: Client, study: Study) -> None:

@@ -6,29 +6,18 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 from django.test import Client
-from django.urls import reverse
 
 from analysis.models import Completion, Run
 from analysis.runs.lanes.runs import stand
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import make_corpus, make_endpoint, make_run
-from tests.analysis.runs.run_samples import make_done, make_running
+from tests.analysis.runs.run_samples import make_done, make_running, page_of
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 # Session, account, study, role twice; runs, their calls by state and of the last minute, what is unread; the rail.
 RUNS_PAGE = 11  # of calls the index is read, and apart from it what is leased or unread
-pytestmark = pytest.mark.django_db
-
-
-def page_of(name: str, *args: object) -> str:
-    return reverse(f"baselines:{name}", args=["teas", *args])
-
-
-@pytest.fixture(autouse=True)
-def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is that runs the tests."""
-    monkeypatch.setattr("analysis.runs.lanes.runs.seconds_at_work", lambda run: 10.0)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ten_seconds_of_work")]
 
 
 def listed(client: Client, **wanted: object) -> list[int]:

@@ -150,15 +150,11 @@ def test_shares_outside_0_to_1_are_faults(name: str, key: str, share: Any) -> No
 
 
 def test_what_a_database_cannot_hold_is_taken_out_of_values() -> None:
-    assert read_object('{"a": {"b\\u0000": ["x\\u0000y", "\\ud83d", 1]}}', "a") == {"a": {"b": ["xy", "\ufffd", 1]}}
+    reply = r'{"a": ["tea\u0000", {"b\u0000\ud800": "\udfff"}, 1, null], "b": "\ud83c\udf75"}'
+    assert read_object(reply, "a") == {"a": ["tea", {"b\ufffd": "\ufffd"}, 1, None], "b": "🍵"}
     deep = '{"a": ' + "[" * 700 + "]" * 700 + "}"
     with pytest.raises(TaskFault, match="no JSON with a"):
         read_object(deep, "a")
-
-
-def test_escapes_bring_nothing_that_cannot_be_stored() -> None:
-    reply = r'{"a": ["tea\u0000", {"\ud800": "\udfff"}, 1, null], "b": "\ud83c\udf75"}'
-    assert read_object(reply, "a") == {"a": ["tea", {"\ufffd": "\ufffd"}, 1, None], "b": "🍵"}
 
 
 # --- conversations

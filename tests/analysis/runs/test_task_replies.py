@@ -54,8 +54,7 @@ def test_replies_are_read_once_whoever_reads() -> None:
     make_fake()
     corpus = corpus_of("I live in Leeds.")
     run, _ = plan_conversations(EXTRACT, corpus, "scripted", "test")
-    for _ in run_inline(resume(run)):
-        pass
+    list(run_inline(resume(run)))
     assert count_replies(run) == {"read": 0, "unreadable": 0, "waiting": 4}
     tasks.read_left_replies()
     assert count_replies(run) == {"read": 4, "unreadable": 0, "waiting": 0}
@@ -76,8 +75,7 @@ def test_one_runs_replies_are_read_whatever_stands_in_the_way_of_anothers(monkey
         make_fake(name=name)
         corpus = runs[0].corpus if runs else corpus_of("I live in Leeds.")
         runs.append(plan_conversations(EXTRACT, corpus, name, "test")[0])
-        for _ in run_inline(resume(runs[-1])):
-            pass
+        list(run_inline(resume(runs[-1])))
     read_each = replies.read_batch
     monkeypatch.setattr(replies, "read_batch", lambda run: read_each(run) if run == runs[1] else 1 // 0)
     tasks.read_left_replies()
@@ -105,8 +103,7 @@ def test_a_conversation_may_be_asked_about_in_two_languages_at_once() -> None:
     corpus.conversations.update(language="German")
     people(corpus.name, "filter", "--language", "German")
     plan_conversations(TASKS["language"], corpus, "scripted", "test")
-    for _ in run_inline(resume(run)):
-        pass
+    list(run_inline(resume(run)))
     assert read_replies(run) == ConversationVerdict.objects.count() == 8
     assert set(ConversationVerdict.objects.values_list("language", flat=True)) == {"english", "german"}
 

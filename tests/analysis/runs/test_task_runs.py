@@ -23,9 +23,9 @@ from analysis.runs.pages.reads import read_messages
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.questions import reply_format
 from tests.analysis.people.people_samples import CHITCHAT, import_real, make_person, people, said, talk
-from tests.analysis.runs.servers import Server, make_fake, make_server_endpoint, serving
+from tests.analysis.runs.servers import Server, make_fake, make_server_endpoint, serving, wait_for_answers
 from tests.analysis.runs.task_samples import corpus_of, extract
-from tests.analysis.runs.test_exactly_once import key_of, start_worker, wait_for_answers, wait_for_leases
+from tests.analysis.runs.test_exactly_once import key_of, start_worker, wait_for_leases
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -151,8 +151,7 @@ def test_a_run_whose_conversations_have_changed_stops_with_the_reason() -> None:
     make_fake()
     run, _ = plan_conversations(EXTRACT, corpus_of("I live in Leeds."), "scripted", "test")
     Conversation.objects.update(messages=said("Something else."))
-    for _ in run_inline(start(run)):
-        pass
+    list(run_inline(start(run)))
     run.refresh_from_db()
     assert run.state == "stopped" and "not what was planned" in run.reason
 

@@ -1,23 +1,27 @@
 """A real Celery worker: it takes a run's lanes, and hands them over when it is asked to end."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import quote
 
 import pytest
-from django.db import connection
 
 from analysis.models import Run
 from analysis.runs import tasks
 from analysis.runs.lanes import runs
 from fieldstudy.celery import app
 from fieldstudy.embedded import servers
-from tests.analysis.runs.servers import Server, make_planned, make_server_endpoint, serving
+from tests.analysis.runs.servers import (
+    Server,
+    make_planned,
+    make_server_endpoint,
+    of_test_database,
+    serving,
+    wait_for_answers,
+)
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.processes]
@@ -26,11 +30,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.
 @contextmanager
 def working() -> Iterator[subprocess.Popen]:
     """A worker with two processes on the test's database."""
-    database = connection.settings_dict
-    url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
-    env = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
     options = ["-A", "fieldstudy", "worker", "--concurrency", "2", "--loglevel", "ERROR"]
-    worker = subprocess.Popen([sys.executable, "-m", "celery", *options], cwd=servers.ROOT, env=env)
+    worker = subprocess.Popen([sys.executable, "-m", "celery", *options], cwd=servers.ROOT, env=of_test_database())
     try:
         yield worker
     finally:
@@ -50,13 +51,6 @@ def empty_queue() -> Iterator[None]:
 
 def make_running(server: Server, repeats: int) -> Run:
     return runs.start(make_planned(make_study(), make_server_endpoint(server, concurrency=4), repeats))
-
-
-def wait_for_answers(run: Run, count: int) -> None:
-    deadline = time.monotonic() + 90
-    while run.completions.filter(status="done").count() < count:
-        assert time.monotonic() < deadline, "the worker answers nothing"
-        time.sleep(0.1)
 
 
 def test_worker_that_is_asked_to_end_stores_what_is_in_flight_and_the_next_goes_on() -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from analysis.stats.agreement.labels import Labels
+from analysis.stats.agreement.agreement import Agreement, measure_agreement
+from analysis.stats.agreement.labels import NOMINAL, Labels, Scale
 
 
 def make_labels(
@@ -68,6 +69,10 @@ def draw_table(
         [None if lost else int(value) for value, lost in zip(*row, strict=True)]
         for row in zip(table, gone, strict=True)
     ]
+
+
+def measure(labels: Labels, scale: Scale = NOMINAL, threshold: int = 1, draws: int = 100, seed: int = 0) -> Agreement:
+    return measure_agreement(labels, np.random.default_rng(seed), scale, threshold, draws)
 
 
 def keep_raters(labels: Labels, kept: np.ndarray) -> Labels:

@@ -9,6 +9,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss
 
 from analysis.stats.agreement.agreement import measure_agreement
 from analysis.stats.agreement.labels import Scale
+from tests.analysis.stats import label_factories
 from tests.analysis.stats.label_factories import draw_table, make_labels
 
 ORDERED = Scale(ordered=True)
@@ -24,7 +25,7 @@ CASES = [
 
 
 def measure(table, k, scale=ORDERED):
-    return measure_agreement(make_labels(table, k), np.random.default_rng(0), scale, threshold=1, draws=20)
+    return label_factories.measure(make_labels(table, k), scale, draws=20)
 
 
 def expect(value):

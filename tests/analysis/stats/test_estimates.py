@@ -1,11 +1,12 @@
 """The bootstrap: weighted sums, the same draws for the same seed, intervals that cover, and when there is none."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from analysis.stats.agreement import estimates
-from analysis.stats.agreement.agreement import measure_agreement
 from analysis.stats.agreement.coefficients import coefficient_statistic
 from analysis.stats.agreement.estimates import (
     Statistic,
@@ -17,7 +18,7 @@ from analysis.stats.agreement.estimates import (
 )
 from analysis.stats.agreement.labels import Scale, count_votes
 from analysis.stats.agreement.pairs import find_shared, group_pairs, pair_statistic
-from tests.analysis.stats.label_factories import draw_labels, draw_table, make_labels
+from tests.analysis.stats.label_factories import draw_labels, draw_table, make_labels, measure
 
 
 def bootstrap_alpha(labels, seed=0, draws=400):
@@ -132,8 +133,7 @@ def cluster_labels(rng, users, items=8, raters=3):
     return make_labels(table, 2, clusters=clusters)
 
 
-def agree(labels, draws=300):
-    return measure_agreement(labels, np.random.default_rng(0), threshold=1, draws=draws)
+agree = partial(measure, draws=300)
 
 
 @pytest.mark.parametrize("users", [6, 12])

@@ -9,14 +9,10 @@ from sklearn.metrics import precision_recall_fscore_support
 from analysis.stats.agreement.agreement import measure_agreement
 from analysis.stats.agreement.labels import NOMINAL, TIE, UNVOTED, Scale, choose_voters
 from analysis.stats.agreement.raters import find_majority_of_others
-from tests.analysis.stats.label_factories import draw_labels, draw_table, keep_raters, make_labels
+from tests.analysis.stats.label_factories import draw_labels, draw_table, keep_raters, make_labels, measure
 
 #        rater 0  1  2
 TABLE = [[1, 1, 1], [1, 1, 0], [0, 0, 1], [0, 1, None], [1, None, None]]
-
-
-def measure(labels, scale=NOMINAL, threshold=1):
-    return measure_agreement(labels, np.random.default_rng(0), scale, threshold, draws=50)
 
 
 def test_majority_of_the_others_leaves_the_rater_out():

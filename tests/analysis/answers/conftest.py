@@ -1,0 +1,11 @@
+"""A study whose answers are read and reviewed."""
+
+import pytest
+
+from surveys.models import Study
+from tests.factories import make_study
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_study(places=20)
