@@ -37,7 +37,7 @@ ROOMS = {
         "stats models charts endpoints exports | reading models studies participation annotation console"
     ),
     "analysis.training": "stats models charts endpoints people | models studies annotation console",
-    "analysis.runs": "stats models endpoints exports people | reading models studies annotation console",
+    "analysis.runs": "models endpoints exports people | reading models studies annotation console",
     "analysis.report": "stats charts models exports answers | reading models studies console",
     "analysis.agreement": "stats charts models exports people report | models studies annotation console",
     "analysis.plans": "stats models answers report agreement | models studies console prolific",

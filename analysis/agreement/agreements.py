@@ -39,10 +39,11 @@ from analysis.stats.agreement.ratings import LEFT, NEITHER, RIGHT, measure_order
 from surveys.annotation.counted import TRAINED, Label
 from surveys.annotation.items import REJECTED_BY
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
-from surveys.studies.files.kinds import GENERIC, PERSONALISED
+from surveys.studies.files.kinds import GENERIC, PERSONALISED, SIDES
 
 AGREEMENT_VERSION = 17
 MAYBE = ("no", "maybe", "yes")
+MIDDLE = 3  # of the labels from 1, the left response, to 5
 MOST_GROUPS = 200  # of one kind, those with most labels
 
 
@@ -255,6 +256,31 @@ def measure_both_orders(measuring: Measuring, asked: QuestionLabels) -> list[Row
                 {"rater": rater, "pairs": len(pairs), "unit": asked.unit, "units": apart, **write_estimates(shares)}
             )
     return found
+
+
+def position_bias(study: Study, judge: str) -> dict[str, Any]:
+    """Of the things that this judge saw in both orders: how often the same side won, whatever stood there.
+
+    Returns {"pairs", "consistent", "left", "right"}: shares of the pairs in which the two orders agree about the
+    response, and in which the label favours the left, or the right, both times. Null shares where there are not pairs.
+    """
+    rows = Annotation.objects.filter(item__study=study, judge=judge, state=Annotation.State.GIVEN).exclude(left="")
+    newest: dict[tuple[int, str], dict[str, str]] = {}
+    for item, left, labels in rows.order_by("revision").values_list("item", "left", "labels"):
+        newest[item, left] = labels
+    counts: Counter[str] = Counter()
+    for item, left in newest:
+        if left == SIDES[0] and (item, SIDES[1]) in newest:
+            other = newest[item, SIDES[1]]
+            counts.update(
+                compare_orders(int(label) - MIDDLE, int(other[name]) - MIDDLE)
+                for name, label in newest[item, left].items()
+                if name in other
+            )
+    pairs = counts.total()
+    return {"pairs": pairs} | {
+        name: counts[name] / pairs if pairs else None for name in ("consistent", "left", "right")
+    }
 
 
 def time_by_rater(asked: list[QuestionLabels]) -> list[Row]:

@@ -2,8 +2,9 @@
 
 from functools import partial
 
+from analysis.agreement.agreements import position_bias
 from analysis.models import Run
-from analysis.runs.asking.judges import PROMPTS, position_bias, rater_of
+from analysis.runs.asking.judges import PROMPTS, rater_of
 from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import count_replies, unreadable
 from analysis.runs.commands import ERRORS, MOST_EXAMPLES, TASK_ARGUMENTS, say_estimate, why_stopped, work_on_tasks

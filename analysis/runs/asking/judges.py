@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,14 +11,12 @@ from analysis.models import Completion, Endpoint, Instruction, Run, Task
 from analysis.people.corpora.records import Message
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.objects import Object, TaskFault, read_object, without_thoughts
-from analysis.stats.agreement.labels import compare_orders
 from surveys.annotation.labels import record_judgement
-from surveys.models import Annotation, AnnotationItem, Study
+from surveys.models import Annotation, AnnotationItem
 from surveys.studies.files.kinds import (
     GENERIC,
     KINDS,
     PERSONALISED,
-    SIDES,
     LabelFault,
     LabelQuestion,
     fields_of,
@@ -236,7 +233,6 @@ def message_room(endpoint: Endpoint) -> int:
     return max(0, endpoint.context_window - endpoint.max_tokens) * CHARACTERS_PER_TOKEN
 
 
-MIDDLE = 3  # of the labels from 1, the left response, to 5
 NOT_SAID = "not said"
 LONGEST_REPLY = 2_000  # of what is kept with the label; the whole reply is the call's
 
@@ -326,31 +322,6 @@ def rater_of(run: Run) -> str:
 
 def rater_name(endpoint: str, instruction: str, temperature: float) -> str:
     return f"{endpoint} {instruction}" + (f" t={temperature:g}" if temperature else "")
-
-
-def position_bias(study: Study, judge: str) -> dict[str, Any]:
-    """Of the things that this judge saw in both orders: how often the same side won, whatever stood there.
-
-    Returns {"pairs", "consistent", "left", "right"}: shares of the pairs in which the two orders agree about the
-    response, and in which the label favours the left, or the right, both times. Null shares where there are not pairs.
-    """
-    rows = Annotation.objects.filter(item__study=study, judge=judge, state=Annotation.State.GIVEN).exclude(left="")
-    newest: dict[tuple[int, str], dict[str, str]] = {}
-    for item, left, labels in rows.order_by("revision").values_list("item", "left", "labels"):
-        newest[item, left] = labels
-    counts: Counter[str] = Counter()
-    for item, left in newest:
-        if left == SIDES[0] and (item, SIDES[1]) in newest:
-            other = newest[item, SIDES[1]]
-            counts.update(
-                compare_orders(int(label) - MIDDLE, int(other[name]) - MIDDLE)
-                for name, label in newest[item, left].items()
-                if name in other
-            )
-    pairs = counts.total()
-    return {"pairs": pairs} | {
-        name: counts[name] / pairs if pairs else None for name in ("consistent", "left", "right")
-    }
 
 
 # --- as kinds of tasks

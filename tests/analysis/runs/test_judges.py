@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 from django.core.management import CommandError, call_command
 
+from analysis.agreement.agreements import position_bias
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Completion, Run, Task
-from analysis.runs.asking.judges import position_bias, rater_of
+from analysis.runs.asking.judges import rater_of
 from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import count_replies, read_replies, unreadable
 from analysis.runs.lanes.runs import cancel, resume, retry_failed, run_inline
