@@ -91,6 +91,24 @@ def test_a_label_is_read_in_its_usual_dress(reply: str, label: str) -> None:
     assert read_reply(reply, KINDS["relevance"].questions, {}) == {"relevance": label}
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I would rather not say.",
+        '{"relevance": "perhaps"}',
+        "yes and no",
+        "",
+        '{"relevance": ',
+        '{"other": "yes"}',
+        '{"relevance": "yes"} or rather {"relevance": "no"}',
+        "<think>Yes",
+    ],
+)
+def test_what_is_no_label_is_not_guessed(reply: str) -> None:
+    with pytest.raises(TaskFault):
+        read_reply(reply, KINDS["relevance"].questions, {})
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_every_kind_is_shown_to_judges(kind: Kind) -> None:
     payload = {name: read(kind.sample[name]) for name, read in kind.needs.items() if name != "history"}
