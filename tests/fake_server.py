@@ -115,7 +115,9 @@ class Books:
         if (method, path) == ("GET", "/models"):
             return reply_json({"object": "list", "data": [{"id": name} for name in self.behaviour.models]})
         if (method, path) == ("POST", "/embeddings"):
-            return embed(json.loads(request.body))
+            asked = json.loads(request.body)
+            self.note(path=path, asked=asked, key="", paid=True, whole=True)
+            return embed(asked)
         if path.startswith("/files"):
             return self.answer_files(method, path, request)
         if path.startswith("/batches"):
@@ -267,10 +269,11 @@ def shown(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def embed(asked: dict[str, Any]) -> Answer:
-    texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
-    data = [{"object": "embedding", "index": i, "embedding": vector_of(text)} for i, text in enumerate(texts)]
+    """As wide as is asked for, and the last text first: clients go by the index."""
+    texts, width = [asked["input"]] if isinstance(asked["input"], str) else asked["input"], asked.get("dimensions")
+    data = [{"object": "embedding", "index": i, "embedding": vector_of(text)[:width]} for i, text in enumerate(texts)]
     usage = {"prompt_tokens": sum(len(text) // 4 for text in texts), "total_tokens": 0}
-    return reply_json({"object": "list", "model": asked.get("model"), "data": data, "usage": usage})
+    return reply_json({"object": "list", "model": asked.get("model"), "data": data[::-1], "usage": usage})
 
 
 def vector_of(text: str) -> list[float]:

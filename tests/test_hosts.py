@@ -38,11 +38,12 @@ from analysis.runs.recipes.messages import make_users
 from fieldstudy.embedded import servers
 from fieldstudy.settings import broker_from_url, kept_storage
 from surveys.models import Study
+from tests.analysis.people.people_samples import command
 from tests.analysis.report.report_samples import make_teas
 from tests.analysis.runs.baseline_factories import make_conversation, shared
 from tests.analysis.runs.run_samples import order_of
 from tests.analysis.runs.servers import Server, make_server_endpoint, serving
-from tests.analysis.training.training_samples import command, import_rows, support_rows
+from tests.analysis.training.training_samples import import_rows, support_rows
 from tests.surveys.console.console_pages import log_in
 from tests.surveys.simulation import server
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,6 +29,13 @@ FAKE = Endpoint.Provider.FAKE
 # Variables that hold keys of providers. Others, such as the site's own secrets, are sent nowhere.
 KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|TOKEN)")
 OWN_SECRETS = re.compile(r"SECRET|DATABASE|REDIS|PROLIFIC|PASSWORD")
+
+SECTIONS = {
+    "Which model, and where": ("name", "provider", "model", "base_url", "key_env", "embeddings"),
+    "How much at once": ("concurrency", "requests_per_minute", "tokens_per_minute", "context_window", "max_tokens"),
+    "What it costs, and what else is sent": ("price_in", "price_out", "json_schema", "extra"),
+    "Who may use it": ("shared", "shared_with"),
+}
 
 
 class EndpointForm(forms.ModelForm):
@@ -87,6 +95,12 @@ class EndpointForm(forms.ModelForm):
         if self.instance.pk:
             self.fields["name"].disabled = True
             self.fields["provider"].disabled = self.instance.runs.exists()
+
+    def sections(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
+        """The form as its page shows it: a title, and the fields below it."""
+        no_studies = ["shared_with"] if not self.fields["shared_with"].queryset else []
+        for title, names in SECTIONS.items():
+            yield title, [self[name] for name in names if name not in no_studies]
 
     def clean_name(self) -> str:
         name = self.cleaned_data["name"]

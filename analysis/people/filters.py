@@ -65,15 +65,6 @@ class SeenConversation(NamedTuple):
     assistant_use: float | None = None
 
 
-class FilterVerdict(NamedTuple):
-    kept: bool
-    reason: str
-    figures: dict[str, Any]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"kept": self.kept, "reason": self.reason, **self.figures}
-
-
 # --- scripted accounts: the same stretch of text in turn after turn
 
 
@@ -146,40 +137,44 @@ class Evidence:
         return labelled and judged
 
 
-def judge_language(seen: Evidence) -> FilterVerdict:
+def verdict(kept: bool, reason: str, **figures: Any) -> dict[str, Any]:
+    return {"kept": kept, "reason": reason, **figures}
+
+
+def judge_language(seen: Evidence) -> dict[str, Any]:
     figures = {"of": seen.conversations, "labelled": seen.labelled, "in_language": seen.kept}
     if seen.judged:
         figures |= {"asked": seen.judged, "disagree": seen.disagree}
     reason = f"{seen.kept} of {plural(seen.conversations, 'conversation')} in {seen.settings.language}"
-    return FilterVerdict(seen.kept > 0, reason, figures)
+    return verdict(seen.kept > 0, reason, **figures)
 
 
-def judge_templates(seen: Evidence) -> FilterVerdict:
+def judge_templates(seen: Evidence) -> dict[str, Any]:
     most, turns, limits = seen.templates.most, seen.templates.turns, seen.settings
     scripted = most >= limits.always or (most >= limits.repeated and most > limits.coverage * turns)
     reason = f"the same {limits.window} characters in {most} of {plural(turns, 'message')}" if most > 1 else "none"
-    return FilterVerdict(not scripted, reason, {"turns": most, "of": turns})
+    return verdict(not scripted, reason, turns=most, of=turns)
 
 
-def judge_activity(seen: Evidence) -> FilterVerdict:
+def judge_activity(seen: Evidence) -> dict[str, Any]:
     enough = seen.kept >= seen.settings.conversations and seen.kept_messages > seen.settings.messages
     reason = f"{plural(seen.kept, 'conversation')}, {plural(seen.kept_messages, 'user message')}"
-    return FilterVerdict(enough, reason, {"conversations": seen.kept, "messages": seen.kept_messages})
+    return verdict(enough, reason, conversations=seen.kept, messages=seen.kept_messages)
 
 
-def judge_assistant_use(seen: Evidence) -> FilterVerdict:
+def judge_assistant_use(seen: Evidence) -> dict[str, Any]:
     if seen.settings.without_assistant_use:
-        return FilterVerdict(True, "waived", {"asked": len(seen.scores)})
+        return verdict(True, "waived", asked=len(seen.scores))
     if not seen.scores:
-        return FilterVerdict(True, "no model was asked", {"asked": 0})
+        return verdict(True, "no model was asked", asked=0)
     mean = sum(seen.scores) / len(seen.scores)
     reason = f"mean score {mean:.2f} of {plural(len(seen.scores), 'conversation')}"
-    return FilterVerdict(mean >= seen.settings.assistant_use, reason, {"asked": len(seen.scores), "score": mean})
+    return verdict(mean >= seen.settings.assistant_use, reason, asked=len(seen.scores), score=mean)
 
 
 class FilterRule(NamedTuple):
     label: str
-    judge: Callable[[Evidence], FilterVerdict]
+    judge: Callable[[Evidence], dict[str, Any]]
 
 
 FILTERS: dict[str, FilterRule] = {
@@ -194,8 +189,8 @@ def judge(seen: Evidence) -> tuple[dict[str, dict[str, Any]], str]:
     """The verdict of each filter, and the first that fails; who has nothing left after the first is judged no more."""
     verdicts: dict[str, dict[str, Any]] = {}
     for name, each in FILTERS.items():
-        verdicts[name] = each.judge(seen).as_dict()
+        verdicts[name] = each.judge(seen)
         if not seen.kept:
             break
-    failed = next((name for name, verdict in verdicts.items() if not verdict["kept"]), "")
+    failed = next((name for name, said in verdicts.items() if not said["kept"]), "")
     return verdicts, failed

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from analysis.models import Attribute, Corpus, CorpusUser
 from analysis.people.attributes import own_conversations
+from analysis.people.corpora.records import short_hash
 from analysis.people.evidence import without_personal
 from analysis.people.stages.portions import (
     NOTHING_KNOWN,
@@ -36,10 +37,6 @@ Turn = tuple[str, int]  # a conversation's hash and the number of a message in i
 def cluster_of(key: str) -> str:
     """What items call a user: the key, or its hash where it could not stand on one line."""
     return key if key.isprintable() and key == key.strip() else hashlib.sha256(key.encode()).hexdigest()
-
-
-def short_hash(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def studied_users(corpus: Corpus, sample: str = "") -> QuerySet[CorpusUser]:
@@ -89,7 +86,8 @@ class AttributeItems:
         for user in users.iterator(chunk_size=USERS_AT_ONCE):
             if drawn is not None and user.pk not in drawn:
                 continue
-            attributes = list(self.shown(user.attributes.filter(merged_into__isnull=False)).order_by("id"))
+            merged = user.attributes.filter(merged_into__isnull=False)
+            attributes = list(shown_rows(merged, self.portion).order_by("id"))
             members: dict[int, list[Attribute]] = {}
             for attribute in attributes:
                 members.setdefault(attribute.merged_into_id, []).append(attribute)
@@ -100,12 +98,10 @@ class AttributeItems:
             if new:
                 yield from self.of_one(user, new, members)
 
-    def shown(self, rows: QuerySet[Attribute]) -> QuerySet[Attribute]:
-        return shown_rows(rows, self.portion)
-
     def draw(self, users: QuerySet[CorpusUser]) -> dict[int, set[int]]:
         """By user which attributes are new: of people in the order of a hash, one of each in turn."""
-        rows = self.shown(Attribute.objects.filter(user__in=users, merged_into__isnull=False)).exclude(evidence=[])
+        merged = Attribute.objects.filter(user__in=users, merged_into__isnull=False)
+        rows = shown_rows(merged, self.portion).exclude(evidence=[])
         clusters: dict[int, list[int]] = {}
         taken = set()
         for user, pk, cluster in rows.order_by("id").values_list("user", "pk", "merged_into"):

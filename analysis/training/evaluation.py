@@ -140,11 +140,8 @@ def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = Fals
 def tell_tested(part: Sequence[Labelled], of: int, why: str) -> Shape:
     """How many were tested, of how many, which part that is, and why."""
     named = {each.split for each in part}
-    return {
-        "n": len(part),
-        "of": of,
-        "part": "all" if len(part) == of else named.pop() if len(named) == 1 else "some",
-    } | {"why": why}
+    which = "all" if len(part) == of else named.pop() if len(named) == 1 else "some"
+    return {"n": len(part), "of": of, "part": which, "why": why}
 
 
 def evaluate(

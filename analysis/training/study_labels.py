@@ -100,7 +100,6 @@ def rater_name(model: TrainedModel) -> str:
     return f"{TRAINED} {model.name} {model.sha256[:8]}"[:LONGEST_NAME]
 
 
-Row = dict[str, Any]
 Said = tuple[float, str]  # a score and, of a model that reasons, its reply
 Before = Mapping[tuple[str, str], tuple[str, str]]  # by item and part what the untrained model said: label and reply
 
@@ -126,8 +125,10 @@ def store_labels(
             f"{question.name}/{each.part}" if each.part else question.name: label_of(model.task, score, threshold)
             for each, (score, _) in rows
         }
-        about: Row = {"model": model.name, "tier": model.tier, "version": model.sha256, "threshold": threshold}
-        detail = about | {"scores": [score for _, (score, _) in rows]}
+        detail: dict[str, Any] = {
+            **{"model": model.name, "tier": model.tier, "version": model.sha256, "threshold": threshold},
+            "scores": [score for _, (score, _) in rows],
+        }
         if any(reply for _, (_, reply) in rows):
             known = [(before or {}).get((each.key, each.part), ("", "")) for each, _ in rows]
             detail["reasoning"] = [

@@ -8,10 +8,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from analysis.models import Corpus
 from analysis.people.attributes import NewAttribute, keep_attributes
+from analysis.people.corpora import uploads
 from analysis.people.filters import FilterSettings
 from analysis.people.funnel import filter_users
 from analysis.people.merging import merge_attributes
-from analysis.people.pages import views
+from analysis.people.pages import source_views, views
 from analysis.people.sampling import sample_users
 from analysis.people.tasks import people_step
 from analysis.runs.asking.orders import order_asking
@@ -79,7 +80,8 @@ def bring(page: Page, file: Path) -> None:
 def test_corpus_is_brought_in_parts_and_filtered(
     page: Page, context: BrowserContext, site: str, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analysis.people.corpora.uploads.PART_BYTES", 1_000)
+    for module in (uploads, source_views):  # the page says how long parts are
+        monkeypatch.setattr(module, "PART_BYTES", 1_000)
     parts: list[str] = []
     page.on("request", lambda request: parts.append(request.url) if "part=" in request.url else None)
     log_in(context, site, study, "researcher")

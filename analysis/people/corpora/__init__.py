@@ -7,8 +7,15 @@ their content, embeddings, the conversations nearest to a text, and draws that a
 from collections.abc import Callable
 from typing import Any
 
-from analysis.people.corpora.benchmark_records import read_cupid, read_personalens, read_prefeval
-from analysis.people.corpora.records import Record, read_lmsys, read_sharegpt, read_wildchat
+from analysis.people.corpora.records import (
+    Record,
+    read_cupid,
+    read_lmsys,
+    read_personalens,
+    read_prefeval,
+    read_sharegpt,
+    read_wildchat,
+)
 
 # Of one record a conversation, or several.
 IMPORTERS: dict[str, Callable[[Any], Record | list[Record]]] = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection, reset_queries, transaction
 from psycopg.errors import UniqueViolation
@@ -177,11 +177,11 @@ def say_same_ids(report: Report) -> str:
     )
 
 
-def note_origin(name: str, source: str, licence: str) -> None:
-    """Where a corpus comes from and under which licence; what is not given stays as it is."""
+def note_origin(name: str, source: str, licence: str, model: Any = Corpus) -> None:
+    """Where a corpus or a set of personas comes from and under which licence; what is not given stays as it is."""
     given = {field: value for field, value in (("source", source[:500]), ("licence", licence[:100])) if value}
     if given:
-        Corpus.objects.filter(name=name).update(**given)
+        model.objects.filter(name=name).update(**given)
 
 
 def find_corpus(name: str, form: str) -> Corpus | None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from analysis.models import Persona, PersonaSet
+from analysis.people.corpora.importing import NAME, note_origin
 from analysis.people.corpora.records import storable
 from analysis.people.corpora.seeded_sampling import draw, generator
 from surveys.reading.nesting import read_json, say_fault
@@ -80,7 +80,6 @@ def profile_of(rows: Sequence[Persona]) -> str:
 DESCRIPTION_FIELDS = ("persona", "description")  # PersonaHub's name, and ours
 SENTENCE_FIELDS = ("sentences", "personality", "profile")  # ours, and two in which PersonaChat is passed on
 BATCH = 1000
-NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
 LINES_NAMED = 10
 
 
@@ -108,9 +107,7 @@ def import_personas(
         _check_file(path, kind)
         with transaction.atomic():
             counts = _store(name, _read_lines(path, kind, Faults()))
-            given = {"source": source[:500], "licence": licence[:100]}
-            if said := {field: value for field, value in given.items() if value}:
-                PersonaSet.objects.filter(name=name).update(**said)
+            note_origin(name, source, licence, PersonaSet)
             return counts
     except OSError as error:
         raise PersonaFileError(f"{path} can't be read: {error.strerror}.") from None

@@ -5,6 +5,7 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from gzip import BadGzipFile, GzipFile
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,7 +60,7 @@ class CorpusFile:
             blocks = self._blocks(file)
             first = next((block for block in blocks if block.strip()), b"")
             read = self._array_items if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[") else self._lines
-            yield from read(_before(first, blocks))
+            yield from read(chain([first], blocks))
 
     def _blocks(self, file: BinaryIO) -> Iterator[bytes]:
         magic = file.read(4)
@@ -141,12 +142,9 @@ def _columns(group: pyarrow.parquet.RowGroupMetaData) -> Iterator[pyarrow.parque
 
 def _texts_of(shape: pyarrow.parquet.FileMetaData) -> list[str]:
     """The columns of which a text may stand in the file once and in many rows."""
-    groups = map(shape.row_group, range(shape.num_row_groups))
-    return list({one.path_in_schema: None for group in groups for one in _columns(group) if _is_shared(one)})
-
-
-def _is_shared(column: pyarrow.parquet.ColumnChunkMetaData) -> bool:
-    return column.physical_type == "BYTE_ARRAY" and column.has_dictionary_page
+    columns = [one for number in range(shape.num_row_groups) for one in _columns(shape.row_group(number))]
+    shared = [one for one in columns if one.physical_type == "BYTE_ARRAY" and one.has_dictionary_page]
+    return list(dict.fromkeys(one.path_in_schema for one in shared))
 
 
 def _check_group(group: pyarrow.parquet.RowGroupMetaData) -> None:
@@ -274,11 +272,6 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
             frame = zstandard.ZstdDecompressor().decompressobj()
     if not frame.eof:
         raise EOFError("the file ends before its last frame does")
-
-
-def _before(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from blocks
 
 
 def _split_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -41,6 +41,9 @@ class Scope(NamedTuple):
     toxic: bool = True
 
 
+WHOLE = Scope()
+
+
 class Vectors(NamedTuple):
     """Embeddings in memory: `matrix` is float32, a row of length 1 for each conversation's hash."""
 
@@ -48,7 +51,7 @@ class Vectors(NamedTuple):
     matrix: np.ndarray
 
 
-def read_vectors(corpus: Corpus, model: str, pool: Scope = Scope()) -> Iterator[Vectors]:  # noqa: B008
+def read_vectors(corpus: Corpus, model: str, pool: Scope = WHOLE) -> Iterator[Vectors]:
     """Embeddings of a corpus, or of a part of it, in pieces and in no particular order.
 
     All fields have one length each, so that many rows can be taken over as one array.
@@ -64,7 +67,6 @@ def read_vectors(corpus: Corpus, model: str, pool: Scope = Scope()) -> Iterator[
                 yield Vectors(rows["name"].copy(), rows["vector"].astype("float32"))
 
 
-WHOLE = Scope()
 TIE = 1e-6  # similarities from the database that differ less are equal
 RECALL_QUESTIONS = 50
 EXACT = {"enable_indexscan": "off"}  # the approximate index is only read by such a scan
@@ -99,10 +101,6 @@ def nearest_to_many(
     return [list(map(Near._make, row)) for row in ranking.best()]
 
 
-def _cut(rows: list[Near], number: int) -> list[Near]:
-    return sorted(rows, key=lambda near: (-round(near.similarity / TIE), near.sha256))[:number]
-
-
 def nearest(corpus: Corpus, model: str, question: np.ndarray, number: int, approximate: bool = False) -> list[Near]:
     """The `number` nearest conversations to one question, found in the database.
 
@@ -115,7 +113,8 @@ def nearest(corpus: Corpus, model: str, question: np.ndarray, number: int, appro
             " WHERE c.corpus_id = %s AND v.model = %s ORDER BY v.vector <#> %s::vector LIMIT %s",
             [literal := str(question.tolist()), corpus.pk, model, literal, number],
         )
-        return _cut([Near(*row) for row in cursor.fetchall()], number)
+        rows = [Near(*row) for row in cursor.fetchall()]
+    return sorted(rows, key=lambda near: (-round(near.similarity / TIE), near.sha256))
 
 
 @contextmanager

@@ -91,8 +91,8 @@ def sources_of(way: Push, user: Any, into: Study) -> list[str]:
     """Corpora that this study may use; of studies those in which the account is at least a researcher."""
     if way.source is Corpus:
         return list(Corpus.objects.shown_to(user, into).order_by("name").values_list("name", flat=True))
-    rows = studies_of(user).filter(current__document__annotation__kind="relevance").order_by("slug")
-    return [study.slug for study in rows if may_push(user, study)]
+    rows = studies_of(user, Role.RESEARCHER).filter(current__document__annotation__kind="relevance").order_by("slug")
+    return list(rows.values_list("slug", flat=True))
 
 
 def may_push(user: Any, study: Study) -> bool:
@@ -203,13 +203,11 @@ def say_items(parts: list[ItemCount], stage: int, stages: int) -> str:
 def show_way(request: HttpRequest, name: str, into: Study, kind: str, asked: Way | None, source: str = "") -> Way:
     if asked and (asked.name, asked.into.pk) == (name, into.pk):
         return asked
-    before = source or next((slug for slug in stages_of(into)[::-1] if next_is(slug, into)), "")
+    naming_it = Study.objects.filter(current__document__annotation__next=into.slug)
+    stages = reversed(stages_of(into))
+    before = source or next((slug for slug in stages if naming_it.filter(slug=slug).exists()), "")
     form = PushItemsForm(None, PUSHES[name], kind, request.user, into, auto_id=f"{name}-%s", initial={"source": before})
     return Way(name, PUSHES[name], into, form)
-
-
-def next_is(slug: str, study: Study) -> bool:
-    return Study.objects.filter(slug=slug, current__document__annotation__next=study.slug).exists()
 
 
 @require_POST

@@ -37,14 +37,8 @@ def corpora(account: Any, study: Study) -> list[dict[str, Any]]:
     attributes = dict(shown.values_list("pk").annotate(n=Count("users__attributes")))
     return [
         {
-            "name": row.name,
-            "format": row.format,
-            "source": row.source,
-            "licence": row.licence,
-            "conversations": row.n,
-            "users": users[row.pk],
-            "kept": kept[row.pk],
-            "attributes": attributes[row.pk],
+            **{name: getattr(row, name) for name in ("name", "format", "source", "licence")},
+            **{"conversations": row.n, "users": users[row.pk], "kept": kept[row.pk], "attributes": attributes[row.pk]},
         }
         for row in rows
     ]

@@ -87,10 +87,6 @@ def form_of(found: Corpus, step: str, request: HttpRequest) -> StepForm:
     return FORMS[step](initial=usual, user=request.user, study=request.study, corpus=found)
 
 
-def usual_settings(form: StepForm) -> dict[str, Any]:
-    return {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
-
-
 def say_corpus(found: Corpus, report: dict) -> str:
     if report:
         return say_funnel(report)
@@ -144,8 +140,11 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
     if step not in FORMS:
         raise Http404
     found = find_corpus(request, name)
-    usual = usual_settings(form_of(found, step, request)) if "usual" in request.POST else None
-    form = FORMS[step](usual or request.POST, user=request.user, study=request.study, corpus=found)
+    given: Any = request.POST
+    if "usual" in given:
+        last = form_of(found, step, request)
+        given = {name: last.get_initial_for_field(field, name) for name, field in last.fields.items()}
+    form = FORMS[step](given, user=request.user, study=request.study, corpus=found)
     if form.is_valid():
         try:
             order_step(found, step, form.cleaned_data, request.user, request.study)

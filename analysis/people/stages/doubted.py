@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from analysis.models import Task
-from analysis.people.pushing import short_hash
+from analysis.people.corpora.records import short_hash
 from analysis.people.sensitive import mark_sensitive
 from analysis.people.steps import ACTOR, require_kind
 from surveys.annotation.counted import ModelRater, iter_labels, labels_by

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from analysis.models import Attribute, Corpus, CorpusUser, Run, Task
-from analysis.people.pushing import cluster_of, push_attributes, short_hash, studied_users, tags_of
+from analysis.people.corpora.records import short_hash
+from analysis.people.pushing import cluster_of, push_attributes, studied_users, tags_of
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, known_keys, shown_rows
 from analysis.people.steps import ACTOR, PeopleError
 from surveys.annotation.items import push_items, work_of
@@ -175,7 +176,7 @@ def name_prompt(prompt: str) -> str:
     return words if len(words) <= LONGEST_TAG else f"{words[: LONGEST_TAG - 10]}… {short_hash(prompt)[:6]}"
 
 
-def push_pairs(
+def push_people(
     corpus: Corpus,
     study: Study,
     actor: str = ACTOR,
@@ -184,14 +185,14 @@ def push_pairs(
     settings: PairSettings = DEFAULTS,
     portion: Portion = WHOLE,
 ) -> dict[str, Any]:
-    """Items of relevance for each candidate of the pairs of prompt and user that are drawn, shuffled; and a report.
+    """What annotators of this study judge, by its kind: attributes, or each candidate of the pairs of prompt and user
+    that are drawn, shuffled; and a report.
 
     Pairs that the study has already are left alone, and count among the users of their prompt. Raises PeopleError,
     ImportFault.
     """
-    _, kind = work_of(study)
-    if kind.name != KIND:
-        raise PeopleError(f"Annotators of {study.slug} judge {kind.name} items; pairs go into a study of {KIND}.")
+    if work_of(study)[1].name != KIND:
+        return push_attributes(corpus, study, actor, pilot=pilot, portion=portion)
     if settings.users < 1 or settings.least < 1:
         raise PeopleError("A prompt takes 1 user or more, and a pair 1 candidate or more.")
     portion.check()
@@ -216,18 +217,3 @@ def find_author(corpus: Corpus, settings: PairSettings) -> str:
     if len(authors) > 1:
         raise PeopleError(f"Candidates come from {', '.join(sorted(authors))}: choose one of them (--by NAME).")
     return next(iter(authors.values()))
-
-
-def push_people(
-    corpus: Corpus,
-    study: Study,
-    actor: str = ACTOR,
-    *,
-    pilot: bool = False,
-    settings: PairSettings = DEFAULTS,
-    portion: Portion = WHOLE,
-) -> dict[str, Any]:
-    """What annotators of this study judge, by its kind: attributes, or pairs. Raises PeopleError, ImportFault."""
-    if work_of(study)[1].name == KIND:
-        return push_pairs(corpus, study, actor, pilot=pilot, settings=settings, portion=portion)
-    return push_attributes(corpus, study, actor, pilot=pilot, portion=portion)

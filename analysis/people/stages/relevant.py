@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.db.models import F
 
 from analysis.models import Attribute, Endpoint, Task
-from analysis.people.pushing import short_hash
+from analysis.people.corpora.records import short_hash
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
 from analysis.people.steps import ACTOR, PeopleError, require_kind
 from surveys.annotation.counted import ModelRater, iter_labels, labels_by
@@ -280,8 +280,7 @@ class Profiles:
     def look_up(self, item: AnnotationItem) -> list[str]:
         if not item.cluster:  # about nobody in particular: what stands beside it is about somebody else
             return []
-        source = int(item.source) if item.source.isdecimal() and len(item.source) < LONGEST_ID else 0
-        row = Attribute.objects.filter(pk=source, user__corpus__name=item.corpus).first()
+        row = Attribute.objects.filter(pk=attribute_in(item.source), user__corpus__name=item.corpus).first()
         if row:
             kept = Attribute.objects.filter(user=row.user_id, cluster_size__isnull=False)
             texts = kept.order_by(SUREST, "id").values_list("text", flat=True)
@@ -293,3 +292,8 @@ class Profiles:
 
 def without_details(text: str) -> str:
     return remove_personal(text)[0]
+
+
+def attribute_in(source: str) -> int:
+    """The id of an item's attribute; 0 where its source is something else."""
+    return int(source) if source.isdecimal() and len(source) < LONGEST_ID else 0

@@ -11,7 +11,7 @@ from analysis.people.pushing import KIND, studied_users
 from analysis.people.stages import relevant
 from analysis.people.stages.doubted import MAYBE, NO, QUALITY, YES
 from analysis.people.stages.portions import Portion, shown_rows
-from analysis.people.stages.relevant import LONGEST_ID
+from analysis.people.stages.relevant import attribute_in
 from surveys.annotation.counted import Label, iter_labels
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import LabelQuestion
@@ -116,11 +116,6 @@ def labels_of(study: Study, question: LabelQuestion) -> Iterator[Label]:
 
 def whose(label: Label) -> str:
     return MODELS if label.is_model else PEOPLE
-
-
-def attribute_in(source: str) -> int:
-    """The id of an item's attribute; 0 where its source is something else."""
-    return int(source) if source.isdecimal() and len(source) < LONGEST_ID else 0
 
 
 def heads_of(corpus: Corpus, attributes: Collection[int]) -> dict[int, Any]:

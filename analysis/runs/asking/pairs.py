@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from analysis.models import Attribute, Corpus, Task
-from analysis.people.corpora.records import Message
-from analysis.people.pushing import short_hash, studied_users
+from analysis.people.corpora.records import Message, short_hash
+from analysis.people.pushing import studied_users
 from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged

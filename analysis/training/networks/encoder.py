@@ -4,7 +4,7 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -302,13 +302,10 @@ def score_rows(model: PairEncoder, reader: Reader, rows: Sequence[dict[str, Any]
     order = sorted(range(len(rows)), key=lambda place: reader.length(rows[place]))
     scores = np.zeros(len(rows))
     with torch.inference_mode():
-        for places in _in_pieces(order):
+        for start in range(0, len(order), AT_ONCE):
+            places = order[start : start + AT_ONCE]
             scores[places] = logits_of(model, reader.read([rows[place] for place in places])).cpu().numpy()
     return scores
-
-
-def _in_pieces(order: list[int]) -> Iterator[list[int]]:
-    yield from (order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE))
 
 
 # --- the program ------------------------------------------------------------

@@ -34,18 +34,13 @@ GOOD = {"base_url": "https://203.0.113.7/v1", "model": "m"}
         ({"price_in": Decimal("NaN")}, "dollars per million"),
         ({"price_out": Decimal("-1")}, "dollars per million"),
         ({"extra": {"messages": []}}, "the run does"),
+        *(({"name": name}, "not a valid name") for name in ("", "two words", "x" * 51, "../up")),
     ],
 )
 def test_bad_field_is_refused_and_nothing_is_written(changes: dict, words: str) -> None:
     with pytest.raises(EndpointError, match=words):
-        add_endpoint("wrong", **GOOD | changes)
+        add_endpoint(**{"name": "wrong"} | GOOD | changes)
     assert not Endpoint.objects.exists()
-
-
-@pytest.mark.parametrize("name", ["", "two words", "x" * 51, "../up"])
-def test_bad_name_is_refused(name: str) -> None:
-    with pytest.raises(EndpointError, match="not a valid name"):
-        add_endpoint(name, **GOOD)
 
 
 @pytest.mark.parametrize(

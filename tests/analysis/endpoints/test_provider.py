@@ -1,7 +1,8 @@
 """What comes back from an address becomes a reply, or a failure that says what to do about it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 from openai import APIConnectionError
@@ -15,15 +16,23 @@ ASKED = [{"role": "user", "content": "Recommend five books for me."}]
 SECRET = "sk-tests-0123456789abcdef"
 
 
-def ask(address: str, timeout: float = 5, key: str = "") -> Reply:
-    async def once() -> Reply:
-        provider = OpenAIProvider(Settings(address, "fake-1", key=key, timeout=timeout))
+async def complete(provider: OpenAIProvider) -> Reply:
+    return await provider.complete(provider.encode(ASKED), "row-1")
+
+
+def with_provider(address: str, act: Callable[[OpenAIProvider], Awaitable[Any]], **given: Any) -> Any:
+    async def once() -> Any:
+        provider = OpenAIProvider(Settings(address, "fake-1", **given))
         try:
-            return await provider.complete(provider.encode(ASKED), "row-1")
+            return await act(provider)
         finally:
             await provider.close()
 
     return asyncio.run(once())
+
+
+def ask(address: str, timeout: float = 5, key: str = "") -> Reply:
+    return with_provider(address, complete, timeout=timeout, key=key)
 
 
 @pytest.fixture(scope="module")
@@ -67,36 +76,29 @@ def test_each_fault_is_told_apart(fault: str, kind: str, maybe_paid: bool) -> No
 
 @pytest.mark.parametrize("status", [200, 400])
 def test_answer_nested_too_deeply_is_a_failed_call(status: int) -> None:
-    provider, content = OpenAIProvider.__new__(OpenAIProvider), b"[" * 100_000
-    provider.settings, provider.address = Settings("http://x/v1", "fake-1"), "http://x/v1/"
     with pytest.raises(CallFailed) as failed:
-        provider.read_document(status, {}, content)
+        OpenAIProvider(Settings("http://x/v1", "fake-1")).read_document(status, {}, b"[" * 100_000)
     assert failed.value.kind == ("bad-reply" if status == 200 else "refused")
 
 
+WAYS: dict[str, Callable[[OpenAIProvider], Awaitable[Any]]] = {
+    "complete": complete,
+    "batches": lambda provider: provider.client.batches.list(),
+}
+
+
 @pytest.mark.parametrize("public_only", [False, True])
-@pytest.mark.parametrize("way", ["complete", "batches"])
+@pytest.mark.parametrize("way", WAYS)
 def test_name_that_leads_inside_is_not_called(healthy: Server, public_only: bool, way: str) -> None:
     """Whatever it led to when it was checked: what counts is where the connection goes."""
     address = healthy.address.replace("127.0.0.1", "localhost")
-    before = len(healthy.requests())
-
-    async def once() -> None:
-        provider = OpenAIProvider(Settings(address, "fake-1", timeout=5, public_only=public_only))
-        try:
-            if way == "complete":
-                await provider.complete(provider.encode(ASKED), "row-1")
-            else:
-                await provider.client.batches.list()
-        finally:
-            await provider.close()
-
+    before, given = len(healthy.requests()), {"timeout": 5, "public_only": public_only}
     if public_only:
         with pytest.raises((CallFailed, APIConnectionError)) as failed:
-            asyncio.run(once())
+            with_provider(address, WAYS[way], **given)
         assert way == "batches" or "leads to a private, loopback or metadata address" in str(failed.value)
     else:
-        asyncio.run(once())
+        with_provider(address, WAYS[way], **given)
     assert (len(healthy.requests()) == before) == (public_only or way == "batches")
 
 
@@ -118,15 +120,9 @@ def test_reason_is_one_line_without_any_key() -> None:
 
 
 def test_same_messages_give_the_same_body_and_extra_fields_go_along() -> None:
-    async def encode() -> bytes:
-        provider = OpenAIProvider(Settings("http://x/v1", "m", extra={"max_completion_tokens": 5, "seed": None}))
-        try:
-            assert provider.encode(ASKED) == provider.encode(ASKED)
-            return provider.encode(ASKED)
-        finally:
-            await provider.close()
-
-    body = asyncio.run(encode())
+    provider = OpenAIProvider(Settings("http://x/v1", "m", extra={"max_completion_tokens": 5, "seed": None}))
+    body = provider.encode(ASKED)
+    assert body == provider.encode(ASKED)
     assert b'"max_completion_tokens": 5' in body and b'"max_tokens"' not in body and b"seed" not in body
 
 

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
-from django.test import Client
 from django.utils import timezone
-from rest_framework.authtoken.models import Token
 
 from analysis.endpoints import endpoints
 from analysis.endpoints.owners.sharing import NotShared
@@ -18,6 +16,7 @@ from analysis.people.pages.forms import endpoints_of
 from analysis.runs.pages.actions import act
 from surveys.models import AuditEvent, Study
 from surveys.studies import audit
+from tests.analysis.people.people_samples import as_program
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.analysis.runs.run_samples import make_running, order_of
 from tests.factories import make_account, make_study
@@ -59,10 +58,8 @@ def change(name: str, study: Study, endpoint: str = "mini", **changes: Any) -> A
 
 
 def start(name: str, study: Study) -> Any:
-    token, _ = Token.objects.get_or_create(user=get_user_model().objects.get(username=name))
-    client = Client(headers={"Authorization": f"Token {token.key}"})
     order = order_of(endpoint="mini", dry_run=True)
-    return client.post(f"/api/v1/studies/{study.slug}/runs/", order, content_type="application/json")
+    return as_program(name).post(f"/api/v1/studies/{study.slug}/runs/", order, content_type="application/json")
 
 
 def test_owner_of_another_study_neither_sees_nor_uses_nor_changes_it(teas: Study, coffees: Study) -> None:

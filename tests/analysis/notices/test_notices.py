@@ -85,6 +85,10 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> list[News]:
     return found
 
 
+def stop_run(study: Study) -> Run:
+    return make_running(study, state="stopped", reason="No money is left.")
+
+
 def hook(study: Study, server: Receiver) -> NoticeAddress:
     return add_address(study, "webhook", server.address, "hour", "ada")
 
@@ -99,7 +103,7 @@ def test_all_news_is_one_signed_message_and_each_piece_is_told_once_until_it_cha
     row, model = hook(study, receiver), {"task": "verifier", "tier": "frozen", "state": "failed", "started_by": "x"}
     tell(row.pk)
     assert receiver.got == []  # no news, no message
-    run = make_running(study, state="stopped", reason="No money is left.")
+    run = stop_run(study)
     TrainedModel.objects.create(name="mine", study=study, reason="x", **model)
     tell(row.pk)
     ((body, signed),) = receiver.got
@@ -119,7 +123,7 @@ def test_all_news_is_one_signed_message_and_each_piece_is_told_once_until_it_cha
 
 
 def test_news_that_was_over_is_told_when_it_comes_again(study: Study, receiver: Receiver) -> None:
-    row, run = hook(study, receiver), make_running(study, state="stopped", reason="No money is left.")
+    row, run = hook(study, receiver), stop_run(study)
     for state, told in (("stopped", 1), ("running", 1), ("stopped", 2)):
         Run.objects.filter(pk=run.pk).update(state=state)
         tell(row.pk)
@@ -129,7 +133,7 @@ def test_news_that_was_over_is_told_when_it_comes_again(study: Study, receiver: 
 
 def test_what_fails_stands_on_the_page_and_is_tried_again_later_each_time(study: Study, receiver: Receiver) -> None:
     row, client = hook(study, receiver), log_in(study)
-    make_running(study, state="stopped")
+    stop_run(study)
     receiver.status = 302
     for tries, minutes in ((1, 5), (2, 10), (3, 20)):
         tell(row.pk)
@@ -203,7 +207,7 @@ def test_an_address_that_leads_inside_since_is_not_called(
     study: Study, receiver: Receiver, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = hook(study, receiver)
-    make_running(study, state="stopped")
+    stop_run(study)
     settings.ALLOW_PRIVATE_ENDPOINTS = False
     tell(row.pk)
     row.refresh_from_db()
@@ -216,7 +220,7 @@ def test_mail_goes_to_a_study_and_to_whom_the_settings_name(study: Study, settin
     settings.EMAIL_HOST, settings.NOTICES_MAIL = "mail.example.org", ["root@example.org"]
     add_address(study, "mail", "ada@example.org", "day", "ada")
     server_addresses()
-    run = make_running(study, state="stopped", reason="No money is left.")
+    run = stop_run(study)
     for row in NoticeAddress.objects.all():
         tell(row.pk)
     assert sorted(mail.to[0] for mail in mailoutbox) == ["ada@example.org", "root@example.org"]
@@ -278,13 +282,13 @@ def test_news_of_a_study_is_counted_once_for_all_its_addresses(
     monkeypatch.setattr(tasks.send_notice, "delay", sent.append)
     tasks.send_notices()
     assert (counted, sent) == ([study], [])
-    make_running(study, state="stopped")
+    stop_run(study)
     tasks.send_notices()
     assert counted == [study, study]
     server = NoticeAddress.objects.get(study=None).pk
     assert sorted(sent) == sorted([*(row.pk for row in rows), server])
     other, sent[:] = hook(make_study("draft", slug="herbs"), receiver), []
-    make_running(other.study, state="stopped")
+    stop_run(other.study)
     monkeypatch.setattr(tasks, "news_of", lambda study: 1 / 0 if study.slug == "teas" else news_of(study))
     tasks.send_notices()
     assert other.pk in sent  # whatever is wrong with another study
@@ -295,7 +299,7 @@ def test_a_study_that_cannot_be_counted_keeps_no_other_news_from_the_server(
 ) -> None:
     settings.EMAIL_HOST, settings.NOTICES_MAIL = "mail.example.org", ["root@example.org"]
     server_addresses()
-    run = make_running(make_study("draft", slug="herbs"), state="stopped", reason="No money is left.")
+    run = stop_run(make_study("draft", slug="herbs"))
     disk.append(News("disk", "The server’s disk is full."))
     monkeypatch.setitem(news.NEWS, "broken", lambda each: 1 / 0 if each == study else [])
     monkeypatch.setattr(tasks.send_notice, "delay", tell)
@@ -311,7 +315,7 @@ def test_what_was_told_of_a_study_is_not_told_again_after_it_could_not_be_counte
 ) -> None:
     settings.EMAIL_HOST = "mail.example.org"
     add_address(study, "mail", "ada@example.org", "hour", "ada")
-    run = make_running(study, state="stopped", reason="No money is left.")
+    run = stop_run(study)
     monkeypatch.setattr(tasks.send_notice, "delay", tell)
     for broken in (False, True, False):
         monkeypatch.setitem(news.NEWS, "broken", lambda each, broken=broken: 1 / 0 if broken else [])

@@ -6,7 +6,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.test import Client
+from rest_framework.authtoken.models import Token
 
 from analysis.models import Conversation, Corpus
 from surveys.annotation.work import next_tasks
@@ -19,15 +22,13 @@ OASST = "conversations/oasst1_en_validation.wildchat.jsonl"
 
 
 def people(corpus: str, step: str, *options: str) -> dict[str, Any]:
-    """What the command prints."""
-    out = StringIO()
-    call_command("people", corpus, step, *options, "--json", stdout=out)
-    return json.loads(out.getvalue())
+    return command("people", corpus, step, *options)
 
 
 def command(name: str, *arguments: str) -> dict[str, Any]:
+    """What the command prints."""
     out = StringIO()
-    call_command(name, *arguments, "--json", stdout=out)
+    call_command(name, *arguments, "--json", stdout=out, stderr=StringIO())
     return json.loads(out.getvalue())
 
 
@@ -63,6 +64,12 @@ def talk(key: str, number: int, messages: int = 6) -> list[list[str]]:
 def write_lines(path: Path, rows: Sequence[Any]) -> Path:
     path.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+def as_program(account: str) -> Client:
+    """Who sends the account's token."""
+    token, _ = Token.objects.get_or_create(user=get_user_model().objects.get(username=account))
+    return Client(headers={"Authorization": f"Token {token.key}"})
 
 
 # --- studies whose items people judged

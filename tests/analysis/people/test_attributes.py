@@ -1,6 +1,5 @@
 """Attributes come in: from files with faults, with quotes that stand somewhere or nowhere, twice, and all at once."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from tests.analysis.people.people_samples import command, make_person, people, w
 from tests.analysis.runs.baseline_factories import make_corpus
 
 pytestmark = pytest.mark.django_db
+CHAT = {"conversation": [{"role": "user", "content": "Hi"}], "hashed_ip": "ann", "language": "English"}
 
 
 def import_rows(folder: Path, *rows: Any, corpus: str = "corpus") -> dict[str, Any]:
@@ -171,8 +171,7 @@ def test_database_refuses_what_can_never_be(change: dict[str, Any]) -> None:
 
 def test_conversations_may_come_after_the_attributes(tmp_path: Path) -> None:
     import_rows(tmp_path, {"user": "ann", "text": "Bakes."})
-    record = {"conversation": [{"role": "user", "content": "Hi"}], "hashed_ip": "ann", "language": "English"}
-    command("import_corpus", "corpus", str(write_lines(tmp_path / "chats.jsonl", [record])), "--format", "wildchat")
+    command("import_corpus", "corpus", str(write_lines(tmp_path / "chats.jsonl", [CHAT])), "--format", "wildchat")
     assert people("corpus", "filter")["users"] == 1
     assert Attribute.objects.get().user.conversations == 1
 
@@ -182,8 +181,7 @@ def test_a_file_that_cannot_be_read_decides_no_format(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "chats.jsonl", [{"conversation": []}, {"other": 1}])
     with pytest.raises(CommandError, match="holds no whole sharegpt conversation"):
         command("import_corpus", "corpus", str(path), "--format", "sharegpt")
-    record = {"conversation": [{"role": "user", "content": "Hi"}], "hashed_ip": "ann", "language": "English"}
-    command("import_corpus", "corpus", str(write_lines(path, [record])), "--format", "wildchat")
+    command("import_corpus", "corpus", str(write_lines(path, [CHAT])), "--format", "wildchat")
     assert Corpus.objects.get().format == "wildchat"
 
 
@@ -191,7 +189,7 @@ def test_csv_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "attributes.csv"
     path.write_text('user,text,confidence,evidence\nann,Bakes.,0.7,"[""I bake""]"\nbob,Sings.,,\n')
     assert command("import_attributes", "corpus", str(path))["new"] == 2
-    assert json.loads(json.dumps(list(Attribute.objects.values_list("confidence", flat=True)))) == [0.7, None]
+    assert list(Attribute.objects.values_list("confidence", flat=True)) == [0.7, None]
 
 
 def test_an_id_of_two_conversations_names_neither(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Statements that contradict each other are kept apart, make nothing surer, and are shown; the published rates hold."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,13 +79,17 @@ def test_parts_have_no_conflict_and_hold_everything_once(flags: list[bool]) -> N
     assert len(parts) == 1 or matrix.any()
 
 
+def merge(*texts: str) -> dict[str, Any]:
+    """Of one person, each said in another conversation."""
+    corpus = make_corpus()
+    keep_attributes(corpus, [NewAttribute("ann", text, 0.5, (), str(n)) for n, text in enumerate(texts)])
+    return merge_attributes(corpus, ALIKE)
+
+
 @pytest.mark.django_db
 def test_seven_ages_stay_seven_and_none_is_surer() -> None:
-    corpus = make_corpus()
     ages = [f"The user is {age} years old." for age in range(30, 37)]
-    rows = [(text, 0.5, str(place)) for place, text in enumerate([*ages, ages[0].replace("30", "thirty")])]
-    keep_attributes(corpus, [NewAttribute("ann", text, sure, (), where) for text, sure, where in rows])
-    report = merge_attributes(corpus, ALIKE)
+    report = merge(*ages, ages[0].replace("30", "thirty"))
     assert (report["merged"], report["conflicting_users"]) == (7, 1)
     assert report["conflicts"] == dict.fromkeys(KINDS, 0) | {NUMBERS: 21}
     heads = Attribute.objects.filter(cluster_size__isnull=False).order_by("id")
@@ -94,20 +99,13 @@ def test_seven_ages_stay_seven_and_none_is_surer() -> None:
 
 @pytest.mark.django_db
 def test_what_says_less_goes_with_what_is_nearest() -> None:
-    corpus = make_corpus()
-    texts = ["Has two dogs.", "Has three dogs.", "Has dogs.", "Has dogs, says Ann."]
-    keep_attributes(corpus, [NewAttribute("ann", text, 0.5, (), str(n)) for n, text in enumerate(texts)])
-    assert merge_attributes(corpus, ALIKE)["merged"] == 2
+    assert merge("Has two dogs.", "Has three dogs.", "Has dogs.", "Has dogs, says Ann.")["merged"] == 2
 
 
 @pytest.mark.django_db
 def test_a_persons_page_shows_what_contradicts_each_other(study: Study) -> None:
-    corpus = make_corpus()
-    texts = ["Is vegan.", "Is vegetarian.", "Likes tea."]
-    keep_attributes(corpus, [NewAttribute("ann", text, 0.5, (), str(n)) for n, text in enumerate(texts)])
-    merge_attributes(corpus, ALIKE)
-    user = CorpusUser.objects.get()
-    address = reverse("people:person", args=[study.slug, "corpus", user.pk])
+    merge("Is vegan.", "Is vegetarian.", "Likes tea.")
+    address = reverse("people:person", args=[study.slug, "corpus", CorpusUser.objects.get().pk])
     words = " ".join(as_account("researcher").get(address).content.decode().split())
     assert "1 pair of near attributes contradicts each other" in words and words.count(">contradicts<") == 2
 

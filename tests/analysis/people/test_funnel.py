@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from analysis.models import Corpus, CorpusUser
 from analysis.people.corpora.importing import Report, make_row, store
 from analysis.people.corpora.records import Record
-from analysis.people.filters import FilterSettings, SettingError, TemplateCounter, normalise, windows
+from analysis.people.filters import FilterSettings, TemplateCounter, normalise, windows
 from analysis.people.funnel import conversations_to_ask, filter_users, keep_verdicts
 from analysis.people.steps import PeopleError
 from tests.analysis.people.people_samples import (
@@ -227,11 +227,6 @@ def test_batches_do_not_change_the_funnel(monkeypatch: pytest.MonkeyPatch) -> No
     whole = people("corpus", "filter")
     monkeypatch.setattr("analysis.people.funnel.USERS_AT_ONCE", 2)
     assert people("corpus", "filter") == whole
-
-
-def test_settings_that_mean_nothing_are_refused() -> None:
-    with pytest.raises(SettingError, match="coverage is 40; it must be from 0 to 1"):
-        FilterSettings(coverage=40)
 
 
 def test_database_keeps_who_was_left_out_from_the_sample() -> None:

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from surveys.annotation.stages import stages_of
 from surveys.models import AuditEvent, Membership, Study
-from tests.analysis.people.people_samples import ask, command
+from tests.analysis.people.people_samples import as_program, ask, command
 from tests.analysis.people.test_relevant import make_judged
 from tests.analysis.runs.servers import make_fake
 from tests.factories import make_account, make_annotation_study, make_study
@@ -42,11 +40,6 @@ def post(who: str, slug: str, name: str, **data: Any) -> Any:
 
 def page_of(who: str, slug: str) -> str:
     return as_account(who).get(reverse("people:items", args=[slug])).text
-
-
-def api(who: str) -> Client:
-    token, _ = Token.objects.get_or_create(user=get_user_model().objects.get(username=who))
-    return Client(headers={"Authorization": f"Token {token.key}"})
 
 
 def test_stages_are_found_from_any_of_them() -> None:
@@ -108,7 +101,7 @@ def test_ways_of_other_kinds_of_studies_are_not_found(into: Study) -> None:
 
 
 def test_api_counts_and_adds(into: Study) -> None:
-    ada, url = api("ada"), "/api/v1/studies/answers/push/relevant/"
+    ada, url = as_program("ada"), "/api/v1/studies/answers/push/relevant/"
     dry = ada.post(url, RELEVANT | {"dry": True}, content_type="application/json").json()
     assert (dry["dry"], dry["items"], dry["slots"], into.annotation_items.count()) == (True, 2, 6, 0)
     done = ada.post(url, RELEVANT, content_type="application/json").json()
@@ -116,4 +109,4 @@ def test_api_counts_and_adds(into: Study) -> None:
     assert ada.post(url, {}, content_type="application/json").status_code == 404  # of no study
     wrong = ada.post("/api/v1/studies/pairs/push/people/", {"source": "none"}, content_type="application/json")
     assert wrong.status_code == 400
-    assert api("bob").post(url, RELEVANT, content_type="application/json").status_code == 403
+    assert as_program("bob").post(url, RELEVANT, content_type="application/json").status_code == 403

@@ -99,24 +99,19 @@ def test_pieces_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "fault"),
+    ("step", "fault"),
     [
-        (["--similarity", "70"], "The similarity is 70"),
-        (["--least-confidence", "2"], "The least confidence is 2"),
-        ([], "has no attributes yet"),
+        (["merge", "--similarity", "70"], "The similarity is 70"),
+        (["merge", "--least-confidence", "2"], "The least confidence is 2"),
+        (["merge"], "has no attributes yet"),
+        (["sample"], "not merged yet: people corpus merge"),
     ],
 )
-def test_merge_says_what_is_wrong(options: list[str], fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_that_cannot_be_done_says_why(step: list[str], fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     use_letters(monkeypatch)
     make_corpus()
     with pytest.raises(CommandError, match=fault):
-        people("corpus", "merge", *options)
-
-
-def test_sample_needs_a_merge() -> None:
-    make_corpus()
-    with pytest.raises(CommandError, match="not merged yet: people corpus merge"):
-        people("corpus", "sample")
+        people("corpus", *step)
 
 
 def test_sample_goes_from_specialists_to_generalists() -> None:

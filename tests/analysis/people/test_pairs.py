@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from analysis.models import Attribute, Corpus, CorpusUser, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.pushing import cluster_of
-from analysis.people.stages.pairs import name_prompt, push_pairs
+from analysis.people.stages.pairs import name_prompt, push_people
 from analysis.people.stages.portions import Portion
 from surveys.models import AnnotationItem, Slot, Study
 from tests.analysis.people.people_samples import command, make_person, people
@@ -115,7 +115,7 @@ def test_pushing_again_adds_nobody_to_a_prompt_that_has_its_users(asked: Study) 
 
 def test_two_who_push_at_once_push_once(asked: Study) -> None:
     study, corpus = make_pairs(), Corpus.objects.get()
-    reports = at_once([lambda seed=seed: push_pairs(corpus, study, portion=Portion(seed=seed)) for seed in (1, 2)])
+    reports = at_once([lambda seed=seed: push_people(corpus, study, portion=Portion(seed=seed)) for seed in (1, 2)])
     assert sorted(report["items"] > 0 for report in reports) == [False, True]
     assert set(Counter(prompt for prompt, _ in shown()).values()) == {4}
     assert Slot.objects.count() == 3 * AnnotationItem.objects.count()

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -119,18 +118,16 @@ def test_histories_that_are_too_long_keep_what_the_evidence_is_from(
     assert report["conversations_left_out"] == 9 and "choir" in json.dumps(history)
 
 
-def test_attributes_need_a_study_of_attributes(corpus: Corpus) -> None:
-    make_annotation_study(kind="preference", slug="answers")
-    with pytest.raises(CommandError, match="Annotators of answers judge preference items"):
-        people("corpus", "push", "--study", "answers")
-    with pytest.raises(CommandError, match="There is no study nowhere"):
-        people("corpus", "push", "--study", "nowhere")
-
-
-def test_nothing_is_pushed_before_a_merge(study: Study) -> None:
+def test_merged_attributes_go_into_a_study_of_attributes(study: Study) -> None:
     make_corpus()
-    with pytest.raises(CommandError, match="corpus has no merged attributes: people corpus merge"):
-        people("corpus", "push", "--study", "facts")
+    make_annotation_study(kind="preference", slug="answers")
+    for slug, words in (
+        ("facts", "corpus has no merged attributes: people corpus merge"),
+        ("answers", "Annotators of answers judge preference items"),
+        ("nowhere", "There is no study nowhere"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            people("corpus", "push", "--study", slug)
 
 
 def test_nothing_goes_on_from_a_step_that_was_stopped(corpus: Corpus, study: Study) -> None:
@@ -235,26 +232,23 @@ def test_only_the_very_person_is_erased_and_a_corpus_with_all_its_people(corpus:
 
 
 def test_key_that_stands_on_no_line_is_called_by_its_hash() -> None:
-    assert cluster_of("ann") == "ann"
-    assert len(cluster_of("a\nb")) == 64
+    assert (cluster_of("ann"), len(cluster_of("a\nb"))) == ("ann", 64)
 
 
 def test_people_are_written_as_files(corpus: Corpus, tmp_path: Path) -> None:
     people("corpus", "sample")
     report = command("export_people", "corpus", "--out", str(tmp_path / "people"))
     assert (report["users"], report["attributes"]) == (2, 5)
-    users = read_lines(tmp_path / "people" / "users.jsonl")
+    users, rows = (
+        [json.loads(line) for line in (tmp_path / "people" / f"{name}.jsonl").read_text().splitlines()]
+        for name in ("users", "attributes")
+    )
     assert [(user["key"], user["place"]) for user in users] == [("ann", 1), ("bob", None)]
-    rows = read_lines(tmp_path / "people" / "attributes.jsonl")
     first, second = rows[:2]
     assert (first["merged_into"], first["cluster_size"], second["merged_into"]) == (first["id"], 2, first["id"])
     assert first["evidence"][0]["start"] == 0 and first["source_id"] == "ann-1" and rows[3]["sensitive"] == ["religion"]
     steps = json.loads((tmp_path / "people" / "steps.json").read_text())["steps"]
     assert {step["name"]: step["state"] for step in steps} == {"merge": "done", "sample": "done"}
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_export_says_when_there_is_nothing_and_when_it_cannot_write(corpus: Corpus, tmp_path: Path) -> None:

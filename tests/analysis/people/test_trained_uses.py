@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError
-from django.test import Client
-from rest_framework.authtoken.models import Token
 
 from analysis.agreement.agreements import agreement_of
 from analysis.models import CorpusUser, Task
@@ -14,7 +12,7 @@ from surveys.annotation.items import push_items
 from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
-from tests.analysis.people.people_samples import ask, command, judge_items, judged, make_person, people
+from tests.analysis.people.people_samples import as_program, ask, command, judge_items, judged, make_person, people
 from tests.analysis.runs.baseline_factories import use_letters
 from tests.analysis.runs.servers import make_fake
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
@@ -112,8 +110,7 @@ def test_people_shows_what_a_verifier_flags_with_its_version(monkeypatch: pytest
     user = CorpusUser.objects.get()
     page = lines_of(client.get(f"/console/profiles/people/corpus/users/{user.pk}/"))
     assert page.count(f"not supported, says {VERIFIER}") == 1
-    token = Token.objects.create(user_id=client.session["_auth_user_id"])
-    program = Client(headers={"Authorization": f"Token {token.key}"})
+    program = as_program("ada")
     told = program.get("/api/v1/studies/profiles/people/corpus/").json()["verifiers"]
     assert told == [
         {"rater": VERIFIER, "version": VERSION, "study": "profiles", "labelled": len(keys), "flagged": 1, "asked": 0}

@@ -1,6 +1,8 @@
 """Files that come through the browser are imported once, whatever arrives twice, late or at the same time."""
 
 import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -114,18 +116,13 @@ def test_second_file_waits_for_the_first(study: Study, queue: list) -> None:
     assert {row.user for row in Conversation.objects.all()} == {"ann", "bob"}
 
 
-class elsewhere:  # noqa: N801 - reads as a block
+@contextmanager
+def elsewhere(corpus: Corpus) -> Iterator[None]:
     """Another worker does something with the corpus."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self.corpus, self.beside = corpus, connections.create_connection("default")
-
-    def __enter__(self) -> None:
-        with self.beside.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(hashtext('people'), %s)", [self.corpus.pk])
-
-    def __exit__(self, *fault: object) -> None:
-        self.beside.close()
+    with closing(connections.create_connection("default")) as beside:
+        with beside.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(hashtext('people'), %s)", [corpus.pk])
+        yield
 
 
 def test_busy_corpus_is_told_before_a_file_is_sent(study: Study, queue: list) -> None:

@@ -15,7 +15,8 @@ from analysis.training.examples import Labelled, TrainingError, split_by
 from analysis.training.fitting import TrainingSettings
 from analysis.training.own_users import user_gains
 from analysis.training.tiers.reasoning import GB, ModelShape, fit, needed, reckon
-from tests.analysis.training.training_samples import command, import_rows, keep_in, support_rows
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows, support_rows
 
 pytestmark = pytest.mark.django_db
 # Qwen3-4B, as its config says: about four billion weights.
@@ -135,9 +136,8 @@ def test_what_is_longer_than_the_window_is_said() -> None:
     assert say_unread("verifier", rows[:2]) == [] and say_unread("verifier", rows[:1], tokens=64)
 
 
-@pytest.mark.usefixtures("words")
-def test_test_on_another_set_stays_with_its_baselines(tmp_path: Path, settings: Any) -> None:
-    keep_in(settings, tmp_path / "var")
+@pytest.mark.usefixtures("words", "own_folder")
+def test_test_on_another_set_stays_with_its_baselines(tmp_path: Path) -> None:
     import_rows(tmp_path, support_rows(200))
     import_rows(tmp_path, support_rows(80, seed=5), "other")
     command("train", "--examples", "set", "--task", "verifier", "--name", "mine", "--per-user")

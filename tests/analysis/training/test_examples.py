@@ -9,7 +9,8 @@ from django.core.management import CommandError, call_command
 
 from analysis.models import Example, ExampleSet
 from analysis.training.examples import Labelled, TrainingError, check_groups, fill_split, load_set, part_of, split_by
-from tests.analysis.training.training_samples import command, import_rows, public, relevance_rows, write_lines
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows, public, write_lines
 
 pytestmark = pytest.mark.django_db
 PAIR = {"id": "a", "prompt": "Which tea?", "attributes": [{"id": "1", "text": "Likes Assam.", "relevant": 1}]}
@@ -121,11 +122,6 @@ def test_public_sets_are_read_as_they_are_described(tmp_path: Path) -> None:
         "test": (1934, 73),
     }
     assert command("import_examples", "begin", str(public("support_begin_wow")))["n"] == 2354
-
-
-def test_relevance_samples_have_both_labels() -> None:
-    labels = {each["relevant"] for row in relevance_rows(20) for each in row["attributes"]}
-    assert labels == {0, 1}
 
 
 def test_a_group_on_both_sides_is_said_at_the_import(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_a_hugging_face_folder_has_a_file_for_each_part_and_a_card(tmp_path: Pat
     assert card.startswith("---\nconfigs:") and "path: test.jsonl" in card
 
 
-def test_verl_gets_questions_with_the_right_answer(tmp_path: Path) -> None:
+def test_verl_gets_questions_and_a_reward_for_right_answers_in_their_form(tmp_path: Path) -> None:
     import_rows(tmp_path, relevance_rows(40))
     call_command("export_examples", "--examples", "set", "--for", "verl", "--out", str(tmp_path / "out"))
     rows = pd.read_parquet(tmp_path / "out" / "train.parquet")
@@ -33,11 +33,6 @@ def test_verl_gets_questions_with_the_right_answer(tmp_path: Path) -> None:
     about = [row["prompt"][0]["content"].split("About the user:")[1] for _, row in rows.iterrows()]
     right = [row["reward_model"]["ground_truth"] for _, row in rows.iterrows()]
     assert set(right) == {"yes", "no"} and all("I like" in text for text in about)
-
-
-def test_verl_gets_a_reward_for_right_answers_in_their_form(tmp_path: Path) -> None:
-    import_rows(tmp_path, relevance_rows(40))
-    call_command("export_examples", "--examples", "set", "--for", "verl", "--out", str(tmp_path / "out"))
     reward = runpy.run_path(str(tmp_path / "out" / "reward.py"))["compute_score"]
     right, wrong, formless = "So. <answer>Yes</answer>", "<answer>no</answer>", "Yes, <answer>yes</answer> I think"
     assert [reward("set", said, "yes") for said in (right, wrong, formless)] == [1.1, 0.1, 0.0]

@@ -16,7 +16,8 @@ from analysis.training.examples import TrainingError
 from analysis.training.folders import folder_of, hash_folder
 from analysis.training.tasks import train_next
 from analysis.training.tiers.frozen import Frozen
-from tests.analysis.training.training_samples import command, import_rows, relevance_rows, support_rows
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows, relevance_rows, support_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 EMBEDDER_NAMED = embeddings.embedder_named  # before a test puts another one in its place
@@ -25,6 +26,10 @@ MEASURES = {"accuracy", "precision", "recall", "f1", "auroc"}
 
 def trained(name: str = "model", examples: str = "set", *more: str) -> dict[str, Any]:
     return command("train", "--examples", examples, "--task", "verifier", "--tier", "frozen", "--name", name, *more)
+
+
+def not_installed() -> None:
+    raise EmbeddingError("No local embedding model is installed.")
 
 
 def test_what_can_be_learned_is_learned_and_told_with_intervals(tmp_path: Path) -> None:
@@ -152,11 +157,7 @@ def test_a_disk_that_is_full_leaves_nothing_half_saved(tmp_path: Path, monkeypat
 
 def test_without_an_embedding_model_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import_rows(tmp_path, support_rows(120))
-
-    def missing() -> None:
-        raise EmbeddingError("No local embedding model is installed.")
-
-    monkeypatch.setattr(embeddings, "local_embedder", missing)
+    monkeypatch.setattr(embeddings, "local_embedder", not_installed)
     with pytest.raises(CommandError, match="No local embedding model is installed"):
         trained()
     assert not TrainedModel.objects.exists()
@@ -298,10 +299,7 @@ def test_a_machine_without_what_it_takes_leaves_a_model_to_others(
 def test_vectors_of_an_endpoint_stand_for_the_local_model_and_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing() -> None:
-        raise EmbeddingError("No local embedding model is installed.")
-
-    monkeypatch.setattr(embeddings, "local_embedder", missing)
+    monkeypatch.setattr(embeddings, "local_embedder", not_installed)
     add_endpoint("vectors", provider="fake", model="counts", embeddings=True)
     add_endpoint("others", provider="fake", model="others", embeddings=True)
     monkeypatch.setattr(embeddings, "embedder_named", EMBEDDER_NAMED)

@@ -14,7 +14,8 @@ from analysis.people.corpora import kept
 from analysis.people.corpora.kept import list_kept
 from analysis.training.folders import folder_of, hash_folder, work_folder
 from analysis.training.using import open_model
-from tests.analysis.training.training_samples import command, import_rows, support_rows
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows, support_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words")]
 

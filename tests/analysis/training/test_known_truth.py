@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analysis.training.training_samples import command, import_rows
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 KNOWN = [f"word{number}" for number in range(14)]

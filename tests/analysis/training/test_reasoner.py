@@ -13,14 +13,8 @@ from analysis.models import TrainedModel
 from analysis.training.folders import folder_of
 from analysis.training.tiers.programs import run_program
 from analysis.training.tiers.reasoning import PROGRAM, find_language_model
-from tests.analysis.training.training_samples import (
-    command,
-    import_rows,
-    kill_at,
-    nothing,
-    support_rows,
-    tiny_language_model,
-)
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows, kill_at, nothing, support_rows, tiny_language_model
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 CHECKPOINT = "steps/checkpoint-*/trainer_state.json"

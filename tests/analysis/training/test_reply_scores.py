@@ -14,9 +14,10 @@ from analysis.training.examples import Labelled
 from analysis.training.features import embed_texts, find_embedder
 from analysis.training.using import open_model
 from surveys.models import Study
+from tests.analysis.people.people_samples import command
 from tests.analysis.report.report_samples import answer_items, make_model_run
 from tests.analysis.runs.baseline_factories import make_item, shared
-from tests.analysis.training.training_samples import command, import_rows, tiny_encoder
+from tests.analysis.training.training_samples import import_rows, tiny_encoder
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]

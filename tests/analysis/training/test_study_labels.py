@@ -11,7 +11,8 @@ from analysis.training.study_labels import study_examples, study_pairs
 from analysis.training.tasks import train_next
 from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
-from tests.analysis.training.training_samples import TOPICS, command
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import TOPICS
 from tests.factories import make_annotation_study, make_annotator, make_items
 from tests.roles import as_account, make_roles
 from tests.surveys.console.console_pages import lines_of

@@ -9,7 +9,8 @@ from django.core.management import CommandError, call_command
 
 from analysis.models import Example, TrainedModel
 from analysis.training.examples import part_of
-from tests.analysis.training.training_samples import command, import_rows, support_rows
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows, support_rows
 from tests.factories import make_annotation_study
 from tests.surveys.console.console_pages import log_in
 

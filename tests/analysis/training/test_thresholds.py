@@ -13,9 +13,10 @@ from analysis.stats.detection import Cases
 from analysis.stats.lexical import choose_precise_threshold
 from analysis.training import using
 from analysis.training.cards import say_threshold
-from analysis.training.evaluation import Aim, threshold_on
+from analysis.training.evaluation import threshold_on
 from surveys.studies.files.kinds import QUALITY
-from tests.analysis.training.training_samples import command, import_rows, support_rows
+from tests.analysis.people.people_samples import command
+from tests.analysis.training.training_samples import import_rows, support_rows
 from tests.factories import make_annotation_study
 from tests.surveys.console.console_pages import log_in
 
@@ -118,9 +119,3 @@ def test_aims_that_make_no_sense_are_refused(tmp_path: Path, options: list[str],
     import_rows(tmp_path, support_rows(40))
     with pytest.raises(CommandError, match=reason):
         command("train", "--examples", "set", "--task", "verifier", "--name", "none", *options)
-
-
-def test_aim_names() -> None:
-    assert [each.name for each in (Aim(), Aim(0.4), Aim(None, 0.9), Aim(is_weighted=True))] == [
-        *("f1", "given", "precision", "weight")
-    ]

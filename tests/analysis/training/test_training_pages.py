@@ -14,8 +14,9 @@ from analysis.training import views
 from analysis.training.evaluation import TEXTS_FOLLOW
 from analysis.training.views import draw_curve, draw_scores, warnings_of
 from surveys.models import AuditEvent, Study
+from tests.analysis.people.people_samples import command
 from tests.analysis.runs.baseline_factories import shared
-from tests.analysis.training.training_samples import command, import_rows, support_rows
+from tests.analysis.training.training_samples import import_rows, support_rows
 from tests.factories import make_study
 from tests.roles import as_account, make_roles
 from tests.surveys.console.console_pages import lines_of

@@ -5,20 +5,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 
 from analysis.models.corpora import DIMENSIONS
 from analysis.people.corpora import embeddings
 from analysis.people.corpora.embeddings import Embedder
 from fieldstudy.embedded.servers import ROOT
-from tests.analysis.people.people_samples import write_lines
+from tests.analysis.people.people_samples import command, write_lines
 from tests.analysis.runs.baseline_factories import real_data
 
 TOPICS = ("tea", "trains", "chess", "gardens", "running", "painting", "sailing", "cooking")
@@ -45,12 +43,6 @@ def keep_in(settings: Any, folder: Path) -> None:
     settings.VAR_FOLDER = folder
     store = settings.STORAGES["kept"]
     settings.STORAGES = settings.STORAGES | {"kept": store | {"OPTIONS": store["OPTIONS"] | {"location": folder}}}
-
-
-def command(name: str, *arguments: str) -> dict[str, Any]:
-    out = StringIO()
-    call_command(name, *arguments, "--json", stdout=out, stderr=StringIO())
-    return json.loads(out.getvalue())
 
 
 def relevance_rows(turns: int, seed: int = 0) -> list[dict[str, Any]]:

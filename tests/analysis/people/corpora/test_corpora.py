@@ -111,13 +111,6 @@ def test_parquet_rows_are_read_as_records(tmp_path: Path) -> None:
     assert row.messages == write_messages(2, "conversation 5")
 
 
-def test_lmsys_record_becomes_a_conversation(tmp_path: Path) -> None:
-    record = {"conversation_id": "c1", "language": "German", "conversation": write_messages(1), "turn": 1}
-    import_file(write(tmp_path, as_lines([record])), "lmsys")
-    row = Conversation.objects.get()
-    assert (row.source_id, row.language, row.user, row.began_at) == ("c1", "German", "", None)
-
-
 def test_sharegpt_speakers_become_roles(tmp_path: Path) -> None:
     speakers = ["system", "human", "bard", "user", "chatgpt", "human", "bing"]
     record = {"id": "a_0", "conversations": [{"from": name, "value": name} for name in speakers]}
@@ -197,11 +190,13 @@ def test_what_the_source_says_of_a_conversation_is_kept_and_added_to_those_that_
     assert marks() == {"hash1": (False, False), "hash2": (True, True)}
 
 
-def test_lmsys_moderation_is_kept(tmp_path: Path) -> None:
-    said = {"conversation": write_messages(1), "conversation_id": "a", "redacted": False}
+def test_lmsys_record_becomes_a_conversation_with_its_moderation(tmp_path: Path) -> None:
+    said = {"conversation": write_messages(1), "conversation_id": "a", "language": "German", "redacted": False}
     flagged = {"conversation": write_messages(2), "conversation_id": "b", "openai_moderation": [{"flagged": True}]}
     import_file(write(tmp_path, as_lines([said, flagged])), form="lmsys")
     assert marks() == {"a": (None, False), "b": (True, None)}
+    row = Conversation.objects.get(source_id="a")
+    assert (row.language, row.user, row.began_at) == ("German", "", None)
 
 
 def marks() -> dict[str, tuple[bool | None, bool | None]]:
@@ -295,16 +290,15 @@ def test_file_without_a_whole_conversation_leaves_nothing(tmp_path: Path, fault:
     assert not Corpus.objects.exists()
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="absent can't be read: No such file"):
-        call_command("import_corpus", "new", str(tmp_path / "absent"), "--format", "wildchat")
-
-
-def test_corpus_of_another_format_is_refused(tmp_path: Path) -> None:
+def test_missing_file_and_corpus_of_another_format_are_refused(tmp_path: Path) -> None:
     make_corpus("old", "sharegpt")
     path = write(tmp_path, as_lines([wildchat(1)]))
-    with pytest.raises(CommandError, match="made from sharegpt files"):
-        call_command("import_corpus", "old", str(path), "--format", "wildchat")
+    for name, file, words in (
+        ("new", tmp_path / "absent", "absent can't be read: No such file"),
+        ("old", path, "made from sharegpt files"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            call_command("import_corpus", name, str(file), "--format", "wildchat")
     assert not Conversation.objects.exists()
 
 
@@ -402,20 +396,6 @@ def test_two_conversations_of_one_id_are_said(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("record", "fault"),
-    [
-        (None, "line 2 is empty (null); a conversation is an object in curly brackets"),
-        ([], "line 2 is a list; a conversation is an object in curly brackets"),
-        ({"conversation": [], "hashed_ip": "x" * 101}, "line 2 has 101 characters in hashed_ip (the user)"),
-        ({"conversation": [], "conversation_hash": "x" * 201}, "the limit is 200: shorten or hash them"),
-    ],
-)
-def test_records_that_cannot_be_told_apart_or_are_none_are_sentences(tmp_path: Path, record: Any, fault: str) -> None:
-    report = import_file(write(tmp_path, as_lines([wildchat(1), record])))
-    assert report.new == 1 and fault in report.faults[0]
-
-
-@pytest.mark.parametrize(
     ("line", "words"),
     [
         (b'{"a": 1,}', "a name in double quotes is missing"),
@@ -426,11 +406,14 @@ def test_records_that_cannot_be_told_apart_or_are_none_are_sentences(tmp_path: P
         (b'{"a": "\t"}', "another control character"),
         (b'{"a": "\xff"}', "it is not UTF-8"),
         (b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}", "nested more than 100 levels deep"),
-        (b"null", "is empty (null); a conversation is an object"),
+        (b"null", "is empty (null); a conversation is an object in curly brackets"),
+        (b"[]", "is a list; a conversation is an object in curly brackets"),
+        (as_lines([{"conversation": [], "hashed_ip": "x" * 101}]), "has 101 characters in hashed_ip (the user)"),
+        (as_lines([{"conversation": [], "conversation_hash": "x" * 201}]), "the limit is 200: shorten or hash them"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said_in_plain_words(tmp_path: Path, line: bytes, words: str) -> None:
     report = import_file(write(tmp_path, as_lines([wildchat(1)]) + line + b"\n"))
     (fault,) = report.faults
-    assert words in fault and fault.startswith("line 2")
+    assert report.new == 1 and words in fault and fault.startswith("line 2")
     assert not any(word in fault for word in ("Expecting", "NoneType", "recursion", "codec", "Error"))

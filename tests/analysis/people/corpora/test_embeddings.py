@@ -1,10 +1,6 @@
 """Embeddings: batched, resumable, by the local model or an endpoint, and plain words when there is none."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
@@ -12,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from analysis.models import ConversationVector
+from analysis.models import ConversationVector, Endpoint
 from analysis.people.corpora import embeddings
 from analysis.people.corpora.embeddings import (
     Embedder,
@@ -28,7 +24,6 @@ from tests.analysis.runs.baseline_factories import (
     LETTERS,
     embed_all,
     import_file,
-    letter_vector,
     make_conversation,
     make_corpus,
     make_endpoint,
@@ -36,6 +31,8 @@ from tests.analysis.runs.baseline_factories import (
     use_letters,
     write_messages,
 )
+from tests.analysis.runs.servers import Server, serving
+from tests.fake_server import vector_of
 
 pytestmark = pytest.mark.django_db
 
@@ -48,56 +45,8 @@ def local_addresses(settings: Any) -> None:
 KEY = "key-that-must-not-be-shown"
 
 
-class EmbeddingServer(ThreadingHTTPServer):
-    """Answers /embeddings; `width` numbers for each text, or `status` with `body`."""
-
-    width, status, body = 384, 200, b""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), EmbeddingHandler)
-        self.requests: list[tuple[str, dict[str, Any]]] = []
-
-
-class EmbeddingHandler(BaseHTTPRequestHandler):
-    server: EmbeddingServer
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append((self.headers["Authorization"], asked))
-        self.send_response(self.server.status)
-        self.send_header("Content-Type", "application/json" if not self.server.body else "text/html")
-        self.end_headers()
-        self.wfile.write(self.server.body or self.embed(asked["input"]))
-
-    def embed(self, texts: list[str]) -> bytes:
-        rows = [{"object": "embedding", "index": at, "embedding": self.vector(text)} for at, text in enumerate(texts)]
-        return json.dumps({"object": "list", "model": "m", "data": rows[::-1]}).encode()
-
-    def vector(self, text: str) -> list[float]:
-        return [float(number) for number in letter_vector(text)[: self.server.width] * 7]
-
-    def log_message(self, *args: Any) -> None:
-        """Keep standard error clean."""
-
-
-@contextmanager
-def serve(**changes: Any) -> Iterator[EmbeddingServer]:
-    server = EmbeddingServer()
-    for name, value in changes.items():
-        setattr(server, name, value)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def endpoint_at(server: EmbeddingServer, **changes: Any) -> Any:
-    address = f"http://127.0.0.1:{server.server_port}/v1"
-    return make_endpoint(name="vectors", model="m", provider="openai", base_url=address, **changes)
+def endpoint_at(server: Server, **changes: Any) -> Endpoint:
+    return make_endpoint(name="vectors", model="m", provider="openai", base_url=server.address, **changes)
 
 
 def test_conversation_is_what_its_user_wrote() -> None:
@@ -126,34 +75,34 @@ def test_stopped_embedding_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch)
 
 def test_endpoint_is_asked_in_batches_and_its_answers_sorted() -> None:
     texts = [f"text {number * 'x'}" for number in range(70)]
-    with serve() as server:
+    with serving() as server:
         made = endpoint_embedder(endpoint_at(server, extra={"dimensions": 384})).embed(texts)
-    assert [len(asked["input"]) for _, asked in server.requests] == [64, 6]
-    assert {asked["dimensions"] for _, asked in server.requests} == {384}
-    assert np.allclose(made, LETTERS.embed(texts), atol=1e-6)
+        asked = [request["asked"] for request in server.requests()]
+    assert [(len(each["input"]), each["dimensions"]) for each in asked] == [(64, 384), (6, 384)]
+    assert np.allclose(made, [vector_of(text) for text in texts], atol=1e-5)
 
 
 def test_endpoint_gets_its_key_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VECTOR_KEY", KEY)
-    with serve() as server:
-        endpoint_embedder(endpoint_at(server, key_env="VECTOR_KEY")).embed(["text"])
-    assert server.requests[0][0] == f"Bearer {KEY}"
+    with serving("--key", KEY) as server:  # which takes no other
+        assert len(endpoint_embedder(endpoint_at(server, key_env="VECTOR_KEY")).embed(["text"])) == 1
 
 
-ANSWERS = {
-    "other width": ({"width": 100}, r"shape \(1, 100\) and \(1, 384\) is needed.*dimensions"),
-    "refused key": ({"status": 401, "body": f"bad key {KEY}".encode()}, "made no embeddings: .*"),
-    "HTML": ({"body": b"<html>hello</html>"}, "made no embeddings: "),
+# By name the server's options, the endpoint's further fields, and what is said.
+ANSWERS: dict[str, tuple[list[str], dict[str, Any], str]] = {
+    "other width": ([], {"dimensions": 100}, r"shape \(1, 100\) and \(1, 384\) is needed.*dimensions"),
+    "refused key": (["--key", "another"], {}, "made no embeddings: .*Incorrect API key"),
+    "HTML": (["--fault", "html"], {}, "made no embeddings: "),
 }
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_endpoint_without_embeddings_is_one_line_without_the_key(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VECTOR_KEY", KEY)
-    changes, words = ANSWERS[answer]
+    options, extra, words = ANSWERS[answer]
     make_conversation(make_corpus(), 1)
-    with serve(**changes) as server:
-        endpoint_at(server, key_env="VECTOR_KEY")
+    with serving(*options) as server:
+        endpoint_at(server, key_env="VECTOR_KEY", extra=extra)
         with pytest.raises(CommandError, match=words) as caught:
             call_command("embed_corpus", "corpus", "--endpoint", "vectors")
     assert "\n" not in str(caught.value)
@@ -162,13 +111,12 @@ def test_endpoint_without_embeddings_is_one_line_without_the_key(answer: str, mo
 
 
 def test_embedder_is_found_again_by_the_name_of_its_vectors() -> None:
-    with serve() as server:
-        endpoint = endpoint_at(server)
-        assert embedder_named("vectors/m").name == endpoint_embedder(endpoint).name
-        endpoint.model = "another"
-        endpoint.save()
-        with pytest.raises(EmbeddingError, match="no endpoint of that name has that model now"):
-            embedder_named("vectors/m")
+    endpoint = endpoint_at(Server("http://127.0.0.1:9/v1"))
+    assert embedder_named("vectors/m").name == endpoint_embedder(endpoint).name
+    endpoint.model = "another"
+    endpoint.save()
+    with pytest.raises(EmbeddingError, match="no endpoint of that name has that model now"):
+        embedder_named("vectors/m")
 
 
 def test_without_a_local_model_the_command_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from analysis.models import Persona, PersonaSet
 from analysis.people.corpora.personas import Pools, draw_profiles, pools_of, profile_of, rows_of
 from tests.analysis.runs.baseline_factories import make_personas, real_data
 
+pytestmark = pytest.mark.django_db
 ONLY_DESCRIPTIONS = Pools(["d1", "d2", "d3"], [], [])
 HASHES = some.integers(0, 20).map(lambda number: [f"row{at:02}" for at in range(number)])
 
@@ -59,7 +60,6 @@ def test_another_seed_draws_other_profiles() -> None:
     assert draw_profiles(pools, 1, 5) != draw_profiles(pools, 2, 5)
 
 
-@pytest.mark.django_db
 def test_rows_fall_into_pools_by_what_they_give() -> None:
     personas = make_personas(
         "people", [("A nurse.", []), ("", ["I sing.", "I dance."]), ("", ["I run."]), ("A cook.", ["I eat."])]
@@ -69,7 +69,6 @@ def test_rows_fall_into_pools_by_what_they_give() -> None:
     assert all(pool == sorted(pool) for pool in pools)
 
 
-@pytest.mark.django_db
 def test_profile_is_written_in_the_documented_form() -> None:
     personas = make_personas("people", [("A nurse in Ohio.", []), ("", ["I sing.", "I dance."])])
     pools = pools_of(personas)
@@ -78,7 +77,6 @@ def test_profile_is_written_in_the_documented_form() -> None:
     )
 
 
-@pytest.mark.django_db
 def test_personas_in_every_spelling_are_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [{"persona": "A nurse."}, {"id": "x", "sentences": ["I sing."]}, {"personality": ["I", "run"]}]
     import_lines(tmp_path, [json.dumps(line) for line in lines], json=True)
@@ -87,18 +85,10 @@ def test_personas_in_every_spelling_are_imported(tmp_path: Path, capsys: pytest.
     assert list(rows) == [("A nurse.", [], ""), ("", ["I sing."], "x"), ("", ["I", "run"], "")]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(("kind", "field"), [("persona", "description"), ("sentence", "sentences")])
 def test_line_of_text_is_what_the_command_says(tmp_path: Path, kind: str, field: str) -> None:
     import_lines(tmp_path, ["I like tea."], "file.txt", lines=kind)
     assert getattr(Persona.objects.get(), field) in ("I like tea.", ["I like tea."])
-
-
-@pytest.mark.django_db
-def test_import_again_adds_nothing(tmp_path: Path) -> None:
-    for _ in range(2):
-        import_lines(tmp_path, ["A nurse.", "A cook.", "A cook."], "file.txt")
-    assert Persona.objects.count() == 2
 
 
 BAD_LINES = {
@@ -113,7 +103,6 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("bad", BAD_LINES)
 def test_bad_line_is_named_and_nothing_imported(tmp_path: Path, bad: str) -> None:
     with pytest.raises(CommandError) as caught:
@@ -123,13 +112,11 @@ def test_bad_line_is_named_and_nothing_imported(tmp_path: Path, bad: str) -> Non
     assert not PersonaSet.objects.exists()
 
 
-@pytest.mark.django_db
 def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="line 10 is not JSON.* and 5 more. Nothing was imported"):
         import_lines(tmp_path, ["{"] * 15)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("content", "reason"), [(b"", "is empty"), (b"\xff\xfe", "is not UTF-8"), (None, "can't be read")]
 )
@@ -142,7 +129,6 @@ def test_file_that_is_none_is_named(tmp_path: Path, content: bytes | None, reaso
     assert not PersonaSet.objects.exists()
 
 
-@pytest.mark.django_db
 def test_real_profiles_are_imported() -> None:
     call_command("import_personas", "people", str(real_data("personas/personachat_profiles.jsonl")))
     assert len(pools_of(PersonaSet.objects.get()).groups) == 3773
