@@ -42,6 +42,16 @@ def test_intervals_of_shares_hold_them_over_clustered_users(users: int, repeats:
     assert 0.92 <= inside.mean() <= 0.985
 
 
+def test_wilsons_interval_over_all_answers_would_not() -> None:
+    """Why units count: 400 answers of ten users know a share no better than some dozens of persons do."""
+    many = draw_clustered(rng(), 20_000, 1)
+    truth = many.counts() / many.n
+    samples = [draw_clustered(rng(seed), 10, 40) for seed in range(100)]
+    ends = [wilson_interval(sample.counts(), sample.n) for sample in samples]
+    inside = np.array([(lows <= truth) & (truth <= highs) for lows, highs in ends])[:, truth > 0.03]
+    assert inside.mean() < 0.6
+
+
 def test_independent_answers_of_users_have_nearly_wilsons_interval() -> None:
     dice = rng()
     hits = dice.binomial(20, 0.3, (4, 60)).astype(float)
@@ -159,6 +169,21 @@ def test_a_sock_puppet_of_the_fields_kind_is_seldom_called_different() -> None:
             p[name].append(found[name])
     for name, values in p.items():
         assert np.mean(np.array(values) <= 0.05) <= 0.07, name
+
+
+def test_answers_permuted_one_by_one_would_call_it_different() -> None:
+    pairs = [persons_and_users(seed) for seed in range(30)]
+    p = [compare(field, replace(puppet, units=None), rng(seed), 99).p for seed, (field, puppet) in enumerate(pairs)]
+    assert np.mean(np.array(p) <= 0.05) > 0.5
+
+
+def test_what_differs_is_still_seen_over_users() -> None:
+    p = []
+    for seed in range(20):
+        field = draw_clustered(rng(seed), 100, 1, unlike=1.0)
+        puppet = draw_clustered(rng(900 + seed), 25, 10, unlike=1.0, steepness=-1.0)
+        p.append(compare(field, puppet, rng(seed), 199).p)
+    assert np.median(p) <= 0.01
 
 
 def test_what_differs_is_seen_though_users_have_many_answers() -> None:
