@@ -23,8 +23,8 @@ from analysis.stats.item_measures import MEASURES, measure
 def pooled_rows(data: Data) -> dict[tuple[str, str], Row]:
     """Of each source and model one effect over all prompts, the mean of the field minus the source by prompt."""
     cells = [(group, source) for group in data.groups for source in group.others]
-    made = zip(cells, data.each(pooled_row, cells), strict=True)
-    found = {(source.name, source.model): row for (_, source), row in made if row}
+    made = ((source, pooled_row(data, (group, source))) for group, source in cells)
+    found = {(source.name, source.model): row for source, row in made if row}
     correct_over_prompts([*found.values()], *(difference_in("effects", measure) for measure in MEASURES))
     return found
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from analysis.stats.heterogeneity import Comparison, Difference, Distance, compa
 from analysis.stats.intervals import Interval, holm
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample, Roll, SharedDraws, generator
 from analysis.stats.simultaneous import ShareGaps, share_gaps
-from analysis.stats.speed import Once, each
+from analysis.stats.speed import Memo
 from surveys.models import Prompt, Study
 from surveys.studies.files.definitions import Definition, chatbot_of
 
@@ -100,21 +100,17 @@ class Data:
     seed: int = 0
     draws: int = 2000
     asking: tuple[str, int] = FIRST
-    of_view: Once = field(default_factory=Once)  # results that several parts share, and what these are made of
-    of_frames: Once = field(default_factory=Once)  # what is the same through any filters
+    of_view: Memo = field(default_factory=Memo)  # results that several parts share, and what these are made of
+    of_frames: Memo = field(default_factory=Memo)  # what is the same through any filters
 
     def narrowed(self, **filters: Any) -> "Data":
         """The same answers through other filters."""
         narrowed = replace(self.filters, **filters)
-        return replace(self, filters=narrowed, of_view=Once())
+        return replace(self, filters=narrowed, of_view=Memo())
 
     def asked(self, arm: str, occasion: int) -> "Data":
         """The same people's answers in another state of their account, or from another time that they were asked."""
-        return replace(self, asking=(arm, occasion), of_view=Once())
-
-    def each(self, work: Callable[["Data", Cell], Value], cells: Sequence[Cell]) -> list[Value]:
-        """work(self, cell) of every cell, in order, without the database. Neighbours should need the same samples."""
-        return each(partial(work, self), cells)
+        return replace(self, asking=(arm, occasion), of_view=Memo())
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
         """The result under this key; computed when a part first asks for it."""

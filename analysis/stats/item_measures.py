@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.stats import binom
 
 from analysis.stats.intervals import Floats, Ints
-from analysis.stats.speed import computed_once
 
 BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
 
@@ -34,21 +33,21 @@ class Counted:
     def __init__(self, counts: NDArray[Any]) -> None:
         self.counts = counts
 
-    @computed_once
+    @cached_property
     def whole(self) -> NDArray[np.intp]:
         return self.counts.astype(np.intp)
 
-    @computed_once
+    @cached_property
     def mentions(self) -> Floats:
         """C = Σ c_i, or NaN where nothing is named."""
         return _total(self.counts)
 
-    @computed_once
+    @cached_property
     def bits(self) -> Floats:
         """The entropy of whole c_i."""
         return _entropy(self.sum_of(_log_terms(int(self.whole.max(initial=0)))), self.mentions)
 
-    @computed_once
+    @cached_property
     def shares(self) -> NDArray[Any]:
         """c_i / C, in single precision where the counts are; NaN where C = 0."""
         numbers = self.counts if self.counts.dtype == np.float32 else self.counts.astype(np.float64)
@@ -71,7 +70,7 @@ class EachOnce(Counted):
         self.items, self.units, self.m = _rows(by_unit), by_unit.indices, by_unit.shape[1]
         super().__init__(np.bincount(self.items, minlength=by_unit.shape[0]))
 
-    @computed_once
+    @cached_property
     def mentions_left(self) -> Floats:
         left = len(self.items) - np.bincount(self.units, minlength=self.m)
         return np.where(left > 0, left, np.nan)
@@ -81,7 +80,7 @@ class EachOnce(Counted):
         less = table[self.counts] - table[np.maximum(self.counts - 1, 0)]
         return np.asarray(table[self.counts].sum() - np.bincount(self.units, less[self.items], self.m))
 
-    @computed_once
+    @cached_property
     def top_left(self) -> Floats:
         """The sum of the five largest counts that are left: of those at the edge, the ones that lost nothing first."""
         edge = np.sort(self.counts)[-TOP] if len(self.counts) > TOP else 0

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import InitVar, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from analysis.stats.intervals import Bools, Ints
 from analysis.stats.item_measures import BATCH_CELLS, Counted
-from analysis.stats.speed import Counts, KeptDraws, Weights, computed_once, half_weights, subset_weights, weigh
+from analysis.stats.speed import Counts, KeptDraws, Weights, half_weights, subset_weights, weigh
 
 # --- which response names which item, and which option each response chose
 
@@ -26,17 +26,17 @@ class Clusters:
     of: Ints
     count: int
 
-    @computed_once
+    @cached_property
     def sizes(self) -> Ints:
         """Responses of each unit, shape (count,)."""
         return np.bincount(self.of, minlength=self.count)
 
-    @computed_once
+    @cached_property
     def ordered(self) -> Ints:
         """The responses, those of one unit next to each other."""
         return np.argsort(self.of, kind="stable")
 
-    @computed_once
+    @cached_property
     def starts(self) -> Ints:
         """Where in `ordered` each unit begins."""
         return np.cumsum(self.sizes) - self.sizes
@@ -90,7 +90,7 @@ class ItemSample:
             raise ValueError("A response names an item twice; each item counts once in a response.")
         _check_units(self.units, self.n)
 
-    @computed_once
+    @cached_property
     def clusters(self) -> Clusters | None:
         """The units of several responses; None where each response is its own."""
         return clusters_of(self.units)
@@ -108,12 +108,12 @@ class ItemSample:
         """Responses that name nothing."""
         return self.n - int(np.count_nonzero(np.bincount(self.rows, minlength=1)))
 
-    @computed_once
+    @cached_property
     def by_item(self) -> sparse.csr_array:
         """1 where a response names an item, shape (size, n): times weights of responses it gives weighted counts."""
         return self.by_units(np.arange(self.n), self.n)
 
-    @computed_once
+    @cached_property
     def by_unit(self) -> sparse.csr_array:
         """How many responses of each unit name each item, shape (size, unit_count)."""
         if self.clusters is None:
@@ -180,7 +180,7 @@ class ChoiceSample:
     def n(self) -> int:
         return len(self.codes)
 
-    @computed_once
+    @cached_property
     def clusters(self) -> Clusters | None:
         """The units of several responses; None where each response is its own."""
         return clusters_of(self.units)
@@ -256,7 +256,7 @@ class Redrawn:
     sample: ItemSample
     counts: NDArray[np.float32]
 
-    @computed_once
+    @cached_property
     def counted(self) -> Counted:
         return Counted(self.counts)
 
@@ -277,12 +277,12 @@ class Splits:
     first: NDArray[np.float32]
     total: NDArray[np.float32]
 
-    @computed_once
+    @cached_property
     def seen(self) -> tuple[Counted, Counted]:
         """The two samples."""
         return Counted(self.observed), Counted(self.total - self.observed)
 
-    @computed_once
+    @cached_property
     def drawn(self) -> tuple[Counted, Counted]:
         """The two parts of each split."""
         return Counted(self.first), Counted(self.total - self.first)

@@ -1,15 +1,9 @@
-"""What makes a report fast: cells side by side, what they share computed once, draws in whole numbers of 16 bits.
-
-Cells are shared by threads: numpy and scipy let others run while they work through arrays.
-"""
+"""What makes a report fast: what its cells share is computed once, and draws are whole numbers of 16 bits."""
 
 import gc
-import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from threading import RLock
-from typing import Any, Generic, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,32 +11,10 @@ from scipy import sparse
 
 from analysis.stats.intervals import Ints
 
-Cell = TypeVar("Cell")
-Value = TypeVar("Value")
 Counts = NDArray[np.float32]
 Weights = NDArray[Any]  # how often each response comes up in each draw: whole numbers of any type
 Ranks = NDArray[np.signedinteger]
-ABSENT = object()
 MOST_KEPT = 2**28  # bytes of draws
-MOST_THREADS = 4  # more wait for each other: between two arrays only one of them runs
-
-
-def each(work: Callable[[Cell], Value], cells: Sequence[Cell]) -> list[Value]:
-    """The work of every cell, in their order. It must not use the database: threads have no connection of their own."""
-    threads = min(len(cells), MOST_THREADS, cores())
-    if threads < 2:
-        return [work(cell) for cell in cells]
-    # Neighbours often need the same draws. Each thread has a stretch of its own, lest they wait for each other.
-    stretch = -(-len(cells) // threads)
-    order = [place for start in range(stretch) for place in range(start, len(cells), stretch)]
-    with ThreadPoolExecutor(threads) as pool:
-        found = dict(zip(order, pool.map(work, [cells[place] for place in order]), strict=True))
-    return [found[place] for place in range(len(cells))]
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -57,39 +29,16 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-class Once:
-    """Results by key, each computed when it is first asked for; who asks meanwhile waits for it."""
+class Memo:
+    """Results by key, each computed when it is first asked for."""
 
     def __init__(self) -> None:
         self.found: dict[Hashable, Any] = {}
-        self.turns: dict[Hashable, RLock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        if (found := self.found.get(key, ABSENT)) is ABSENT:
-            with self.turns.setdefault(key, RLock()):
-                if (found := self.found.get(key, ABSENT)) is ABSENT:
-                    found = self.found[key] = compute()
-            self.turns.pop(key, None)
-        return found
-
-
-class computed_once(Generic[Value]):  # noqa: N801 - used as a property is
-    """functools.cached_property without its lock, which until Python 3.12 is one for all instances."""
-
-    def __init__(self, compute: Callable[[Any], Value]) -> None:
-        self.compute, self.name, self.__doc__ = compute, compute.__name__, compute.__doc__
-
-    @overload
-    def __get__(self, owner: None, kind: type) -> "computed_once[Value]": ...
-
-    @overload
-    def __get__(self, owner: object, kind: type) -> Value: ...
-
-    def __get__(self, owner: object | None, kind: type) -> "computed_once[Value] | Value":
-        if owner is None:
-            return self
-        value = owner.__dict__[self.name] = self.compute(owner)
-        return value
+        if key not in self.found:
+            self.found[key] = compute()
+        return self.found[key]
 
 
 # --- draws in whole numbers
@@ -159,7 +108,7 @@ def weigh(named: sparse.csr_array, weights: Weights, drawn: int = 0) -> Counts:
     return np.asarray(short @ weights.astype(np.int16, copy=False)).astype(np.float32)
 
 
-class KeptDraws(Once):
+class KeptDraws(Memo):
     """Batches of draws by key, as long as all of them fit in MOST_KEPT bytes; else what was there is forgotten."""
 
     def batches(self, key: Hashable, cells: int, draw: Callable[[], Iterator[Weights]]) -> Iterable[Weights]:

@@ -44,7 +44,6 @@ from analysis.stats.hypotheses.measures import kappa_with_majority, only, turned
 from analysis.stats.hypotheses.tested import Tested, of_interval
 from analysis.stats.intervals import Z
 from analysis.stats.resampling import generator
-from analysis.stats.speed import each
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE, Hypothesis
@@ -188,7 +187,7 @@ def size_row(definition: Definition, labelling: Labelling, design: Design) -> di
 def simulate_design(
     definition: Definition, labelling: Labelling, scenario: RaterScenario, design: Design, setting: RaterSetting
 ) -> Cell:
-    """A row for each measure, and the chance of each hypothesis. Drawn in blocks, which share cores."""
+    """A row for each measure, and the chance of each hypothesis. Drawn in blocks of one seed each."""
     has_majority = needs_majority(definition, labelling.question)
 
     def draw_study(rng: np.random.Generator) -> dict[str, Estimate]:
@@ -202,7 +201,7 @@ def simulate_design(
         rng = generator(setting.seed, "plan of annotators", scenario.name, design.items, design.overlap, start)
         return [draw_study(rng) for _ in range(start, min(start + BLOCK, setting.replicates))]
 
-    studies = [one for block in each(draw, range(0, setting.replicates, BLOCK)) for one in block]
+    studies = [one for start in range(0, setting.replicates, BLOCK) for one in draw(start)]
     about = {"scenario": scenario.name, "items": design.items, "overlap": design.overlap}
     return {
         "rows": [about | {"measure": name, **summed([one[name] for one in studies])} for name in labelling.measures],

@@ -117,7 +117,7 @@ SHOWN = 0.005  # weight below which a source is not named
 
 def compute(data: Data) -> list[Row]:
     """For each chatbot a row of the blend, without a `source`, and one of each source."""
-    found = [row for rows in data.each(group_rows, data.groups) for row in rows]
+    found = [row for group in data.groups for row in group_rows(data, group)]
     correct_over_prompts([row for row in found if is_blend(row)], lambda row: row)
     return found
 

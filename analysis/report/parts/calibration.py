@@ -60,7 +60,7 @@ class Placed:
 
 def compute(data: Data) -> list[Row]:
     """Every setting of every source is a row here, the ones that other parts leave out too."""
-    placed_of = dict(zip(data.sources, data.each(place_source, data.sources), strict=True))
+    placed_of = {source: place_source(data, source) for source in data.sources}
     found, puppets = [], []
     for chatbot in dict.fromkeys(source.chatbot for source in data.sources):
         of_group = [placed for source, placed in placed_of.items() if source.chatbot == chatbot]

@@ -45,7 +45,7 @@ def compute(data: Data) -> list[Row]:
 def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
     """The rows of each group and prompt."""
     cells = [(group, prompt) for group in data.groups for prompt in data.choices]
-    return data.once(("choices",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
+    return data.once(("choices",), lambda: {cell: group_rows(data, cell) for cell in cells})
 
 
 def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:

@@ -26,7 +26,7 @@ from analysis.stats import choices, heterogeneity
 from analysis.stats.heterogeneity import Chance, Difference, Heterogeneity
 from analysis.stats.item_measures import MEASURES
 from analysis.stats.resampling import ItemSample
-from analysis.stats.speed import Once
+from analysis.stats.speed import Memo
 from surveys.console.wording import join_words, sized
 
 CONTEXTS = ("memory", "personalisation", "plan", "model_shown", "device")
@@ -66,7 +66,7 @@ def frequent(data: Data, column: str) -> list[str]:
 def parted(data: Data, column: str, values: list[str]) -> list[tuple[str, Row]]:
     """Each chatbot's field in parts by a column of its people; a part without answers has no row."""
     cells = [(column, values, group.field, prompt) for group in data.groups for prompt in data.prompts]
-    return [row for rows in data.each(part_rows, cells) for row in rows]
+    return [row for cell in cells for row in part_rows(data, cell)]
 
 
 def part_rows(data: Data, cell: tuple[str, list[str], Source, str]) -> list[tuple[str, Row]]:
@@ -117,7 +117,7 @@ class Drawn:
 
     def __init__(self, data: Data, prompt: str) -> None:
         self.data, self.prompt = data, prompt
-        self.found = Once()
+        self.found = Memo()
 
     def name(self, rows: Rows) -> str:
         """The same for every prompt that the same people answered."""

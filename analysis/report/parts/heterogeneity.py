@@ -53,8 +53,7 @@ def compute(data: Data) -> list[Row]:
 
 def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
     """The rows of each group and prompt."""
-    cells = cells_of(data)
-    return data.once(("heterogeneity",), lambda: dict(zip(cells, data.each(group_rows, cells), strict=True)))
+    return data.once(("heterogeneity",), lambda: {cell: group_rows(data, cell) for cell in cells_of(data)})
 
 
 def cells_of(data: Data) -> list[tuple[Group, str]]:

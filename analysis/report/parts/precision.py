@@ -25,7 +25,7 @@ SAMPLES = 6  # of the simulation: the mean width is known to a few per cent
 def compute(data: Data) -> list[Row]:
     """From the pilot's answers when the filters say pilot=only, else from those of the main study so far."""
     cells = [(group.field, prompt) for group in data.groups for prompt in data.prompts]
-    rows_of_cell = dict(zip(cells, data.each(width_rows, cells), strict=True))
+    rows_of_cell = {cell: width_rows(data, cell) for cell in cells}
     return [row for prompt in data.prompts for group in data.groups for row in rows_of_cell[group.field, prompt]]
 
 

@@ -35,8 +35,7 @@ def compute(data: Data) -> list[Row]:
     """The field's measures as analysed, and as they would be with other answers left out."""
     flags = set(chain.from_iterable(data.frames.field.table["flags"]))
     names = [name for name in EVERY_SET if name not in BY_CHECK or EVERY_SET[name]["flagged"] in flags]
-    cells = [(prompt, names) for prompt in data.prompts]
-    found = data.each(prompt_rows, cells)
+    found = [prompt_rows(data, (prompt, names)) for prompt in data.prompts]
     places = {name: place for place, name in enumerate(names)}
     ordered = sorted(chain.from_iterable(found), key=lambda entry: (places[entry[0]], entry[1]))
     return [row for _, _, row in ordered]

@@ -23,7 +23,7 @@ from surveys.console.wording import number, percent
 
 def compute(data: Data) -> list[Row]:
     known = known_of(data)
-    found = [row for rows in data.each(prompt_rows, [(prompt, known) for prompt in data.prompts]) for row in rows]
+    found = [row for prompt in data.prompts for row in prompt_rows(data, (prompt, known))]
     correct_over_prompts(found, lambda row: row)
     return found
 
