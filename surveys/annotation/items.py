@@ -16,7 +16,7 @@ from surveys.studies.files.payloads import PayloadFault, check_storable, count_c
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.files.values import nearest
 from surveys.studies.imports.files import Faults, FileColumn, TableReader, batches, refuse, storing
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of
 
 BATCH = 200
 ANALYZE = "ANALYZE surveys_annotationitem, surveys_slot"
@@ -220,7 +220,7 @@ class Pushed:
 
 def work_of(study: Study) -> tuple[AnnotationWork, Kind]:
     """What annotators of this study do, and its kind. Raises ImportFault where people paste answers instead."""
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     if work is None or work.kind not in KINDS:
         refuse(f"{study.slug} has no items to annotate: its study file has no [annotation] table with a kind")
     return work, KINDS[work.kind]

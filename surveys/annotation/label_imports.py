@@ -21,7 +21,7 @@ from surveys.studies.files.kinds import GENERIC, IMPORTED, KINDS, fields_of
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward
 from surveys.studies.imports.files import Faults, imported_participant, refuse, storing
-from surveys.studies.lifecycle import definition_of, load_definition
+from surveys.studies.lifecycle import annotation_of, definition_of, load_definition
 
 BATCH = 1_000
 ANALYZE = "ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation"
@@ -63,7 +63,7 @@ def import_annotations(
         refuse(f"{slug[:60]!r} is not a valid name for a study: use 2 to 50 lower-case letters, digits and hyphens")
     reader = LabelReader()
     rows, faults = reader.read(path), reader.faults
-    work = definition_of(study.current_id).annotation if study and study.current_id else None
+    work = annotation_of(study) if study else None
     if study and work is None:
         refuse(f"{slug} is not a study of annotators; give the annotations a study of their own")
     if work and work.kind in KINDS:

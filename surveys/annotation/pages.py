@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from surveys.annotation.labels import HASTY, SKIP_REASONS, count_words, least_ms, was_read
+from surveys.annotation.labels import HASTY, SKIP_REASONS, count_words, least_ms
 from surveys.annotation.qualification import training_of
 from surveys.annotation.texts import Piece, cut_text, find_quote, find_words
 from surveys.annotation.work import AnnotationTask, LabellingProgress, newest_of, progress_of, seal_task, tasks_of_user
@@ -18,6 +18,7 @@ from surveys.participation.views import page_context
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
 from surveys.studies.files.label_questions import questions_for
+from surveys.studies.labels import was_read
 from surveys.studies.lifecycle import definition_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State

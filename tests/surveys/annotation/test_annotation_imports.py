@@ -10,10 +10,10 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from surveys.annotation.counted import iter_labels, questions_of
 from surveys.annotation.label_imports import import_annotations
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.imports.files import ImportFault
+from surveys.studies.labels import iter_labels, questions_of
 from tests.factories import annotate, make_annotation_study, make_annotator, make_study, make_visit
 
 pytestmark = pytest.mark.django_db

@@ -8,14 +8,12 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from surveys.annotation.counted import Label, counted, iter_labels
 from surveys.annotation.labels import (
     MOST_REVISIONS,
     AnsweredSince,
     LabelSubmission,
     TooManyLabelRevisions,
     read_trace,
-    record_judgement,
     skip,
     submit,
     take_back,
@@ -24,6 +22,7 @@ from surveys.annotation.work import AnnotationTask, ShownTask, next_tasks, open_
 from surveys.models import Annotation, AnonymousExit, Participant, Slot, Study
 from surveys.participation import recruitment
 from surveys.studies.files.kinds import LabelFault
+from surveys.studies.labels import Label, counted, iter_labels, record_judgement
 from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db

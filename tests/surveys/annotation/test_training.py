@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from surveys.annotation.counted import counted
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import LabelSubmission, skip, submit, take_back
 from surveys.annotation.qualification import gold_scores, training_of
@@ -13,6 +12,7 @@ from surveys.annotation.slots import items_left
 from surveys.annotation.work import next_tasks, open_task, progress_of, seal_task
 from surveys.models import Annotation, Participant, Study
 from surveys.studies.files.kinds import LabelFault
+from surveys.studies.labels import counted
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db
