@@ -139,8 +139,7 @@ def test_next_two_tasks_hold_the_gold_item_at_its_place(study: Study) -> None:
 
 
 def test_gold_never_comes_between_two_items_about_one_user() -> None:
-    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8)
-    make_items(study, 8)
+    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8, items=8)
     gold = {"purpose": "gold", "gold": {"quality": "yes"}, "cluster": "user-gold"}
     push_items(study, [item_of(number, "attribute", **gold) for number in (100, 104)], "tests")
     person = make_annotator(study)
@@ -174,7 +173,6 @@ def test_right_label_of_a_preference_is_compared_after_turning_it_back() -> None
 
 
 def test_study_without_training_begins_with_the_work() -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
+    study = make_annotation_study(items=1)
     person: Participant = make_annotator(study)
     assert training_of(person).passed and next_tasks(person)[0].item.purpose == "work"

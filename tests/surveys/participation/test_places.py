@@ -1,5 +1,6 @@
 """Places are leased, renewed, given back and confirmed; a cell never holds more people than it has places."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -76,19 +77,15 @@ def test_emptiest_cell_is_filled_first_for_people_of_several_chatbots() -> None:
     assert make_participant(study, chatbot="several").cell.chatbot == "gemini"
 
 
-def test_answer_renews_the_lease() -> None:
-    participant = make_participant()
+@pytest.mark.parametrize(
+    "sign_of_life", [make_response, lambda person: capture.save_draft(person, "prompt:teas", {"text": "a"}, 0)]
+)
+def test_answer_and_draft_renew_the_lease(
+    participant: Participant, sign_of_life: Callable[[Participant], object]
+) -> None:
     soon = timezone.now() + timedelta(minutes=1)
     Place.objects.filter(participant=participant).update(expires_at=soon)
-    make_response(participant)
-    assert held_by(participant).expires_at > soon + timedelta(minutes=30)
-
-
-def test_draft_renews_the_lease() -> None:
-    participant = make_participant()
-    soon = timezone.now() + timedelta(minutes=1)
-    Place.objects.filter(participant=participant).update(expires_at=soon)
-    capture.save_draft(participant, "prompt:teas", {"text": "a"}, 0)
+    sign_of_life(participant)
     assert held_by(participant).expires_at > soon + timedelta(minutes=30)
 
 
@@ -232,8 +229,7 @@ def test_cell_grows_by_an_amendment_and_lets_more_people_in() -> None:
     assert make_participant(study).state == "active"
 
 
-def test_renewing_without_a_place_says_so() -> None:
-    participant = make_participant()
+def test_renewing_without_a_place_says_so(participant: Participant) -> None:
     Place.objects.update(participant=None, expires_at=None)
     assert renew(participant, 10) is False
 

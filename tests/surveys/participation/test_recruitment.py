@@ -154,8 +154,7 @@ def test_returned_and_reopened_at_each_step_never_ends_nowhere(at: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["completed", "screened_out", "over_quota", "technical"])
-def test_other_ends_are_not_opened_again(state: str) -> None:
-    participant = make_participant()
+def test_other_ends_are_not_opened_again(participant: Participant, state: str) -> None:
     Participant.objects.filter(pk=participant.pk).update(state=state, finished_at=participant.last_seen_at, code="X")
     assert recruitment.reopen(participant).state == state
 
@@ -218,8 +217,7 @@ def test_people_keep_the_version_they_began_with() -> None:
         {"overflow": True},
     ],
 )
-def test_impossible_people_are_refused_by_the_database(change: dict) -> None:
-    participant = make_participant()
+def test_impossible_people_are_refused_by_the_database(participant: Participant, change: dict) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Participant.objects.filter(pk=participant.pk).update(**change)
 
