@@ -218,6 +218,11 @@ class Pushed:
     unlocated: int = 0
 
 
+def next_position(study: Study) -> int:
+    last = AnnotationItem.objects.filter(study=study).aggregate(last=Max("position"))["last"]
+    return 0 if last is None else last + 1
+
+
 def work_of(study: Study) -> tuple[AnnotationWork, Kind]:
     """What annotators of this study do, and its kind. Raises ImportFault where people paste answers instead."""
     work = annotation_of(study)
@@ -271,8 +276,7 @@ class Pushing:
 
     def __init__(self, study: Study, work: AnnotationWork, kind: Kind, pilot: bool, faults: Faults) -> None:
         self.study, self.work, self.kind, self.pilot, self.faults = study, work, kind, pilot, faults
-        last = AnnotationItem.objects.filter(study=study).aggregate(last=Max("position"))["last"]
-        self.position = 0 if last is None else last + 1
+        self.position = next_position(study)
         self.seen: dict[str, int] = {}
         self.histories: dict[str, int] = {}
         self.before: tuple[str, Conversations] | None = None

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from surveys.annotation.qualification import Feedback, feedback_on, training_of
 from surveys.annotation.slots import claim_slot, renew_holds, work_for
-from surveys.annotation.work import ShownTask, find_newest, newest_of
+from surveys.annotation.work import ShownTask, find_last, find_newest
 from surveys.models import Annotation, AnnotationItem, Participant, Slot
 from surveys.participation import recruitment
 from surveys.participation.places import FREE, touch_participant
@@ -132,8 +132,7 @@ def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotat
         touch_participant(participant)
         if known := find_by_key(participant, key):
             return known
-        last = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)
-        undone = last.select_related("item").order_by("-id").first()
+        undone = find_last(participant)
         if undone is None:
             return None
         if slot := claim_slot(participant, undone.item, undone.left):
