@@ -154,7 +154,7 @@ def test_late_label_takes_a_slot_that_is_free() -> None:
     assert counted(study).count() == 2
 
 
-def test_late_label_without_a_slot_is_kept_but_never_counted() -> None:
+def test_late_label_without_a_slot_is_kept_and_counts_once_one_is_free_and_it_is_sent_again() -> None:
     study = make_annotation_study(overlap=1, items=1)
     late, quick = make_annotator(study), make_annotator(study)
     shown = shown_to(late)
@@ -162,19 +162,10 @@ def test_late_label_without_a_slot_is_kept_but_never_counted() -> None:
     annotate(quick)
     assert submit(late, shown, LabelSubmission(NO)).surplus and Annotation.objects.count() == 2
     assert [label.rater for label in iter_labels(study)] == [quick.pseudonym]
-    assert finish_annotating(late).code == "CODE1"
-
-
-def test_surplus_label_counts_once_a_slot_is_free_and_it_is_sent_again() -> None:
-    study = make_annotation_study(overlap=1, items=1)
-    late, quick = make_annotator(study), make_annotator(study)
-    shown = shown_to(late)
-    lose_hold(late)
-    annotate(quick)
-    submit(late, shown, LabelSubmission(NO))
     recruitment.withdraw(quick)
     assert not submit(late, replace(shown, revision=1), LabelSubmission(YES)).surplus
     assert [label.value for label in iter_labels(study)] == ["yes"]
+    assert finish_annotating(late).code == "CODE1"
 
 
 # --- skipping and taking back -----------------------------------------------

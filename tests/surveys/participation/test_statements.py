@@ -41,13 +41,15 @@ def form(participant: Participant, index: int = 0, **changes: str) -> dict[str, 
     return {"text": answer_text(asked, participant.pk), "key": str(uuid.uuid4()), **changes}
 
 
-def warm(client: Client, participant: Participant) -> None:
-    """Definitions and prompts of a version are read once in each process."""
+@pytest.fixture
+def participant(client: Client) -> Participant:
+    """Somebody at their first prompt. Definitions and prompts of a version are read once in each process."""
+    participant = make_participant()
     client.get(page(participant))
+    return participant
 
 
 def test_submission_of_a_list(client: Client, participant: Participant) -> None:
-    warm(client, participant)
     text = "\n".join(f"{n}. {tea}, for every day." for n, tea in enumerate(TEAS, 1))
     number = participant.order.index("teas")
     if number:
@@ -58,16 +60,14 @@ def test_submission_of_a_list(client: Client, participant: Participant) -> None:
 
 @pytest.mark.parametrize("answered", [0, 1])
 def test_first_and_last_submission_of_a_short_answer(client: Client, participant: Participant, answered: int) -> None:
-    for number in range(answered):
-        make_response(participant, number)
-    warm(client, participant)
+    if answered:
+        make_response(participant, 0)
     with statements(2):
         assert client.post(page(participant, answered + 1), form(participant, answered)).status_code == 302
 
 
 @pytest.mark.parametrize("check", ["", "1"])
 def test_submission_after_an_autosave(client: Client, participant: Participant, check: str) -> None:
-    warm(client, participant)
     draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam", "number": "0", "check": check}
     assert client.post(address(participant, "draft"), draft).status_code == 200
     with statements(2):
@@ -75,7 +75,6 @@ def test_submission_after_an_autosave(client: Client, participant: Participant, 
 
 
 def test_submission_that_is_kept(client: Client, participant: Participant) -> None:
-    warm(client, participant)
     fields = form(participant, text="Sorry, I can't help with that.")
     with statements(3):
         assert client.post(page(participant), fields).status_code == 200
@@ -91,7 +90,6 @@ def test_submission_of_the_same_form_again(client: Client, participant: Particip
 
 
 def test_first_and_later_autosave(client: Client, participant: Participant) -> None:
-    warm(client, participant)
     draft = {"step": f"prompt:{participant.order[0]}", "text": "1. Assam"}
     with statements(1):
         assert client.post(address(participant, "draft"), draft | {"number": "0"}).status_code == 200
@@ -100,16 +98,14 @@ def test_first_and_later_autosave(client: Client, participant: Participant) -> N
 
 
 def test_autosave_of_a_page_that_is_no_prompt(client: Client, participant: Participant) -> None:
-    warm(client, participant)
     with statements(2):
         assert client.post(address(participant, "draft"), {"step": "debrief", "number": "0"}).status_code == 200
 
 
 @pytest.mark.parametrize("answered", [0, 1])
 def test_prompt_page_with_what_was_answered(client: Client, participant: Participant, answered: int) -> None:
-    for number in range(answered):
-        make_response(participant, number)
-    warm(client, participant)
+    if answered:
+        make_response(participant, 0)
     with statements(1):
         assert client.get(page(participant, answered + 1)).status_code == 200
 

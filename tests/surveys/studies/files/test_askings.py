@@ -11,7 +11,6 @@ from surveys.studies.files.definitions import Definition, parse_study
 from tests.surveys.studies.files.sample_study import (
     ASKED_AGAIN,
     GOOD,
-    fault_at,
     faults_of,
     make_asking_definition,
     make_definition,
@@ -160,7 +159,7 @@ def test_who_asks_again_asks_about_the_same_again(paste: str, asks: bool) -> Non
 def test_fault_of_what_is_asked_again_has_place_and_line(old: str, new: str, place: str, says: str) -> None:
     assert old in ASKED_AGAIN
     text = GOOD + ASKED_AGAIN.replace(old, new, 1)
-    fault = fault_at(place, text)
+    (fault,) = [fault for fault in faults_of(text) if fault.place == place]
     assert says in fault.message
     table = place.partition(".")[0].partition("[")[0]
     begin = next(at for at, line in enumerate(text.splitlines(), 1) if re.fullmatch(rf"\[+{table}\]+", line))
