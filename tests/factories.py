@@ -10,8 +10,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractUser
 
 from surveys.annotation import items
-from surveys.annotation import labels as annotation_labels
-from surveys.annotation.labels import LabelOutcome, submit
+from surveys.annotation.labels import LabelOutcome, LabelSubmission, submit
 from surveys.annotation.work import AnnotationTask, next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
 from surveys.participation import recruitment
@@ -314,4 +313,4 @@ def annotate(participant: Participant, task: AnnotationTask | None = None, **lab
         return None
     shown = open_task(participant, seal_task(participant, task))
     given = {name.replace("__", "/"): value for name, value in labels.items()}
-    return submit(participant, shown, annotation_labels.LabelSubmission(given or labels_for(task.item)))
+    return submit(participant, shown, LabelSubmission(given or labels_for(task.item)))

@@ -32,19 +32,19 @@ ROOMS = {
     "analysis.charts": "models | console",
     "analysis.endpoints": "models | reading models studies console simulation",
     "analysis.answers": "stats models endpoints | reading models studies console",
-    "analysis.exports": "models answers | reading models studies annotation console",
+    "analysis.exports": "models answers | reading models studies console",
     "analysis.people": (
         "stats models charts endpoints exports | reading models studies participation annotation console"
     ),
-    "analysis.training": "stats models charts endpoints people | models studies annotation console",
-    "analysis.runs": "models endpoints exports people | reading models studies annotation console",
+    "analysis.training": "stats models charts endpoints people | models studies console",
+    "analysis.runs": "models endpoints exports people | reading models studies console",
     "analysis.report": "stats charts models exports answers | reading models studies console",
     "analysis.agreement": "stats charts models exports people report | models studies annotation console",
     "analysis.plans": "stats models answers report agreement | models studies console prolific",
     "analysis.notices": "models endpoints | models studies console",
     "analysis.management": (
         "charts models endpoints training people exports runs answers report agreement plans "
-        "| models studies annotation simulation"
+        "| models studies simulation"
     ),
     "fieldstudy.frame": "| models studies console | models answers",
 }

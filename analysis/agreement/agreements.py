@@ -36,10 +36,10 @@ from analysis.stats.agreement.agreement import (
 from analysis.stats.agreement.estimates import FEW
 from analysis.stats.agreement.labels import KIND_NAMES, compare_orders, read_maybe
 from analysis.stats.agreement.ratings import LEFT, NEITHER, RIGHT, measure_orders, measure_side_bias
-from surveys.annotation.counted import TRAINED, Label
 from surveys.annotation.items import REJECTED_BY
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, SIDES
+from surveys.studies.labels import TRAINED, Label
 
 AGREEMENT_VERSION = 17
 MAYBE = ("no", "maybe", "yes")

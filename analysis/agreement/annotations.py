@@ -13,9 +13,9 @@ from analysis.stats.agreement.agreement import THRESHOLD, Agreement, measure_agr
 from analysis.stats.agreement.labels import NOMINAL, Labels, Scale, choose_voters
 from analysis.stats.agreement.ratings import join_orders
 from analysis.stats.resampling import generator
-from surveys.annotation.counted import Label, iter_labels, questions_of
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS, LabelQuestion
+from surveys.studies.labels import Label, iter_labels, questions_of
 
 MOST_OFFERED = 300
 LONGEST = 200

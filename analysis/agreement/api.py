@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import OPTIONS, read_choice
 from analysis.exports.api import StudyView, TableRows, told_of_rows
-from surveys.annotation.counted import questions_of
 from surveys.models import Study
+from surveys.studies.labels import questions_of
 
 CHUNK = 1_000
 

@@ -43,9 +43,9 @@ from analysis.report.bundle.bundles import (
     write_csv,
 )
 from analysis.report.reports import Progress, ReportError, check_definition
-from surveys.annotation.counted import questions_of
 from surveys.models import AnnotationItem, Slot, Study
 from surveys.studies.files.kinds import PERSONALISED
+from surveys.studies.labels import questions_of
 
 WHOSE = ("group", "a", "b", "generator", "rater", "judge", "model", "relevant_by", "corpus", "user", "tag", "statement")
 BY_LABEL = ("shares", "gaps", "left")  # what holds an estimate for each label, or each rater

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.stats.lexical import Scores, choose_threshold, score_bm25
-from surveys.annotation.counted import iter_labels
-from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
+from surveys.studies.labels import iter_labels, record_judgement
 
 KIND = "relevance"
 YES, NO = "yes", "no"

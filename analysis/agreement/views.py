@@ -54,10 +54,10 @@ from analysis.exports.formats import FIGURE_FILES, csv_cell, figure_csv
 from analysis.report.pages.bundle_views import send_bundle
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.verdicts import say_verdicts
-from surveys.annotation.counted import counted, rater_name
 from surveys.console.pages import address_without_page, as_file, saved_as, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork
+from surveys.studies.labels import counted, rater_name
 from surveys.studies.lifecycle import definition_of
 
 HERE, DIFFERING = "agreement", "differing"

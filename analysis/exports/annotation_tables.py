@@ -20,10 +20,18 @@ from analysis.exports.codebook import (
     text,
 )
 from analysis.exports.people_tables import ORIGIN, ORIGIN_OF_ALL, Selection
-from surveys.annotation.counted import Label, counted, iter_labels, questions_of, rater_name
-from surveys.annotation.labels import was_driven, was_quick, was_read
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import PART, turn_back
+from surveys.studies.labels import (
+    Label,
+    counted,
+    iter_labels,
+    questions_of,
+    rater_name,
+    was_driven,
+    was_quick,
+    was_read,
+)
 
 ITEM_KEY = text("item", "the item's name in the study", path="key")
 PILOT = boolean("pilot", "whether it belongs to the pilot")

@@ -7,10 +7,9 @@ from typing import Any
 from analysis.models import TrainedModel
 from analysis.models.training import TrainingTask
 from analysis.training.examples import TEST, Labelled, TrainingError, fill_split, hash_text
-from surveys.annotation.counted import TRAINED, iter_labels, questions_of
-from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALITY, RELEVANCE, LabelQuestion
+from surveys.studies.labels import TRAINED, iter_labels, questions_of, record_judgement
 
 LONGEST_NAME = 150
 # By task the kind of item that it learns from, and the question.

@@ -1,5 +1,5 @@
 """Annotators' work: items, slots with exact overlap, labels, training, gate.
 
 In: items from files or from the analysis, and what annotators say about them. Out: labels as revisions that never
-change, and the labels that count, for agreement and export.
+change.
 """

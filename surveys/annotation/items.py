@@ -16,7 +16,7 @@ from surveys.studies.files.payloads import PayloadFault, check_storable, count_c
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.files.values import nearest
 from surveys.studies.imports.files import Faults, FileColumn, TableReader, batches, refuse, storing
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of
 
 BATCH = 200
 ANALYZE = "ANALYZE surveys_annotationitem, surveys_slot"
@@ -218,9 +218,14 @@ class Pushed:
     unlocated: int = 0
 
 
+def next_position(study: Study) -> int:
+    last = AnnotationItem.objects.filter(study=study).aggregate(last=Max("position"))["last"]
+    return 0 if last is None else last + 1
+
+
 def work_of(study: Study) -> tuple[AnnotationWork, Kind]:
     """What annotators of this study do, and its kind. Raises ImportFault where people paste answers instead."""
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     if work is None or work.kind not in KINDS:
         refuse(f"{study.slug} has no items to annotate: its study file has no [annotation] table with a kind")
     return work, KINDS[work.kind]
@@ -271,8 +276,7 @@ class Pushing:
 
     def __init__(self, study: Study, work: AnnotationWork, kind: Kind, pilot: bool, faults: Faults) -> None:
         self.study, self.work, self.kind, self.pilot, self.faults = study, work, kind, pilot, faults
-        last = AnnotationItem.objects.filter(study=study).aggregate(last=Max("position"))["last"]
-        self.position = 0 if last is None else last + 1
+        self.position = next_position(study)
         self.seen: dict[str, int] = {}
         self.histories: dict[str, int] = {}
         self.before: tuple[str, Conversations] | None = None

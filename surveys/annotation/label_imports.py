@@ -9,9 +9,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
+from surveys.annotation.items import next_position
 from surveys.annotation.label_rows import AnnotationRow, LabelReader, in_one_spelling
 from surveys.models import Annotation, AnnotationItem, Participant, Study
 from surveys.models.hashes import fingerprint
@@ -20,8 +20,8 @@ from surveys.studies.files.definitions import Definition
 from surveys.studies.files.kinds import GENERIC, IMPORTED, KINDS, fields_of
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward
-from surveys.studies.imports.files import Faults, imported_participant, refuse, storing
-from surveys.studies.lifecycle import definition_of, load_definition
+from surveys.studies.imports.files import Faults, imported_participant, people_there, refuse, storing
+from surveys.studies.lifecycle import annotation_of, definition_of, load_definition
 
 BATCH = 1_000
 ANALYZE = "ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation"
@@ -63,7 +63,7 @@ def import_annotations(
         refuse(f"{slug[:60]!r} is not a valid name for a study: use 2 to 50 lower-case letters, digits and hyphens")
     reader = LabelReader()
     rows, faults = reader.read(path), reader.faults
-    work = definition_of(study.current_id).annotation if study and study.current_id else None
+    work = annotation_of(study) if study else None
     if study and work is None:
         refuse(f"{slug} is not a study of annotators; give the annotations a study of their own")
     if work and work.kind in KINDS:
@@ -211,10 +211,8 @@ class LabelStore:
             known = there.get(key)
             if known and (row.cluster not in ("", known[1]) or row.corpus not in ("", known[2])):
                 self.faults.add(row.line, f"{key[:60]} is already in the study with another cluster or corpus")
-        last = AnnotationItem.objects.filter(study=self.study).aggregate(last=Max("position"))["last"]
-        position = 0 if last is None else last + 1
         missing = [row for key, row in reversed(about.items()) if key not in there]
-        new = [self.item(row, number) for number, row in enumerate(missing, position)]
+        new = [self.item(row, number) for number, row in enumerate(missing, next_position(self.study))]
         AnnotationItem.objects.bulk_create(new, batch_size=BATCH)
         self.done.items = len(new)
         return {key: pk for key, (pk, _, _) in there.items()} | {item.key: item.pk for item in new}
@@ -227,11 +225,7 @@ class LabelStore:
 
     def keep_people(self, rows: list[AnnotationRow]) -> dict[str, Participant]:
         names = {row.annotator: row.line for row in reversed(rows) if not row.is_model}
-        there = {person.pid: person for person in Participant.objects.filter(study=self.study, pid__in=names)}
-        for name, person in there.items():
-            if person.origin != Participant.Origin.IMPORTED:
-                words = f"{name} took part in the study here; give imported people other names"
-                self.faults.add(names[name], words)
+        there = people_there(self.study, names, self.faults)
         now = timezone.now()
         new = [imported_participant(self.study, name, now) for name in reversed(names) if name not in there]
         Participant.objects.bulk_create(new, batch_size=BATCH)

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +11,11 @@ from django.utils import timezone
 
 from surveys.annotation.qualification import Feedback, feedback_on, training_of
 from surveys.annotation.slots import claim_slot, renew_holds, work_for
-from surveys.annotation.work import ShownTask, find_newest, newest_of
-from surveys.models import Annotation, AnnotationItem, Participant, Slot, StudyVersion
+from surveys.annotation.work import ShownTask, find_last, find_newest
+from surveys.models import Annotation, AnnotationItem, Participant, Slot
 from surveys.participation import recruitment
 from surveys.participation.places import FREE, touch_participant
 from surveys.studies.files.kinds import KINDS, LONGEST_REASON, LabelFault, read_labels
-from surveys.studies.files.label_questions import questions_for
-from surveys.studies.lifecycle import definition_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 MOST_REVISIONS = 200
@@ -134,8 +132,7 @@ def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotat
         touch_participant(participant)
         if known := find_by_key(participant, key):
             return known
-        last = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)
-        undone = last.select_related("item").order_by("-id").first()
+        undone = find_last(participant)
         if undone is None:
             return None
         if slot := claim_slot(participant, undone.item, undone.left):
@@ -248,65 +245,5 @@ def read_trace(raw: str) -> dict[str, Any]:
     return kept | {"automated": given.get("automated") is True, "hasty": hasty if hasty in HASTY else ""}
 
 
-def was_quick(trace: Mapping[str, Any], active_ms: int | None) -> bool | None:
-    """Whether it took less time than reading does; None where either is not known."""
-    return None if active_ms is None or "least_ms" not in trace else active_ms < trace["least_ms"]
-
-
-def was_driven(trace: Mapping[str, Any]) -> bool | None:
-    """Whether a program was at work in the browser, as far as the browser says; None where the page could not tell."""
-    return trace["automated"] or trace["untrusted"] > 0 if trace else None
-
-
 def read_whole(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and 0 <= value < 1e12 else 0
-
-
-def was_read(left: str, trace: Mapping[str, Any]) -> bool | None:
-    """Whether both answers had been in view to their ends; None without sides, or where the page could not tell."""
-    return len(trace["ends"]) == 2 if left and trace else None
-
-
-# --- models as raters -------------------------------------------------------
-
-
-def record_judgement(
-    item: AnnotationItem,
-    judge: str,
-    labels: Mapping[str, str],
-    *,
-    left: str = "",
-    version: StudyVersion | None = None,
-    active_ms: int | None = None,
-    detail: Mapping[str, Any] | None = None,
-    only: Collection[str] = (),
-) -> Annotation:
-    """What a model said about an item in one order of the responses; said again otherwise, it is a new revision.
-
-    `judge` names endpoint and prompt version; `detail` keeps temperature, completion and the like. `only`:
-    the questions that it answers, for one that can't answer all. Raises LabelFault.
-    """
-    version = version or item.study.current
-    work = definition_of(version.pk).annotation
-    if work is None:
-        raise LabelFault({item.key: "is not an item of a study that annotators work on"})
-    asked = [question for question in questions_for(work) if not only or question.name in only]
-    kept = read_labels(asked, item.payload, labels)
-    with transaction.atomic():
-        # One writer an item: two revisions can't follow the same one.
-        AnnotationItem.objects.select_for_update(no_key=True).get(pk=item.pk)
-        said = Annotation.objects.filter(item=item, judge=judge, left=left).order_by("-revision").first()
-        if said and said.labels == kept:
-            return said
-        return Annotation.objects.create(
-            item=item,
-            judge=judge,
-            version=version,
-            revision=said.revision + 1 if said else 1,
-            key=uuid.uuid4(),
-            labels=kept,
-            left=left,
-            active_ms=active_ms,
-            guidelines_version=work.guidelines_version,
-            detail=dict(detail or {}),
-        )

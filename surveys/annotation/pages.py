@@ -8,19 +8,28 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from surveys.annotation.labels import HASTY, SKIP_REASONS, count_words, least_ms, was_read
+from surveys.annotation.labels import HASTY, SKIP_REASONS, count_words, least_ms
 from surveys.annotation.qualification import training_of
 from surveys.annotation.texts import Piece, cut_text, find_quote, find_words
-from surveys.annotation.work import AnnotationTask, LabellingProgress, newest_of, progress_of, seal_task, tasks_of_user
+from surveys.annotation.work import (
+    AnnotationTask,
+    LabellingProgress,
+    find_last,
+    newest_of,
+    progress_of,
+    seal_task,
+    tasks_of_user,
+)
 from surveys.models import Annotation, AnnotationItem, Participant
 from surveys.participation.steps import address
 from surveys.participation.views import page_context
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
 from surveys.studies.files.label_questions import questions_for
+from surveys.studies.labels import was_read
 from surveys.studies.lifecycle import definition_of
 
-Purpose, State = AnnotationItem.Purpose, Annotation.State
+State = Annotation.State
 LONGEST_SEARCH = 200
 MOST_HITS_LINKED = 40
 MOST_CHIPS = 12  # of a profile, beyond which only what is asked about is one
@@ -155,9 +164,10 @@ def standing(request: HttpRequest, task: AnnotationTask) -> dict[str, Any]:
         progress = LabellingProgress(training.answered, training.total)
         return {"training": True, "once_more": training.is_repeated, "progress": progress}
     progress, ahead = progress_of(participant), ahead_of(request)
+    last = None if ahead or is_unproven() else find_last(participant)
     return {
         "progress": LabellingProgress(progress.done + ahead, progress.total),
-        "undo": "" if ahead or is_unproven() else describe_last(participant),
+        "undo": describe(last) if last else "",
         "ahead": ahead,
         "may_undo": not is_unproven(),
     }
@@ -169,12 +179,6 @@ def ahead_of(request: HttpRequest) -> int:
     if not before.isdecimal():
         return 0
     return int(not newest_of(request.participant).filter(item=int(before), state=State.GIVEN).exists())
-
-
-def describe_last(participant: Participant) -> str:
-    last = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)
-    annotation = last.select_related("item").order_by("-id").first()
-    return describe(annotation) if annotation else ""
 
 
 def describe(annotation: Annotation) -> str:

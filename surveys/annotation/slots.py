@@ -230,11 +230,15 @@ def renew_holds(participant: Participant) -> int:
 # --- how far it is ----------------------------------------------------------
 
 
+def untouched_items(participant: Participant) -> QuerySet[AnnotationItem]:
+    """Items of the work that this person has said nothing about."""
+    items = AnnotationItem.objects.filter(study=participant.study_id, pilot=participant.pilot)
+    return items.filter(purpose=AnnotationItem.Purpose.WORK).exclude(annotations__participant=participant)
+
+
 def items_left(participant: Participant) -> int:
     """How many items this person could still be given now, beside those that they hold; the quota aside."""
-    items = AnnotationItem.objects.filter(
-        study=participant.study_id, pilot=participant.pilot, purpose=AnnotationItem.Purpose.WORK
-    ).exclude(annotations__participant=participant)
+    items = untouched_items(participant)
     if not takes_slots(participant):
         return items.count()
     free = Q(participant=None) | Q(done_at=None, held_until__lt=timezone.now())

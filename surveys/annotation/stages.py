@@ -1,12 +1,12 @@
 """Studies that follow one another: the study that comes after one, by its file, and the whole line of stages."""
 
 from surveys.models import Study
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of
 
 
 def next_of(study: Study) -> str:
     """The slug of the study that the file of this one names as the next stage; empty where it names none."""
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     return work.next if work else ""
 
 

@@ -21,6 +21,7 @@ from surveys.annotation.slots import (
     slots_of,
     slots_of_sitting,
     takes_slots,
+    untouched_items,
     work_for,
 )
 from surveys.models import Annotation, AnnotationItem, Participant, Session, Slot, Study
@@ -176,10 +177,7 @@ def work_tasks(participant: Participant, count: int) -> list[AnnotationTask]:
     if takes_slots(participant):
         return [task_of(participant, slot.item, slot) for slot in hold_slots(participant, count)]
     room = max(0, min(count, work_for(participant).quota - worked_on(participant)))
-    items = AnnotationItem.objects.filter(
-        study=participant.study_id, pilot=participant.pilot, purpose=Purpose.WORK
-    ).exclude(annotations__participant=participant)
-    return [task_of(participant, item) for item in items.order_by("position")[:room]]
+    return [task_of(participant, item) for item in untouched_items(participant).order_by("position")[:room]]
 
 
 def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = None) -> AnnotationTask:
@@ -237,6 +235,12 @@ def newest_of(participant: Participant) -> QuerySet[Annotation]:
 def find_newest(participant: Participant, item: AnnotationItem) -> Annotation | None:
     said = Annotation.objects.select_related("item").filter(participant=participant, item=item)
     return said.order_by("-revision").first()
+
+
+def find_last(participant: Participant) -> Annotation | None:
+    """What this person said or skipped last and did not take back; training is not among it."""
+    rows = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)
+    return rows.select_related("item").order_by("-id").first()
 
 
 def labelled_work(participant: Participant) -> QuerySet[Annotation]:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
 from surveys.console.notes_views import notes_on
-from surveys.console.pages import FORM, may, saved_as, show, study_page
+from surveys.console.pages import FORM, may, saved_as, saying, show, study_page
 from surveys.console.wording import language_name
 from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.participation.steps import address, area_of
@@ -207,14 +207,9 @@ def words_in_languages(definition: Definition, place: int) -> list[dict[str, str
 def code_rows(definition: Definition) -> list[dict]:
     names = [*OUTCOMES, *sorted(set(definition.codes) - set(OUTCOMES))]
     return [
-        {
-            "name": OUTCOME_NAMES[name],
-            "code": definition.codes[name],
-            "type": CODE_TYPES[name][0],
-            "action": CODE_TYPES[name][1],
-        }
+        {"name": OUTCOME_NAMES[name], "code": code, "type": CODE_TYPES[name][0], "action": CODE_TYPES[name][1]}
         for name in names
-        if name in definition.codes
+        if (code := definition.codes.get(name)) is not None
     ]
 
 
@@ -225,12 +220,9 @@ def participant_link(study: Study) -> str:
 
 @study_page(Role.RESEARCHER, require_POST)
 def preview(request: HttpRequest) -> HttpResponse:
-    try:
-        participant = start_preview(request.study, request.user.get_username())
-    except DecisionError as error:
-        messages.error(request, str(error))
-        return redirect("console:setup", request.study.slug)
-    return redirect(address(participant, "resume"))
+    with saying(request, DecisionError):
+        return redirect(address(start_preview(request.study, request.user.get_username()), "resume"))
+    return redirect("console:setup", request.study.slug)
 
 
 @study_page(Role.RESEARCHER, FORM)

@@ -1,7 +1,16 @@
 """Everything a person does or is shown, as rows."""
 
 from surveys.models.annotation import Annotation, AnnotationItem, GateDecision, GateVerdict, History, Slot
-from surveys.models.participants import AnonymousExit, ChatbotContext, Draw, Participant, Place, QuotaCell, Session
+from surveys.models.participants import (
+    PROLIFIC_ID,
+    AnonymousExit,
+    ChatbotContext,
+    Draw,
+    Participant,
+    Place,
+    QuotaCell,
+    Session,
+)
 from surveys.models.prolific import Payment, ProlificDraft, ProlificGroup, ProlificMessage, ProlificStudy, Submission
 from surveys.models.responses import Draft, Flag, ReadBack, Response
 from surveys.models.studies import (

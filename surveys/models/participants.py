@@ -1,11 +1,14 @@
 """Participants, the places they hold, their sessions, and what is kept of people who are gone."""
 
+import re
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from surveys.models.studies import Study, StudyVersion
 
+PROLIFIC_ID = re.compile(r"[0-9A-Za-z]{24}")
 # States that a person leaves only by the rules of recruitment.resume; all others are open.
 ENDED = ("completed", "screened_out", "over_quota", "misunderstood", "technical", "returned")
 

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_http_methods
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.languages import choose_language, language_menu, speak
-from surveys.participation.prolific import Visit, completion_url, is_simulated, read_visit
-from surveys.participation.signed_arrival import PARAMETER, is_signed
+from surveys.participation.prolific import TOKEN_PARAMETER, Visit, completion_url, is_signed, is_simulated, read_visit
 from surveys.participation.steps import area_of, current_page, place_of
 from surveys.studies.access import unproven, within_limit
 from surveys.studies.files.definitions import Definition
@@ -110,7 +109,7 @@ def decide(
 
 def to_page(request: HttpRequest, participant: Participant, visit: Visit) -> HttpResponse:
     """Where the person goes on. A known PID with another session proves nothing, unless Prolific signed the visit."""
-    token = request.GET.get(PARAMETER) or request.POST.get(PARAMETER, "")
+    token = request.GET.get(TOKEN_PARAMETER) or request.POST.get(TOKEN_PARAMETER, "")
     is_own = recruitment.is_first_session(participant, visit) or is_signed(token, visit)
     with unproven(not is_own):
         return redirect(current_page(participant, definition_of(participant.version_id)))

@@ -202,10 +202,6 @@ def note_answers(participant: Participant, answers: Mapping[str, str], following
         return participant
 
 
-def end_questions(participant: Participant, answers: Mapping[str, str]) -> Participant:
-    return note_answers(participant, answers, Step.INSTRUCTIONS)
-
-
 def chatbots_of(definition: Definition, answer: str) -> list[str]:
     """Chatbots that an answer to the first question stands for: the named one, or all of them for `several`.
 

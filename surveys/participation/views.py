@@ -271,7 +271,8 @@ def questions(
 @participant_page(Step.BACKGROUND)
 def background(request: HttpRequest, page: int = 1) -> HttpResponse:
     """What else is asked, of people who have a place."""
-    return question_page(request, Step.BACKGROUND, page, partial(recruitment.end_questions, request.participant))
+    end = partial(recruitment.note_answers, request.participant, following=Step.INSTRUCTIONS)
+    return question_page(request, Step.BACKGROUND, page, end)
 
 
 def question_page(

@@ -9,7 +9,6 @@ from functools import partial
 
 from django.db.models import Count, Max, Q
 
-from surveys.annotation.counted import counted, newest
 from surveys.annotation.labels import changed_key
 from surveys.annotation.slots import is_excluded
 from surveys.models import (
@@ -31,6 +30,7 @@ from surveys.reading.answers import clean_text
 from surveys.simulation.people import Sent, Story
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.kinds import KINDS, fields_of
+from surveys.studies.labels import counted, newest
 from surveys.studies.lifecycle import definition_of
 
 State = Participant.State

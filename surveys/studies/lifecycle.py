@@ -39,7 +39,7 @@ from surveys.studies.files.definitions import Definition, choice_text, in_langua
 from surveys.studies.files.hypotheses import TESTS_VERSION
 from surveys.studies.files.languages import PAGE_LANGUAGES
 from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
-from surveys.studies.files.schema import PromptDefinition
+from surveys.studies.files.schema import AnnotationWork, PromptDefinition
 
 State = Study.State
 SHIPPED = Path(__file__).parent
@@ -53,6 +53,11 @@ class StudyError(Exception):
 def definition_of(version_id: int) -> Definition:
     """The definition of a version, kept in memory: versions never change."""
     return Definition.from_document(StudyVersion.objects.values_list("document", flat=True).get(pk=version_id))
+
+
+def annotation_of(study: Study) -> AnnotationWork | None:
+    """What annotators of a study do; None where it has no version yet, or people paste answers."""
+    return definition_of(study.current_id).annotation if study.current_id else None
 
 
 @lru_cache(maxsize=256)

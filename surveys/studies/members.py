@@ -19,7 +19,15 @@ from surveys.studies.access import Role, let_make_studies, role_in, studies_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.lines import Misfit
 from surveys.studies.files.matrix import set_misfits
-from surveys.studies.lifecycle import StudyError, benchmark_sizes, definition_of, labels_of, load_definition, lock_study
+from surveys.studies.lifecycle import (
+    StudyError,
+    annotation_of,
+    benchmark_sizes,
+    definition_of,
+    labels_of,
+    load_definition,
+    lock_study,
+)
 
 
 class MemberError(Exception):
@@ -69,7 +77,7 @@ def misfits_of_new(read: Mapping[str, Any], account: AbstractBaseUser) -> list[M
 
 
 def misfits_of_version(study: Study, read: Mapping[str, Any], account: AbstractBaseUser) -> list[Misfit]:
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     return [*misfits_here(read), *foreign_people(read, account, work.invited_from if work else "")]
 
 

@@ -12,11 +12,10 @@ from analysis.models import Run, Task
 from analysis.stats.agreement.agreement import Row, write_estimates
 from analysis.stats.agreement.estimates import estimate_clustered_share, measure_change
 from analysis.stats.agreement.labels import choose_voters
-from surveys.annotation.counted import iter_labels
 from surveys.annotation.items import GENERATOR
-from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR, QUALITY
+from surveys.studies.labels import iter_labels, record_judgement
 
 ACCEPTED = QUALITY.values[-1]  # makes sense
 UNNAMED = ""

@@ -8,9 +8,9 @@ import numpy as np
 
 from analysis.stats.agreement.agreement import write_estimates
 from analysis.stats.detection import Cases, Scored, measure_scores
-from surveys.annotation.counted import iter_labels
 from surveys.models import Study
 from surveys.studies.files.kinds import LabelQuestion
+from surveys.studies.labels import iter_labels
 
 MEASURES = ("accuracy", "precision", "recall", "f1")
 Shape = dict[str, Any]

@@ -13,9 +13,9 @@ from analysis.runs.asking.pairs import item_mention_tasks, mention_tasks, respon
 from analysis.runs.asking.plans import plan_tasks
 from analysis.runs.asking.registry import find_kind
 from analysis.runs.commands import ERRORS, INSTRUCTION, TASK_ARGUMENTS, execute_tasks, tell_tasks
-from surveys.annotation.counted import ModelRater, RaterError, find_rater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
+from surveys.studies.labels import ModelRater, RaterError, find_rater
 
 # By the kind of items that a study's annotators judge.
 ASKED = {

@@ -8,9 +8,9 @@ from analysis.report.bundle.bundles import begin_bundle, write_bundle
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import sides_in
 from analysis.report.reports import ReportError
-from surveys.annotation.counted import questions_of
 from surveys.models import Study
 from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, writing
+from surveys.studies.labels import questions_of
 
 
 class Command(StudyAction):

@@ -3,9 +3,9 @@
 from analysis.management.corpus_action import PORTION, portion_of, say_portion
 from analysis.people.stages.relevant import next_stage, push_relevant
 from analysis.people.steps import PeopleError
-from surveys.annotation.counted import RaterError, find_rater
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, find_study, flag, pushing
+from surveys.studies.labels import RaterError, find_rater
 
 
 class Command(StudyAction):

@@ -9,11 +9,11 @@ from analysis.models import Task
 from analysis.people.corpora.records import short_hash
 from analysis.people.sensitive import mark_sensitive
 from analysis.people.steps import ACTOR, require_kind
-from surveys.annotation.counted import ModelRater, iter_labels, labels_by
 from surveys.annotation.items import GENERATOR, REJECTED_BY, Pushed, push_items
 from surveys.models import AnnotationItem, Study
 from surveys.participation.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import KINDS
+from surveys.studies.labels import ModelRater, iter_labels, labels_by
 
 FROM, INTO = "attribute", "error"
 QUALITY = KINDS[FROM].main

@@ -11,13 +11,13 @@ from analysis.models import Attribute, Endpoint, Task
 from analysis.people.corpora.records import short_hash
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
 from analysis.people.steps import ACTOR, PeopleError, require_kind
-from surveys.annotation.counted import ModelRater, iter_labels, labels_by
 from surveys.annotation.items import GENERATOR, RELEVANT_BY, push_items
 from surveys.annotation.stages import next_of
 from surveys.models import AnnotationItem, Study
 from surveys.participation.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED
 from surveys.studies.files.payloads import MOST_ENTRIES
+from surveys.studies.labels import ModelRater, iter_labels, labels_by
 
 FROM, INTO = "relevance", "preference"
 RELEVANCE = KINDS[FROM].main

@@ -12,9 +12,9 @@ from analysis.people.stages import relevant
 from analysis.people.stages.doubted import MAYBE, NO, QUALITY, YES
 from analysis.people.stages.portions import Portion, shown_rows
 from analysis.people.stages.relevant import attribute_in
-from surveys.annotation.counted import Label, iter_labels
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import LabelQuestion
+from surveys.studies.labels import Label, iter_labels
 
 PEOPLE, MODELS, NOBODY = "people", "models", "nobody"  # who lets an attribute stand
 

@@ -7,9 +7,9 @@ from analysis.models import Task
 from analysis.people.corpora.records import Message
 from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, reading, text
 from analysis.runs.asking.objects import Object, TaskFault
-from surveys.annotation.counted import ModelRater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
+from surveys.studies.labels import ModelRater
 
 CONCLUDED = "A model has concluded the statement below about a person from the quotes below it."
 DOUBTED = f"""

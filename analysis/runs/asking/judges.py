@@ -11,7 +11,6 @@ from analysis.models import Completion, Endpoint, Instruction, Run, Task
 from analysis.people.corpora.records import Message
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.objects import Object, TaskFault, read_object, without_thoughts
-from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem
 from surveys.studies.files.kinds import (
     GENERIC,
@@ -24,6 +23,7 @@ from surveys.studies.files.kinds import (
 )
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork
+from surveys.studies.labels import record_judgement
 from surveys.studies.lifecycle import definition_of
 
 # A character is a quarter of a token or more in the languages that histories are written in.

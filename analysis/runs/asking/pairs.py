@@ -12,9 +12,9 @@ from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged
 from analysis.runs.asking.kinds import NewTask, TaskKind, asking, closed, listed, number
 from analysis.runs.asking.objects import TaskFault, read_object
-from surveys.annotation.counted import ModelRater
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
+from surveys.studies.labels import ModelRater
 
 CANDIDATES = """
 Below are a prompt to a chatbot and numbered attributes of the person who asks. List the numbers of those that might

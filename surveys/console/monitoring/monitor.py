@@ -11,7 +11,6 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Case, CharField, Count, F, Func, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
-from surveys.annotation.counted import newest
 from surveys.annotation.labels import SKIP_REASONS
 from surveys.console.monitoring.people import WHO, kinds_of_people, people_of
 from surveys.models import (
@@ -29,6 +28,7 @@ from surveys.models import (
 )
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.definitions import Definition
+from surveys.studies.labels import newest
 from surveys.studies.lifecycle import definition_of, prompts_of
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin

@@ -8,9 +8,9 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet,
 from django.db.models.functions import Coalesce
 
 from surveys.annotation.work import begin, has_pages
-from surveys.models import Flag, Participant, Response, Study
+from surveys.models import PROLIFIC_ID, Flag, Participant, Response, Study
 from surveys.participation import recruitment
-from surveys.participation.prolific import PROLIFIC_ID, Visit
+from surveys.participation.prolific import Visit
 from surveys.reading.checks import CHECKS
 from surveys.studies import audit
 

@@ -429,6 +429,15 @@ def storing(study: Study, analyze: str) -> Iterator[None]:
             cursor.execute(analyze)
 
 
+def people_there(study: Study, lines: Mapping[str, int], faults: Faults) -> dict[str, Participant]:
+    """Those of these names who are in the study, by name; `lines` is where the file has each first."""
+    there = {person.pid: person for person in Participant.objects.filter(study=study, pid__in=lines)}
+    for name, person in there.items():
+        if person.origin != Participant.Origin.IMPORTED:
+            faults.add(lines[name], f"{name} took part in the study here; give imported people other names")
+    return there
+
+
 def imported_participant(study: Study, name: str, moment: datetime, **more: Any) -> Participant:
     """Somebody whose part was over elsewhere."""
     return Participant(

@@ -264,15 +264,12 @@ def _give_orders(people: Iterable[Participant], orders: Mapping[str, list[str]])
 
 def _find_people(study: Study, batch: list[ResponseRow], reader: ResponseReader) -> dict[str, Participant]:
     first = {row.participant: (row.line, row.chatbot) for row in reversed(batch)}
-    people = {person.pid: person for person in Participant.objects.filter(study=study, pid__in=first)}
+    people = files.people_there(study, {name: line for name, (line, _) in first.items()}, reader.faults)
     for name, person in people.items():
-        number, chatbot = first[name]
-        if person.origin != Participant.Origin.IMPORTED:
-            reader.faults.add(number, f"{name} took part in the study here; give imported people other names")
-        elif person.answers.get("chatbot") != chatbot:
-            reader.faults.add(
-                number, f"{name} is already in the study with another chatbot; one person has one chatbot"
-            )
+        line, chatbot = first[name]
+        if person.origin == Participant.Origin.IMPORTED and person.answers.get("chatbot") != chatbot:
+            words = f"{name} is already in the study with another chatbot; one person has one chatbot"
+            reader.faults.add(line, words)
     return people
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from surveys.annotation.labels import LabelSubmission, record_judgement, submit
+from surveys.annotation.labels import LabelSubmission, submit
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, Participant, Study
+from surveys.studies.labels import record_judgement
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
 # What each of three people, and a judge, says of eight items.

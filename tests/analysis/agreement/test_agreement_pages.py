@@ -13,9 +13,9 @@ from pytest_django import DjangoDbBlocker
 from analysis.agreement.documents import question_document
 from analysis.agreement.tables import tone_of
 from analysis.charts.tables import PLAIN, SHARE, Cell
-from surveys.annotation.labels import record_judgement
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import SAID, WORDS, make_annotated
 from tests.factories import make_annotation_study, make_items, make_study
 from tests.lasting import lasting_rows

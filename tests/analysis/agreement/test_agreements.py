@@ -13,11 +13,12 @@ from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.annotations import WITHOUT, LabelChoice, gather, scale_of
 from analysis.agreement.tables import label_columns, make_coefficients
 from surveys.annotation.label_imports import import_annotations
-from surveys.annotation.labels import LabelSubmission, record_judgement, submit
+from surveys.annotation.labels import LabelSubmission, submit
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS, LabelQuestion
 from surveys.studies.files.kinds import LabelOption as Option
+from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import annotate_all
 from tests.analysis.runs.baseline_factories import real_data
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items

@@ -18,9 +18,10 @@ from django.urls import reverse
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.bundles import begin_label_bundle, draw_figures
 from surveys.annotation.items import push_items
-from surveys.annotation.labels import record_judgement, skip
+from surveys.annotation.labels import skip
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, AuditEvent, Participant, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.people.people_samples import judged
 from tests.analysis.report.unpacked import change, read_csv, recompute, recompute_elsewhere, unpack

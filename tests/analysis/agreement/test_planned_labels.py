@@ -22,13 +22,14 @@ from analysis.stats.hypotheses.measures import alpha_of_people, kappa_with_major
 from analysis.stats.hypotheses.tested import of_interval
 from analysis.stats.intervals import holm
 from surveys.annotation.items import push_items
-from surveys.annotation.labels import LabelSubmission, record_judgement, submit, take_back
+from surveys.annotation.labels import LabelSubmission, submit, take_back
 from surveys.annotation.work import open_task, seal_task, task_of
 from surveys.models import AnnotationItem, AuditEvent, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.studies.audit import find_breaks
 from surveys.studies.files.hypotheses import Hypothesis
+from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import WORDS, label_all, number_of
 from tests.analysis.report.compare_samples import heading
 from tests.factories import (

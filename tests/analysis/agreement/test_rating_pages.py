@@ -12,9 +12,9 @@ from analysis.agreement.figures import RATING_FIGURES, bars_of
 from analysis.agreement.kind_tables import PUBLISHED, compare_published
 from analysis.charts.figure import Options
 from analysis.charts.tables import Cell
-from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import QuestionWords
+from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.agreement.test_ratings import make_rated
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_work

@@ -6,8 +6,8 @@ import pytest
 
 from analysis.agreement.agreements import agreement_of
 from surveys.annotation.items import push_items
-from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import annotate_all
 from tests.factories import annotate, make_annotation_study, make_annotator
 from tests.lasting import lasting_world

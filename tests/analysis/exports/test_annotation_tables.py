@@ -8,10 +8,11 @@ from django.core.management import CommandError, call_command
 from analysis.exports.exports import ANNOTATION_TABLES, codebook_of
 from analysis.exports.formats import FORMATS
 from surveys.annotation.label_imports import import_annotations
-from surveys.annotation.labels import record_judgement, skip, take_back
+from surveys.annotation.labels import skip, take_back
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.exports.exported import rows_of
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study
 

@@ -8,9 +8,9 @@ from django.core.management import CommandError, call_command
 from analysis.people.stages.doubted import find_rejected, push_rejected
 from analysis.people.steps import PeopleError
 from analysis.runs.asking.judges import SHOWN
-from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS
+from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import judge_items
 from tests.factories import make_annotation_study, make_items
 from tests.lasting import lasting_world

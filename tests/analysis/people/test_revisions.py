@@ -12,8 +12,8 @@ from analysis.agreement.annotations import LabelChoice, read_choice
 from analysis.models import Task
 from analysis.people.stages.doubted import push_refined
 from analysis.training.study_labels import study_examples
-from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import ask, command, judge_items, judged
 from tests.analysis.runs.servers import make_fake
 from tests.factories import make_annotation_study

@@ -9,9 +9,9 @@ from analysis.agreement.agreements import agreement_of
 from analysis.models import CorpusUser, Task
 from analysis.runs.asking.registry import TASKS
 from surveys.annotation.items import push_items
-from surveys.annotation.labels import record_judgement
 from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import as_program, ask, command, judge_items, judged, make_person, people
 from tests.analysis.runs.baseline_factories import use_letters
 from tests.analysis.runs.servers import make_fake

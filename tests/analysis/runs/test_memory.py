@@ -18,8 +18,8 @@ from analysis.runs.recipes.memory import nearest
 from analysis.runs.recipes.messages import make_users, messages_for
 from analysis.runs.recipes.plans import Plan, plan_run, say_notes
 from surveys.annotation.items import push_items
-from surveys.annotation.labels import record_judgement
 from surveys.models import Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import judge_items
 from tests.analysis.runs.baseline_factories import (
     LETTERS,

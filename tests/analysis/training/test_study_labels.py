@@ -9,8 +9,8 @@ from analysis.agreement.agreements import agreement_of
 from analysis.models import TrainedModel
 from analysis.training.study_labels import study_examples, study_pairs
 from analysis.training.tasks import train_next
-from surveys.annotation.labels import record_judgement
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import command
 from tests.analysis.training.training_samples import TOPICS
 from tests.factories import make_annotation_study, make_annotator, make_items

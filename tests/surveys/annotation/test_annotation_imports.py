@@ -10,10 +10,10 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from surveys.annotation.counted import iter_labels, questions_of
 from surveys.annotation.label_imports import import_annotations
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.imports.files import ImportFault
+from surveys.studies.labels import iter_labels, questions_of
 from tests.factories import annotate, make_annotation_study, make_annotator, make_study, make_visit
 
 pytestmark = pytest.mark.django_db
@@ -206,7 +206,6 @@ def test_study_where_people_paste_answers_takes_no_labels(file: Path) -> None:
         ("t1,a,1,,,,,perhaps", "is_model is 'perhaps'; it must be true or false"),
         (f"t1,{'a' * 65},1,,,,,", "annotator must be at most 64 printable characters"),
         ("t1,a,1,taste/milk,,,,", "must not hold a /"),
-        ("t1,a,1", "has 3 cells, but there are 8 columns"),
     ],
 )
 def test_fault_of_a_row_is_named_and_nothing_is_stored(file: Path, row: str, says: str) -> None:
@@ -252,18 +251,9 @@ def test_column_of_values_is_no_scale(file: Path) -> None:
     assert fault == "line 2: label has 102 different labels; a scale has at most 101"
 
 
-@pytest.mark.parametrize(
-    ("header", "says"),
-    [
-        ("item,label", "line 1: the column annotator is missing"),
-        ("item;annotator;label", "must be separated by commas"),
-        ("item,annotator,label,label", "the column 'label' occurs more than once"),
-        ("item,annotator,label,secnds", "'secnds' is not a column here (did you mean `seconds`?)"),
-    ],
-)
-def test_header_that_does_not_fit_is_named(file: Path, header: str, says: str) -> None:
-    faults = faults_of(write(file, ",".join("abcd"[: header.count(",") + 1]) or "a", header=header))
-    assert any(says in fault for fault in faults)
+def test_column_that_is_nearly_one_of_ours_is_a_slip(file: Path) -> None:
+    faults = faults_of(write(file, "a,b,c,d", header="item,annotator,label,secnds"))
+    assert "line 1: 'secnds' is not a column here (did you mean `seconds`?)" in faults
 
 
 def test_columns_of_a_table_are_known_in_any_case(file: Path) -> None:

@@ -111,14 +111,6 @@ def test_faults_on_many_lines_are_named_together(study: Study, tmp_path: Path) -
     assert [fault.split(":")[0] for fault in faults] == ["line 2", "line 3", "line 4"]
 
 
-def test_wrong_encoding_is_named_with_its_line(study: Study, tmp_path: Path) -> None:
-    path = tmp_path / "items.jsonl"
-    path.write_bytes(json.dumps(item_of(1)).encode() + b'\n{"key": "caf\xe9"}\n')
-    assert faults_of(study, path) == [
-        "line 2: is not UTF-8; save the file with the encoding UTF-8. Nothing after it was read"
-    ]
-
-
 def test_line_without_end_is_refused(study: Study, tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     path.write_text('{"key": "' + "x" * 16_000_001, encoding="utf-8")
@@ -129,22 +121,14 @@ def test_line_without_end_is_refused(study: Study, tmp_path: Path) -> None:
     ("content", "says"),
     [
         ("", "the file is empty"),
-        ("key,key,prompt,attribute\n", "line 1: the column 'key' occurs more than once"),
-        ("key,prompt,attribute\na,b\n", "line 2: has 2 cells, but there are 3 columns"),
-        ('key,prompt,attribute\na,"b,c\n', "is not valid CSV"),
         ("key;prompt;attribute\na;b;c\n", "is not a key of a relevance item"),
+        ('key,prompt,attribute\na,"two\nlines",x\nb,,x\n', "line 4: prompt is missing"),
     ],
 )
 def test_table_that_cannot_be_read_is_named(study: Study, tmp_path: Path, content: str, says: str) -> None:
     path = tmp_path / "items.csv"
     path.write_text(content, encoding="utf-8")
     assert any(says in fault for fault in faults_of(study, path))
-
-
-def test_line_of_a_row_counts_lines_within_cells(study: Study, tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_text('key,prompt,attribute\na,"two\nlines",x\nb,,x\n', encoding="utf-8")
-    assert faults_of(study, path) == ["line 4: prompt is missing"]
 
 
 def test_other_kinds_of_files_are_refused(study: Study, tmp_path: Path) -> None:

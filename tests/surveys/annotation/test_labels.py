@@ -8,14 +8,12 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from surveys.annotation.counted import Label, counted, iter_labels
 from surveys.annotation.labels import (
     MOST_REVISIONS,
     AnsweredSince,
     LabelSubmission,
     TooManyLabelRevisions,
     read_trace,
-    record_judgement,
     skip,
     submit,
     take_back,
@@ -24,6 +22,7 @@ from surveys.annotation.work import AnnotationTask, ShownTask, next_tasks, open_
 from surveys.models import Annotation, AnonymousExit, Participant, Slot, Study
 from surveys.participation import recruitment
 from surveys.studies.files.kinds import LabelFault
+from surveys.studies.labels import Label, counted, iter_labels, record_judgement
 from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db
@@ -35,8 +34,18 @@ def study() -> Study:
     return make_annotation_study(items=4)
 
 
+@pytest.fixture
+def person(study: Study) -> Participant:
+    return make_annotator(study)
+
+
 def shown_to(person: Participant, task: AnnotationTask | None = None) -> ShownTask:
     return open_task(person, seal_task(person, task or next_tasks(person)[0]))
+
+
+@pytest.fixture
+def shown(person: Participant) -> ShownTask:
+    return shown_to(person)
 
 
 def lose_hold(person: Participant) -> None:
@@ -46,9 +55,8 @@ def lose_hold(person: Participant) -> None:
 # --- submitting -------------------------------------------------------------
 
 
-def test_label_is_kept_with_all_that_is_known_about_it(study: Study) -> None:
-    person, key = make_annotator(study), uuid.uuid4()
-    shown = shown_to(person)
+def test_label_is_kept_with_all_that_is_known_about_it(person: Participant, shown: ShownTask) -> None:
+    key = uuid.uuid4()
     outcome = submit(person, shown, LabelSubmission(YES, key, opened=(2, 1), active_ms=4_200))
     row = Annotation.objects.get()
     assert outcome.annotation == row and not outcome.surplus
@@ -58,17 +66,17 @@ def test_label_is_kept_with_all_that_is_known_about_it(study: Study) -> None:
     assert Slot.objects.get(participant=person).done_at
 
 
-def test_form_sent_twice_is_one_revision(study: Study) -> None:
-    person, key = make_annotator(study), uuid.uuid4()
-    shown = shown_to(person)
-    first = submit(person, shown, LabelSubmission(YES, key))
-    assert submit(person, shown, LabelSubmission(YES, key)).annotation == first.annotation
+def test_form_sent_twice_is_one_revision(person: Participant, shown: ShownTask) -> None:
+    form = LabelSubmission(YES)
+    first = submit(person, shown, form)
+    assert submit(person, shown, form).annotation == first.annotation
     assert Annotation.objects.count() == 1
 
 
-def test_form_changed_before_the_next_page_came_is_a_revision_of_its_own(study: Study) -> None:
-    person, key = make_annotator(study), uuid.uuid4()
-    shown = shown_to(person)
+def test_form_changed_before_the_next_page_came_is_a_revision_of_its_own(
+    study: Study, person: Participant, shown: ShownTask
+) -> None:
+    key = uuid.uuid4()
     submit(person, shown, LabelSubmission(YES, key))
     changed = submit(person, shown, LabelSubmission(NO, key))
     assert submit(person, shown, LabelSubmission(NO, key)).annotation == changed.annotation
@@ -76,18 +84,14 @@ def test_form_changed_before_the_next_page_came_is_a_revision_of_its_own(study: 
     assert Annotation.objects.count() == 2
 
 
-def test_changed_label_is_a_revision_and_the_newest_counts(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_changed_label_is_a_revision_and_the_newest_counts(study: Study, person: Participant, shown: ShownTask) -> None:
     submit(person, shown, LabelSubmission(YES))
     outcome = submit(person, replace(shown, revision=1), LabelSubmission(NO))
     assert outcome.annotation.revision == 2 and not outcome.surplus
     assert [label.value for label in iter_labels(study)] == ["no"]
 
 
-def test_older_page_overwrites_nothing_unasked(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_older_page_overwrites_nothing_unasked(study: Study, person: Participant, shown: ShownTask) -> None:
     submit(person, shown, LabelSubmission(YES))
     for overwrite in (lambda: submit(person, shown, LabelSubmission(NO)), lambda: skip(person, shown, "unclear")):
         with pytest.raises(AnsweredSince):
@@ -96,34 +100,27 @@ def test_older_page_overwrites_nothing_unasked(study: Study) -> None:
     assert [label.value for label in iter_labels(study)] == ["yes"]
 
 
-def test_older_page_answers_what_was_taken_back_meanwhile(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_older_page_answers_what_was_taken_back_meanwhile(study: Study, person: Participant, shown: ShownTask) -> None:
     submit(person, shown, LabelSubmission(YES))
     take_back(person)
     submit(person, shown, LabelSubmission(NO))
     assert [label.value for label in iter_labels(study)] == ["no"]
 
 
-def test_label_that_is_missing_keeps_nothing(study: Study) -> None:
-    person = make_annotator(study)
+def test_label_that_is_missing_keeps_nothing(person: Participant) -> None:
     with pytest.raises(LabelFault):
         submit(person, shown_to(person), LabelSubmission({}))
     assert not Annotation.objects.exists() and Slot.objects.get(participant=person).done_at is None
 
 
-def test_label_after_the_end_is_refused(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_label_after_the_end_is_refused(person: Participant, shown: ShownTask) -> None:
     finish_annotating(person)
     with pytest.raises(Participant.DoesNotExist):
         submit(person, shown, LabelSubmission(YES))
     assert not Annotation.objects.exists()
 
 
-def test_nobody_changes_a_label_without_end(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_nobody_changes_a_label_without_end(person: Participant, shown: ShownTask) -> None:
     submit(person, shown, LabelSubmission(YES))
     row = Annotation.objects.get()
     row.pk, row.key, row.revision = None, uuid.uuid4(), MOST_REVISIONS
@@ -135,15 +132,12 @@ def test_nobody_changes_a_label_without_end(study: Study) -> None:
 # --- holds ------------------------------------------------------------------
 
 
-def test_hold_that_nobody_took_over_is_still_theirs(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_hold_that_nobody_took_over_is_still_theirs(person: Participant, shown: ShownTask) -> None:
     lose_hold(person)
     assert not submit(person, shown, LabelSubmission(YES)).surplus
 
 
-def test_every_sign_of_life_renews_the_hold(study: Study) -> None:
-    person = make_annotator(study)
+def test_every_sign_of_life_renews_the_hold(person: Participant) -> None:
     next_tasks(person)
     lose_hold(person)
     next_tasks(person)
@@ -160,7 +154,7 @@ def test_late_label_takes_a_slot_that_is_free() -> None:
     assert counted(study).count() == 2
 
 
-def test_late_label_without_a_slot_is_kept_but_never_counted() -> None:
+def test_late_label_without_a_slot_is_kept_and_counts_once_one_is_free_and_it_is_sent_again() -> None:
     study = make_annotation_study(overlap=1, items=1)
     late, quick = make_annotator(study), make_annotator(study)
     shown = shown_to(late)
@@ -168,27 +162,16 @@ def test_late_label_without_a_slot_is_kept_but_never_counted() -> None:
     annotate(quick)
     assert submit(late, shown, LabelSubmission(NO)).surplus and Annotation.objects.count() == 2
     assert [label.rater for label in iter_labels(study)] == [quick.pseudonym]
-    assert finish_annotating(late).code == "CODE1"
-
-
-def test_surplus_label_counts_once_a_slot_is_free_and_it_is_sent_again() -> None:
-    study = make_annotation_study(overlap=1, items=1)
-    late, quick = make_annotator(study), make_annotator(study)
-    shown = shown_to(late)
-    lose_hold(late)
-    annotate(quick)
-    submit(late, shown, LabelSubmission(NO))
     recruitment.withdraw(quick)
     assert not submit(late, replace(shown, revision=1), LabelSubmission(YES)).surplus
     assert [label.value for label in iter_labels(study)] == ["yes"]
+    assert finish_annotating(late).code == "CODE1"
 
 
 # --- skipping and taking back -----------------------------------------------
 
 
-def test_skip_needs_a_reason_and_frees_the_slot(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_skip_needs_a_reason_and_frees_the_slot(study: Study, person: Participant, shown: ShownTask) -> None:
     for reason in ("", "bored"):
         with pytest.raises(LabelFault):
             skip(person, shown, reason)
@@ -198,16 +181,15 @@ def test_skip_needs_a_reason_and_frees_the_slot(study: Study) -> None:
     assert list(iter_labels(study)) == []
 
 
-def test_skipping_a_label_that_was_given_makes_it_uncounted(study: Study) -> None:
-    person = make_annotator(study)
-    shown = shown_to(person)
+def test_skipping_a_label_that_was_given_makes_it_uncounted(
+    study: Study, person: Participant, shown: ShownTask
+) -> None:
     submit(person, shown, LabelSubmission(YES))
     skip(person, replace(shown, revision=1), "uncomfortable")
     assert not counted(study).exists() and progress_of(person).done == 0
 
 
-def test_last_submit_is_taken_back_and_the_item_is_theirs_again(study: Study) -> None:
-    person = make_annotator(study)
+def test_last_submit_is_taken_back_and_the_item_is_theirs_again(study: Study, person: Participant) -> None:
     first = annotate(person).annotation
     second = annotate(person).annotation
     undone = take_back(person)
@@ -219,16 +201,15 @@ def test_last_submit_is_taken_back_and_the_item_is_theirs_again(study: Study) ->
     assert progress_of(person).done == 0
 
 
-def test_label_given_again_after_it_was_taken_back_counts(study: Study) -> None:
-    person = make_annotator(study)
+def test_label_given_again_after_it_was_taken_back_counts(study: Study, person: Participant) -> None:
     annotate(person)
     take_back(person)
     assert annotate(person, relevance="no").annotation.revision == 3
     assert [label.value for label in iter_labels(study)] == ["no"]
 
 
-def test_taking_back_sent_twice_takes_back_once(study: Study) -> None:
-    person, key = make_annotator(study), uuid.uuid4()
+def test_taking_back_sent_twice_takes_back_once(study: Study, person: Participant) -> None:
+    key = uuid.uuid4()
     annotate(person)
     annotate(person)
     assert take_back(person, key) == take_back(person, key)
@@ -250,8 +231,8 @@ def test_skip_is_taken_back_while_there_is_a_slot() -> None:
 # --- withdrawing ------------------------------------------------------------
 
 
-def test_withdrawal_erases_annotations_and_frees_slots(study: Study) -> None:
-    person, other = make_annotator(study), make_annotator(study)
+def test_withdrawal_erases_annotations_and_frees_slots(study: Study, person: Participant) -> None:
+    other = make_annotator(study)
     annotate(person)
     annotate(other)
     next_tasks(person)
@@ -261,8 +242,7 @@ def test_withdrawal_erases_annotations_and_frees_slots(study: Study) -> None:
     assert AnonymousExit.objects.get().step == "prompts"
 
 
-def test_return_keeps_the_labels_that_were_given(study: Study) -> None:
-    person = make_annotator(study)
+def test_return_keeps_the_labels_that_were_given(study: Study, person: Participant) -> None:
     annotate(person)
     next_tasks(person)
     recruitment.stop(person, Participant.State.RETURNED)

@@ -12,12 +12,12 @@ from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from surveys.annotation.counted import counted
 from surveys.annotation.labels import LabelSubmission, submit
 from surveys.annotation.slots import hold_slots
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import Annotation, Participant, Slot, Study
 from surveys.participation import recruitment
+from surveys.studies.labels import counted
 from tests.factories import annotate, make_annotation_study, make_annotator
 from tests.surveys.participation.threads import at_once, beside
 

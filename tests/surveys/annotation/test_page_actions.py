@@ -73,9 +73,7 @@ def test_feedback_names_the_answers_as_they_stood_on_the_page(client: Client) ->
 
 
 def test_skip_asks_why_and_leaves_the_item_to_others(client: Client) -> None:
-    study = make_annotation_study()
-    make_items(study, 2)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(items=2))
     page = open_work(client, someone)
     skipping = next(form for form in read(page).forms if form.data.get("action", "").endswith("/skip/"))
     url = skipping.data["action"]
@@ -94,9 +92,7 @@ def undo(client: Client, participant: Participant, page):
 
 
 def test_undo_says_what_it_undid_and_shows_it_again(client: Client) -> None:
-    study = make_annotation_study(kind="attribute")
-    make_items(study, 2)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(kind="attribute", items=2))
     first = open_work(client, someone)
     page = send(client, first, quality="maybe")
     assert "“Maybe”" in page.text
@@ -111,9 +107,7 @@ def test_undo_says_what_it_undid_and_shows_it_again(client: Client) -> None:
 
 def test_undo_on_the_page_that_was_just_saved_takes_back_what_was_saved(client: Client) -> None:
     """As long as the next page has not come, the keys of the old one work."""
-    study = make_annotation_study()
-    make_items(study, 2)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(items=2))
     page = open_work(client, someone)
     send(client, page, relevance="yes")
     assert "Undone: “Yes”." in undo(client, someone, page).text
@@ -121,8 +115,7 @@ def test_undo_on_the_page_that_was_just_saved_takes_back_what_was_saved(client: 
 
 
 def test_skipped_item_that_others_took_is_still_shown_by_undo(client: Client) -> None:
-    study = make_annotation_study(kind="attribute", block="user", overlap=1)
-    make_items(study, 4)  # all about one user
+    study = make_annotation_study(kind="attribute", block="user", overlap=1, items=4)  # all about one user
     someone = make_annotator(study)
     page = open_work(client, someone)
     skipping = read(page).form_to("skip")
@@ -134,16 +127,12 @@ def test_skipped_item_that_others_took_is_still_shown_by_undo(client: Client) ->
 
 
 def test_undo_of_nothing_says_so(client: Client) -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(items=1))
     assert "There is nothing to undo." in client.post(address(someone, "undo"), follow=True).text
 
 
 def test_own_answers_are_listed_and_changed(client: Client, django_assert_num_queries) -> None:
-    study = make_annotation_study(quota=40)
-    make_items(study, 32)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(quota=40, items=32))
     annotate(someone, relevance="yes")
     url = address(someone, "labels")
     client.get(url)
@@ -161,9 +150,7 @@ def test_own_answers_are_listed_and_changed(client: Client, django_assert_num_qu
 
 
 def test_guidelines_are_at_hand_and_rendered(client: Client) -> None:
-    study = make_annotation_study(guidelines="## When\n\n- **Yes**: it matters.")
-    make_items(study, 1)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(guidelines="## When\n\n- **Yes**: it matters.", items=1))
     for url in (address(someone, "guidelines"), address(someone, "instructions"), path_of(open_work(client, someone))):
         assert "<li><strong>Yes</strong>: it matters.</li>" in client.get(url).text
 
@@ -172,9 +159,7 @@ def test_guidelines_are_at_hand_and_rendered(client: Client) -> None:
 
 
 def test_stopping_with_pay_is_offered_once_enough_is_done(client: Client) -> None:
-    study = make_annotation_study(least=2)
-    make_items(study, 4)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(least=2, items=4))
     stop, debrief = address(someone, "stop"), address(someone, "debrief")
     assert "Possible after 2 more answers." in client.get(stop).text
     assert "/item/" in path_of(client.get(debrief, follow=True))
@@ -189,9 +174,7 @@ def test_stopping_with_pay_is_offered_once_enough_is_done(client: Client) -> Non
 
 
 def test_page_of_erasing_says_what_becomes_of_an_annotators_pay(client: Client) -> None:
-    study = make_annotation_study(least=2)
-    make_items(study, 4)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(least=2, items=4))
     erase = f"{address(someone, 'stop')}?erase=1"
     assert "You are paid in full after 2 more answers." in client.get(erase).text
     annotate(someone)
@@ -205,8 +188,7 @@ def test_page_of_erasing_says_what_becomes_of_an_annotators_pay(client: Client) 
 
 
 def test_full_study_is_not_said_to_have_nothing_left(client: Client) -> None:
-    study = make_annotation_study(places=1)
-    make_items(study, 3)
+    study = make_annotation_study(places=1, items=3)
     make_annotator(study, at="instructions")
     late = recruitment.screen(recruitment.give_consent(study, make_visit()), "", {})
     page = client.get(address(late, "end")).text
@@ -214,8 +196,7 @@ def test_full_study_is_not_said_to_have_nothing_left(client: Client) -> None:
 
 
 def test_nobody_is_left_without_a_way_out_when_others_took_all(client: Client) -> None:
-    study = make_annotation_study(overlap=1)
-    make_items(study, 1)
+    study = make_annotation_study(overlap=1, items=1)
     early, late = make_annotator(study), make_annotator(study)
     annotate(early)
     page = open_work(client, late)
@@ -224,9 +205,7 @@ def test_nobody_is_left_without_a_way_out_when_others_took_all(client: Client) -
 
 
 def test_withdrawing_erases_the_labels_and_frees_their_slots(client: Client) -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(items=1))
     annotate(someone)
     page = client.post(address(someone, "stop"), {"how": "withdraw", "sure": "1"}, follow=True)
     assert "Everything you gave us is erased" in page.text and path_of(page).startswith("/a/")
@@ -234,9 +213,7 @@ def test_withdrawing_erases_the_labels_and_frees_their_slots(client: Client) -> 
 
 
 def test_who_stopped_comes_back_to_the_work(client: Client) -> None:
-    study = make_annotation_study()
-    make_items(study, 2)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(items=2))
     annotate(someone)
     page = client.post(address(someone, "stop"), {"how": "return"}, follow=True)
     assert "You have stopped" in page.text
@@ -245,9 +222,7 @@ def test_who_stopped_comes_back_to_the_work(client: Client) -> None:
 
 
 def test_sign_of_life_renews_what_is_held(client: Client) -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(items=1))
     open_work(client, someone)
     soon = timezone.now() + timedelta(minutes=1)
     Slot.objects.filter(participant=someone).update(held_until=soon)
@@ -257,9 +232,7 @@ def test_sign_of_life_renews_what_is_held(client: Client) -> None:
 
 
 def test_work_is_closed_to_those_who_have_ended(client: Client) -> None:
-    study = make_annotation_study()
-    make_items(study, 2)
-    someone = make_annotator(study)
+    someone = make_annotator(make_annotation_study(items=2))
     page = open_work(client, someone)
     recruitment.complete(someone)
     after = send(client, page, relevance="yes")
@@ -270,8 +243,7 @@ def test_work_is_closed_to_those_who_have_ended(client: Client) -> None:
 @pytest.mark.parametrize("fetched_ahead", [False, True])
 def test_gold_page_can_be_loaded_again_in_a_study_by_users(client: Client, fetched_ahead: bool) -> None:
     """Neither looking at it again nor fetching the page after it moves on from an item that has no answer yet."""
-    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8)
-    make_items(study, 8)
+    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8, items=8)
     known = item_of(99, "attribute", cluster="", key="known", purpose="gold", gold={"quality": "yes"})
     items.push_items(study, [known], "tests")
     someone = make_annotator(study)
@@ -290,8 +262,7 @@ def test_gold_page_can_be_loaded_again_in_a_study_by_users(client: Client, fetch
 
 def test_gold_page_is_the_same_when_loaded_again_after_others_made_room(client: Client) -> None:
     """What is left about the same user comes first then; it waits until the page that is open has its answer."""
-    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8, overlap=1)
-    make_items(study, 4)
+    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8, overlap=1, items=4)
     known = item_of(99, "attribute", cluster="", key="known", purpose="gold", gold={"quality": "yes"})
     items.push_items(study, [known], "tests")
     someone, other = make_annotator(study), make_annotator(study)

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def test_questions_are_asked_in_the_words_of_the_study(client: Client) -> None:
     words = QuestionWords("relevance", "Would you tell the barista?", {"yes": "Sure"}, {"yes": "It changes the cup."})
-    study = factories.make_annotation_study(wording="recentering-humans", wordings=(words,))
-    factories.make_items(study, 2)
+    study = factories.make_annotation_study(wording="recentering-humans", wordings=(words,), items=2)
     someone = factories.make_annotator(study)
     page = open_work(client, someone).text
     assert "Would you tell the barista?" in page and "It changes the cup." in page and "Sure" in page
@@ -193,8 +192,8 @@ def test_sides_stand_as_the_slot_says(client: Client) -> None:
 
 
 def test_statements_about_one_user_stand_beside_each_other(client: Client, django_assert_max_num_queries) -> None:
-    study = factories.make_annotation_study(kind="attribute", block="user", quota=8)
-    factories.make_items(study, 8)  # four about each of two users
+    # Eight items, four about each of two users.
+    study = factories.make_annotation_study(kind="attribute", block="user", quota=8, items=8)
     page = open_work(client, factories.make_annotator(study))
     assert page.text.count('class="shut"') == 3
     page = send(client, page, quality="no")

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from surveys.annotation.counted import counted
 from surveys.annotation.items import push_items
 from surveys.annotation.labels import LabelSubmission, skip, submit, take_back
 from surveys.annotation.qualification import gold_scores, training_of
@@ -13,6 +12,7 @@ from surveys.annotation.slots import items_left
 from surveys.annotation.work import next_tasks, open_task, progress_of, seal_task
 from surveys.models import Annotation, Participant, Study
 from surveys.studies.files.kinds import LabelFault
+from surveys.studies.labels import counted
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 
 pytestmark = pytest.mark.django_db
@@ -139,8 +139,7 @@ def test_next_two_tasks_hold_the_gold_item_at_its_place(study: Study) -> None:
 
 
 def test_gold_never_comes_between_two_items_about_one_user() -> None:
-    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8)
-    make_items(study, 8)
+    study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8, items=8)
     gold = {"purpose": "gold", "gold": {"quality": "yes"}, "cluster": "user-gold"}
     push_items(study, [item_of(number, "attribute", **gold) for number in (100, 104)], "tests")
     person = make_annotator(study)
@@ -174,7 +173,6 @@ def test_right_label_of_a_preference_is_compared_after_turning_it_back() -> None
 
 
 def test_study_without_training_begins_with_the_work() -> None:
-    study = make_annotation_study()
-    make_items(study, 1)
+    study = make_annotation_study(items=1)
     person: Participant = make_annotator(study)
     assert training_of(person).passed and next_tasks(person)[0].item.purpose == "work"

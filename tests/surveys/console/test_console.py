@@ -348,7 +348,7 @@ def test_preview_opens_a_participants_page() -> None:
 # --- members ------------------------------------------------------------------
 
 
-def test_owner_adds_changes_and_removes_members() -> None:
+def test_owner_adds_changes_and_removes_members_on_the_record() -> None:
     study = make_study("draft")
     client = log_in(study)
     make_account("bob")
@@ -359,6 +359,11 @@ def test_owner_adds_changes_and_removes_members() -> None:
     assert bob.role == "researcher"
     client.post(f"/console/teas/members/{bob.pk}/", {"remove": "1"})
     assert study.memberships.count() == 1
+    events = AuditEvent.objects.filter(study=study, subject="bob").order_by("number")
+    assert list(events.values_list("actor", "action", "detail")[1:]) == [
+        ("ada", "role changed", {"before": "viewer", "role": "researcher"}),
+        ("ada", "member removed", {"role": "researcher"}),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -375,10 +380,10 @@ def test_member_that_cannot_be_added_is_named(form: dict, says: str) -> None:
     client = log_in(study)
     make_account("bob")
     assert says in said(client.post("/console/teas/members/add/", form, follow=True))[0]
-    assert study.memberships.count() == 1
+    assert study.memberships.get().role == "owner"
 
 
-def test_last_owner_stays() -> None:
+def test_last_owner_stays_and_another_ones_predecessor_may_go() -> None:
     study = make_study("draft")
     client = log_in(study)
     own = study.memberships.get()
@@ -387,3 +392,6 @@ def test_last_owner_stays() -> None:
         assert "A study needs an owner" in lines_of(client.get(response["Location"]))
         own.refresh_from_db()
         assert own.role == "owner"
+    make_account("eve", study, "owner")
+    client.post(f"/console/teas/members/{own.pk}/", {"remove": "1"})
+    assert study.memberships.get().user.username == "eve"

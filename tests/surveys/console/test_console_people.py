@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from surveys.console import people_views
-from surveys.models import AuditEvent, Participant
+from surveys.models import AuditEvent, Participant, Study
 from surveys.participation.pasting.read_back import ReadReply
 from surveys.studies import audit
 from tests.factories import make_participant, make_response, make_study
@@ -19,11 +19,15 @@ State, Step = Participant.State, Participant.Step
 HOSTILE = "</pre><script>alert('x')</script>\u202e<img src=x onerror=alert(1)>"
 
 
+@pytest.fixture
+def study() -> Study:
+    return make_study(places=9)
+
+
 # --- collect and participants -------------------------------------------------
 
 
-def test_monitor_names_simulated_people_and_those_left_out() -> None:
-    study = make_study(places=9)
+def test_monitor_names_simulated_people_and_those_left_out(study: Study) -> None:
     make_participant(study, origin="simulated")
     make_participant(study, origin="preview")
     page = lines_of(log_in(study).get("/console/teas/collect/"))
@@ -53,8 +57,7 @@ def people_found(client: Client, query: str) -> list[str]:
     )
 
 
-def test_filters_leave_the_people_asked_for() -> None:
-    study = make_study(places=9)
+def test_filters_leave_the_people_asked_for(study: Study) -> None:
     done = make_participant(study, State.COMPLETED)
     flagged = make_participant(study, chatbot="gemini")
     make_response(flagged, "teas", "1. Only one", keep=True)
@@ -108,8 +111,7 @@ def test_empty_list_says_why() -> None:
     assert "Nobody matches these filters." in lines_of(client.get("/console/teas/participants/?state=completed"))
 
 
-def test_participant_shows_answers_revisions_flags_and_evidence() -> None:
-    study = make_study(places=9)
+def test_participant_shows_answers_revisions_flags_and_evidence(study: Study) -> None:
     person = make_participant(study)
     make_response(
         person,
@@ -134,8 +136,7 @@ def test_participant_shows_answers_revisions_flags_and_evidence() -> None:
         assert words in page, words
 
 
-def test_hostile_text_is_shown_as_text_everywhere() -> None:
-    study = make_study(places=9)
+def test_hostile_text_is_shown_as_text_everywhere(study: Study) -> None:
     person = make_participant(study)
     for text in (HOSTILE, HOSTILE + "x" * 2000):
         make_response(person, "teas", text, keep=True, html=HOSTILE)
@@ -169,8 +170,9 @@ def test_page_of_a_participant_holds_only_the_beginning_of_huge_answers() -> Non
     assert len(page) < 60_000 and "200,003 characters" in page and "all of it" in page
 
 
-def test_participant_takes_as_many_statements_whatever_they_gave(django_assert_num_queries: Callable) -> None:
-    study = make_study(places=9)
+def test_participant_takes_as_many_statements_whatever_they_gave(
+    study: Study, django_assert_num_queries: Callable
+) -> None:
     client = log_in(study)
     for revisions in (1, 20):
         person = make_participant(study)
@@ -195,16 +197,14 @@ def test_researcher_marks_somebody_as_returned() -> None:
 # --- flow and audit trail -----------------------------------------------------
 
 
-def test_flow_page_shows_figure_and_table() -> None:
-    study = make_study(places=9)
+def test_flow_page_shows_figure_and_table(study: Study) -> None:
     make_participant(study, State.COMPLETED)
     response = log_in(study).get("/console/teas/flow/")
     assert "1 person came, 1 agreed, 1 completed." in lines_of(response)
     assert '<svg xmlns="http://www.w3.org/2000/svg" class="flow"' in text_of(response)
 
 
-def test_flow_is_taken_away_as_svg_and_json() -> None:
-    study = make_study(places=9)
+def test_flow_is_taken_away_as_svg_and_json(study: Study) -> None:
     make_participant(study, State.COMPLETED)
     client = log_in(study)
     drawn = client.get("/console/teas/flow/flow.svg")

@@ -16,6 +16,8 @@ from tests.factories import definition_of, make_definition, make_participant, ma
 from tests.surveys.participation.test_races import arrive
 from tests.surveys.participation.threads import at_once
 
+pytestmark = pytest.mark.django_db
+
 
 def make_study_of_sums(questions: int = 10, each: int = 3, **changes: object) -> Study:
     for number in range(1, questions + 1):
@@ -42,7 +44,6 @@ def test_people_who_come_together_have_draws_of_their_own_without_a_gap() -> Non
         assert set(asked) == {f"question-{number}" for number in range(1, 11)} and {*asked.values()} == {1, 2}
 
 
-@pytest.mark.django_db
 def test_the_next_holder_of_a_place_has_its_questions() -> None:
     study = make_study_of_sums()
     first = make_participant(study)
@@ -55,7 +56,6 @@ def test_the_next_holder_of_a_place_has_its_questions() -> None:
     assert sorted(drawn_in(second)) == sorted(drawn_in(first))
 
 
-@pytest.mark.django_db
 def test_the_database_gives_no_number_twice_and_no_question_without_a_key() -> None:
     study = make_study_of_sums()
     make_participant(study)
@@ -66,14 +66,12 @@ def test_the_database_gives_no_number_twice_and_no_question_without_a_key() -> N
         Prompt.objects.create(version=study.current, position=99, slug="x", kind="choice", is_drawn=True)
 
 
-@pytest.mark.django_db
 def test_previews_take_no_draw_and_have_questions() -> None:
     study = make_study_of_sums()
     assert len(set(drawn_in(make_participant(study, origin="preview")))) == 3
     assert not Draw.objects.exists()
 
 
-@pytest.mark.django_db
 def test_questions_are_askings_like_others() -> None:
     study = make_study_of_sums()
     person = make_participant(study)
@@ -87,7 +85,6 @@ def test_questions_are_askings_like_others() -> None:
     )
 
 
-@pytest.mark.django_db
 def test_the_version_holds_the_questions_as_they_were_when_it_was_launched() -> None:
     study = make_study_of_sums()
     matrix = definition_of(study).matrix
@@ -99,7 +96,6 @@ def test_the_version_holds_the_questions_as_they_were_when_it_was_launched() -> 
     assert len(lifecycle.definition_of(study.current_id).set_questions) == 10
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(("name", "each", "says"), [("none", 2, "not here"), ("sums", 4, "has 3 questions")])
 def test_a_set_that_is_not_there_or_too_small_is_refused(name: str, each: int, says: str) -> None:
     for number in range(1, 4):

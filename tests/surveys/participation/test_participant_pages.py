@@ -139,8 +139,7 @@ def test_consent_without_a_word_leads_back_to_its_page(client: Client) -> None:
     assert sent.status_code == 302 and client.get(sent.url).status_code == 200
 
 
-def test_gate_asks_keeps_the_text_and_lets_it_pass(client: Client) -> None:
-    participant = make_participant()
+def test_gate_asks_keeps_the_text_and_lets_it_pass(client: Client, participant: Participant) -> None:
     prompt = prompt_of(participant, "teas")
     number = participant.order.index("teas") + 1
     if number == 2:
@@ -157,8 +156,7 @@ def test_gate_asks_keeps_the_text_and_lets_it_pass(client: Client) -> None:
     assert Response.objects.get(participant=participant, prompt=prompt, accepted=True).text == "I like <b>"
 
 
-def test_fixing_after_the_gate_is_no_older_page_for_scripts_either(client: Client) -> None:
-    participant = make_participant()
+def test_fixing_after_the_gate_is_no_older_page_for_scripts_either(client: Client, participant: Participant) -> None:
     make_response(participant, 0)
     url = address(participant, "prompt", 2)
     page = client.get(url)
@@ -170,8 +168,7 @@ def test_fixing_after_the_gate_is_no_older_page_for_scripts_either(client: Clien
     assert sent.status_code == 200 and "older" not in sent.json()["next"]
 
 
-def test_personal_details_are_shown_before_anything_is_stored(client: Client) -> None:
-    participant = make_participant()
+def test_personal_details_are_shown_before_anything_is_stored(client: Client, participant: Participant) -> None:
     page = send(client, participant, "Hi Martina,\n" + LONG)
     assert "<mark>Martina</mark>" in page.text
     assert not Response.objects.filter(participant=participant).exists()
@@ -186,8 +183,7 @@ def test_scripts_get_the_next_address_instead_of_a_redirect(client: Client) -> N
     assert answer.json() == {"next": address(gone, "end")}
 
 
-def test_draft_comes_back_with_its_evidence(client: Client) -> None:
-    participant = make_participant()
+def test_draft_comes_back_with_its_evidence(client: Client, participant: Participant) -> None:
     step = f"prompt:{participant.order[0]}"
     notes = json.dumps({"pasted": 11, "pastes": [{"at": 1, "plain": 11, "html": 0}]})
     draft = {"step": step, "number": "0", "text": "half an ans", "evidence": notes, "removed": '{"name": 1}'}
@@ -198,8 +194,7 @@ def test_draft_comes_back_with_its_evidence(client: Client) -> None:
     assert 'data-number="1"' in page.text
 
 
-def test_newer_answer_wins_over_an_older_draft(client: Client) -> None:
-    participant = make_participant()
+def test_newer_answer_wins_over_an_older_draft(client: Client, participant: Participant) -> None:
     Draft.objects.create(participant=participant, step=f"prompt:{participant.order[0]}", data={"text": "old"})
     make_response(participant, 0, "The newest words of all", keep=True)
     assert "The newest words of all</textarea>" in client.get(address(participant, "prompt", 1)).text
@@ -244,8 +239,7 @@ def test_only_ends_that_need_it_go_to_prolific_by_themselves(client: Client) -> 
     assert "data-go" not in client.get(address(preview, "end")).text
 
 
-def test_withdrawing_erases_and_every_old_page_says_so(client: Client) -> None:
-    participant = make_participant()
+def test_withdrawing_erases_and_every_old_page_says_so(client: Client, participant: Participant) -> None:
     make_response(participant, 0)
     pages = [address(participant, name) for name in ("resume", "debrief", "stop", "trouble", "end")]
     client.post(address(participant, "stop"), {"how": "withdraw", "sure": "1"})
@@ -280,16 +274,14 @@ def test_study_that_is_not_open_explains_itself(client: Client, state: str) -> N
     assert words in page.text and 'id="step"' not in page.text
 
 
-def test_pages_hold_nothing_inline(client: Client) -> None:
-    participant = make_participant()
+def test_pages_hold_nothing_inline(client: Client, participant: Participant) -> None:
     answer_all(participant)
     for name in ("prompt", "debrief", "stop", "trouble"):
         page = client.get(address(participant, name, *([1] if name == "prompt" else [])), follow=True).text
         assert not re.search(r"<style|<script(?![^>]* src=)|\sstyle=|\son\w+=", page)
 
 
-def test_draft_of_a_page_that_is_none_is_refused(client: Client) -> None:
-    participant = make_participant()
+def test_draft_of_a_page_that_is_none_is_refused(client: Client, participant: Participant) -> None:
     answer = client.post(address(participant, "draft"), {"step": "prompt:nowhere", "text": "x"})
     assert (answer.status_code, participant.drafts.count()) == (400, 0)
 
@@ -365,9 +357,8 @@ def test_who_would_rather_have_a_page_gets_one(accept: str, is_json: bool) -> No
     ],
 )
 def test_what_keeps_somebody_from_going_on_is_stored_before_their_words(
-    client: Client, sent: dict[str, str], reason: str
+    client: Client, participant: Participant, sent: dict[str, str], reason: str
 ) -> None:
-    participant = make_participant()
     client.post(address(participant, "trouble"), sent)
     participant.refresh_from_db()
     assert (participant.state, participant.reason) == ("technical", reason)

@@ -1,5 +1,6 @@
 """Places are leased, renewed, given back and confirmed; a cell never holds more people than it has places."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,12 @@ from tests.factories import (
 )
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    """With one place in each cell."""
+    return make_study(places=1)
 
 
 def let_lapse(participant: Participant, minutes: int = 60) -> None:
@@ -48,22 +55,19 @@ def test_free_place_is_taken_before_one_that_ran_out() -> None:
     assert held_by(make_participant(study)).number == 1
 
 
-def test_place_that_ran_out_goes_to_the_next_person() -> None:
-    study = make_study(places=1)
+def test_place_that_ran_out_goes_to_the_next_person(study: Study) -> None:
     first = make_participant(study)
     let_lapse(first)
     second = make_participant(study)
     assert second.state == "active" and held_by(second) and not held_by(first)
 
 
-def test_place_that_is_not_out_yet_stays_with_its_holder() -> None:
-    study = make_study(places=1)
+def test_place_that_is_not_out_yet_stays_with_its_holder(study: Study) -> None:
     first = make_participant(study)
     assert make_participant(study).state == "over_quota" and held_by(first)
 
 
-def test_confirmed_place_never_runs_out() -> None:
-    study = make_study(places=1)
+def test_confirmed_place_never_runs_out(study: Study) -> None:
     first = make_participant(study, "completed")
     Place.objects.filter(participant=first).update(expires_at=timezone.now() - timedelta(days=30))
     assert make_participant(study).state == "over_quota"
@@ -76,19 +80,15 @@ def test_emptiest_cell_is_filled_first_for_people_of_several_chatbots() -> None:
     assert make_participant(study, chatbot="several").cell.chatbot == "gemini"
 
 
-def test_answer_renews_the_lease() -> None:
-    participant = make_participant()
+@pytest.mark.parametrize(
+    "sign_of_life", [make_response, lambda person: capture.save_draft(person, "prompt:teas", {"text": "a"}, 0)]
+)
+def test_answer_and_draft_renew_the_lease(
+    participant: Participant, sign_of_life: Callable[[Participant], object]
+) -> None:
     soon = timezone.now() + timedelta(minutes=1)
     Place.objects.filter(participant=participant).update(expires_at=soon)
-    make_response(participant)
-    assert held_by(participant).expires_at > soon + timedelta(minutes=30)
-
-
-def test_draft_renews_the_lease() -> None:
-    participant = make_participant()
-    soon = timezone.now() + timedelta(minutes=1)
-    Place.objects.filter(participant=participant).update(expires_at=soon)
-    capture.save_draft(participant, "prompt:teas", {"text": "a"}, 0)
+    sign_of_life(participant)
     assert held_by(participant).expires_at > soon + timedelta(minutes=30)
 
 
@@ -102,8 +102,7 @@ def test_answer_after_the_place_was_given_away_takes_another_of_the_cell() -> No
     assert held_by(first) and held_by(others[1]) and not held_by(others[0])
 
 
-def test_answer_without_any_place_left_is_stored_all_the_same() -> None:
-    study = make_study(places=1)
+def test_answer_without_any_place_left_is_stored_all_the_same(study: Study) -> None:
     first = make_participant(study)
     let_lapse(first)
     second = make_participant(study)
@@ -111,8 +110,7 @@ def test_answer_without_any_place_left_is_stored_all_the_same() -> None:
     assert first.responses.count() == 1 and not held_by(first) and held_by(second)
 
 
-def test_late_finisher_without_a_place_is_overflow_and_paid() -> None:
-    study = make_study(places=1)
+def test_late_finisher_without_a_place_is_overflow_and_paid(study: Study) -> None:
     late = make_participant(study, "debrief")
     let_lapse(late)
     make_participant(study, "completed")
@@ -121,8 +119,7 @@ def test_late_finisher_without_a_place_is_overflow_and_paid() -> None:
     assert Place.objects.filter(cell__study=study, confirmed_at__isnull=False).count() == 1
 
 
-def test_late_finisher_finds_their_place_still_there() -> None:
-    study = make_study(places=1)
+def test_late_finisher_finds_their_place_still_there(study: Study) -> None:
     late = make_participant(study, "debrief")
     let_lapse(late)
     release_expired(study)
@@ -131,15 +128,13 @@ def test_late_finisher_finds_their_place_still_there() -> None:
 
 
 @pytest.mark.parametrize("state", ["returned", "technical", "misunderstood"])
-def test_place_comes_back_when_a_part_ends_early(state: str) -> None:
-    study = make_study(places=1)
+def test_place_comes_back_when_a_part_ends_early(study: Study, state: str) -> None:
     participant = make_participant(study)
     recruitment.stop(participant, state)
     assert not held_by(participant) and make_participant(study).state == "active"
 
 
-def test_place_comes_back_when_somebody_withdraws_even_after_the_end() -> None:
-    study = make_study(places=1)
+def test_place_comes_back_when_somebody_withdraws_even_after_the_end(study: Study) -> None:
     recruitment.withdraw(make_participant(study, "completed"))
     assert Place.objects.filter(free_places(timezone.now()), cell__study=study).count() == 4
     assert make_participant(study).state == "active"
@@ -164,8 +159,7 @@ def test_release_without_anything_to_release_leaves_no_record() -> None:
     assert not AuditEvent.objects.filter(action="places released").exists()
 
 
-def test_timed_out_person_comes_back_to_a_place() -> None:
-    study = make_study(places=1)
+def test_timed_out_person_comes_back_to_a_place(study: Study) -> None:
     participant = make_participant(study)
     let_lapse(participant)
     release_expired(study)
@@ -193,8 +187,7 @@ def test_uncounted_people_get_a_cell_and_an_order_but_no_place(state: str, origi
     assert not any(person.overflow for person in people)
 
 
-def test_simulated_people_take_places() -> None:
-    study = make_study(places=1)
+def test_simulated_people_take_places(study: Study) -> None:
     assert held_by(make_participant(study, origin="simulated"))
     assert make_participant(study).state == "over_quota"
 
@@ -223,8 +216,7 @@ def test_cell_cannot_shrink_below_the_places_held() -> None:
     assert QuotaCell.objects.first().places.count() == 2
 
 
-def test_cell_grows_by_an_amendment_and_lets_more_people_in() -> None:
-    study = make_study(places=1)
+def test_cell_grows_by_an_amendment_and_lets_more_people_in(study: Study) -> None:
     make_participant(study)
     assert make_participant(study).state == "over_quota"
     load_definition(make_definition(places=2), "tests", amendment="more")
@@ -232,14 +224,12 @@ def test_cell_grows_by_an_amendment_and_lets_more_people_in() -> None:
     assert make_participant(study).state == "active"
 
 
-def test_renewing_without_a_place_says_so() -> None:
-    participant = make_participant()
+def test_renewing_without_a_place_says_so(participant: Participant) -> None:
     Place.objects.update(participant=None, expires_at=None)
     assert renew(participant, 10) is False
 
 
-def test_place_is_held_again_only_in_the_own_cell() -> None:
-    study = make_study(places=1)
+def test_place_is_held_again_only_in_the_own_cell(study: Study) -> None:
     participant = make_participant(study, cell="milky")
     let_lapse(participant)
     make_participant(study, cell="milky")
@@ -255,8 +245,7 @@ def test_orders_of_a_full_cell_are_the_rows_of_the_scheme() -> None:
     assert definition_of(study).order_scheme == "williams"
 
 
-def test_place_given_on_hands_its_row_of_the_scheme_on() -> None:
-    study = make_study(places=1)
+def test_place_given_on_hands_its_row_of_the_scheme_on(study: Study) -> None:
     first = make_participant(study)
     recruitment.stop(first, Participant.State.RETURNED)
     second = make_participant(study)

@@ -46,7 +46,8 @@ def arrive(study: Study, cell: str = "", chatbot: str = "chatgpt") -> Callable[[
 # --- the last place -----------------------------------------------------------------------------------------
 
 
-def test_last_place_is_over_quota_when_its_holder_commits() -> None:
+@pytest.mark.parametrize(("rolls_back", "state"), [(False, "over_quota"), (True, "active")])
+def test_last_place_goes_to_who_waits_only_if_its_holder_rolls_back(rolls_back: bool, state: str) -> None:
     study = make_study(places=1)
     holder, late = arrive(study), arrive(study)
     with one_thread() as pool:
@@ -55,19 +56,8 @@ def test_last_place_is_over_quota_when_its_holder_commits() -> None:
             waiting = beside(late, pool)
             wait_until_somebody_waits()
             assert not waiting.done()
-        assert waiting.result(PATIENCE) == "over_quota"
-
-
-def test_last_place_goes_to_who_waits_when_its_holder_rolls_back() -> None:
-    study = make_study(places=1)
-    holder, late = arrive(study), arrive(study)
-    with one_thread() as pool:
-        with transaction.atomic():
-            assert holder() == "active"
-            waiting = beside(late, pool)
-            wait_until_somebody_waits()
-            transaction.set_rollback(True)
-        assert waiting.result(PATIENCE) == "active"
+            transaction.set_rollback(rolls_back)
+        assert waiting.result(PATIENCE) == state
 
 
 def test_last_place_locked_by_a_third_connection_goes_to_one_of_two() -> None:
@@ -216,50 +206,21 @@ def test_first_answers_sent_twice_take_one_place() -> None:
     assert Place.objects.filter(cell__study=study, participant__isnull=False).count() == 1
 
 
-def test_double_click_is_one_revision() -> None:
-    participant, key = make_participant(), uuid.uuid4()
-    prompt = prompt_of(participant)
-    text = answer_text(prompt)
-    outcomes = at_once([lambda: submit_paste(participant, PasteSubmission(prompt, text, key=key)) for _ in range(6)])
-    assert {outcome.revision for outcome in outcomes} == {1} and all(outcome.accepted for outcome in outcomes)
-    assert Response.objects.filter(participant=participant).count() == 1
-
-
-@pytest.mark.parametrize("is_known", [False, True])
-def test_double_click_on_the_page_is_one_revision(is_known: bool) -> None:
-    participant = make_participant()
+def test_double_click_is_one_revision(participant: Participant) -> None:
     path, fields = address(participant, "prompt", 1), {"text": answer_text(prompt_of(participant)), "key": uuid.uuid4()}
-    if is_known:
-        Client().get(path)
     pages = at_once([lambda: Client().post(path, fields) for _ in range(6)])
     assert {page.status_code for page in pages} == {302}
     assert Response.objects.filter(participant=participant).count() == 1
 
 
-@pytest.mark.parametrize("is_known", [False, True])
-def test_windows_that_send_the_page_at_once_are_revisions_of_their_own(is_known: bool) -> None:
-    participant = make_participant()
+def test_windows_sent_at_once_are_revisions_of_their_own_and_one_knew_the_newest(participant: Participant) -> None:
     path, asked = address(participant, "prompt", 1), prompt_of(participant)
-    if is_known:
-        Client().get(path)
     forms = [{"text": answer_text(asked, number) + "\n", "key": uuid.uuid4()} for number in range(6)]
-    at_once([lambda form=form: Client().post(path, form) for form in forms])
+    pages = at_once([lambda form=form: Client().post(path, form) for form in forms])
     stored = Response.objects.filter(participant=participant, accepted=True)
     assert sorted(stored.values_list("revision", flat=True)) == [1, 2, 3, 4, 5, 6]
     assert sorted(stored.values_list("text", flat=True)) == sorted(form["text"] for form in forms)
-
-
-def test_two_windows_sent_at_once_keep_both_and_the_newest_counts() -> None:
-    participant = make_participant()
-    prompt = prompt_of(participant)
-    texts = [answer_text(prompt, number) + "\n" for number in range(6)]
-    outcomes = at_once([lambda text=text: submit_paste(participant, PasteSubmission(prompt, text)) for text in texts])
-    stored = Response.objects.filter(participant=participant, accepted=True)
-    assert sorted(stored.values_list("text", flat=True)) == sorted(texts)
-    assert sorted(outcome.revision for outcome in outcomes) == [1, 2, 3, 4, 5, 6]
-    assert sum(not outcome.older_page for outcome in outcomes) == 1
-    newest = next(outcome for outcome in outcomes if outcome.revision == 6)
-    assert stored.order_by("-revision")[0].text == newest.text
+    assert sum("older" not in page.url for page in pages) == 1
 
 
 def test_last_page_sent_twice_confirms_one_place() -> None:
@@ -280,8 +241,7 @@ def test_people_never_wait_for_each_other() -> None:
 
 
 @pytest.mark.parametrize("how", ["withdraw", "return"])
-def test_stop_sent_twice_leads_to_the_same_page(how: str) -> None:
-    participant = make_participant()
+def test_stop_sent_twice_leads_to_the_same_page(participant: Participant, how: str) -> None:
     path = address(participant, "stop")
     replies = at_once([lambda: Client().post(path, {"how": how, "sure": "1"}, follow=True) for _ in range(4)])
     assert {reply.status_code for reply in replies} == {200}

@@ -3,7 +3,7 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from surveys.models import AnonymousExit, Draft, Participant, Response, Session
+from surveys.models import AnonymousExit, Draft, Participant, Response, Session, Study
 from surveys.participation import recruitment
 from surveys.participation.recruitment import (
     ForgedVisit,
@@ -30,13 +30,17 @@ pytestmark = pytest.mark.django_db
 State = Participant.State
 
 
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
 def page_of(participant: Participant) -> str:
     path = current_page(participant, definition_of_version(participant.version_id))
     return path.split("/", 4)[4]
 
 
-def test_consent_is_recorded_with_version_hash_and_time() -> None:
-    study = make_study()
+def test_consent_is_recorded_with_version_hash_and_time(study: Study) -> None:
     participant = give_consent(study, make_visit())
     definition = definition_of(study)
     assert participant.consent_version == definition.consent.version
@@ -44,21 +48,20 @@ def test_consent_is_recorded_with_version_hash_and_time() -> None:
     assert participant.consented_at and participant.version_id == study.current_id
 
 
-def test_consent_twice_is_one_participant_and_one_session() -> None:
-    study, visit = make_study(), make_visit()
+def test_consent_twice_is_one_participant_and_one_session(study: Study) -> None:
+    visit = make_visit()
     assert give_consent(study, visit) == give_consent(study, visit)
     assert Session.objects.count() == 1
 
 
-def test_refusing_consent_leaves_a_count_and_nobody() -> None:
-    study = make_study()
+def test_refusing_consent_leaves_a_count_and_nobody(study: Study) -> None:
     refuse_consent(study)
     assert not Participant.objects.exists() and not Session.objects.exists()
     assert AnonymousExit.objects.get().kind == "no_consent"
 
 
-def test_session_of_somebody_else_is_forged() -> None:
-    study, visit = make_study(), make_visit(1)
+def test_session_of_somebody_else_is_forged(study: Study) -> None:
+    visit = make_visit(1)
     give_consent(study, visit)
     with pytest.raises(ForgedVisit, match="SESSION_ID"):
         check_visit(study, make_visit(2, session_id=visit.session_id))
@@ -78,8 +81,9 @@ def test_study_id_that_is_not_ours_is_forged() -> None:
     "chatbot,changes,reason",
     [("none", {}, "chatbot"), ("chatgpt", {"adult": "No"}, "adult"), ("chatgpt", {"adult": ""}, "adult")],
 )
-def test_screened_out_with_its_reason_and_all_answers_kept(chatbot: str, changes: dict, reason: str) -> None:
-    study = make_study()
+def test_screened_out_with_its_reason_and_all_answers_kept(
+    study: Study, chatbot: str, changes: dict, reason: str
+) -> None:
     answers = fitting_answers(definition_of(study), **changes)
     participant = screen(make_participant(study, "questions"), chatbot, answers)
     assert (participant.state, participant.reason, participant.code) == ("screened_out", reason, "CODE3")
@@ -94,8 +98,7 @@ def test_nobody_is_turned_away_for_a_full_cell_before_all_answers_are_kept() -> 
     assert participant.answers == {"chatbot": "chatgpt", **fitting_answers(definition_of(study))}
 
 
-def test_first_answers_count_once() -> None:
-    study = make_study()
+def test_first_answers_count_once(study: Study) -> None:
     participant = make_participant(study, "instructions")
     again = screen(participant, "none", {"adult": "No"})
     assert again.state == "active" and again.answers["adult"] == "Yes"
@@ -111,21 +114,19 @@ def test_person_of_one_chatbot_never_lands_in_another_ones_cell() -> None:
 # --- coming back -------------------------------------------------------------------------------------------
 
 
-def test_same_session_again_changes_nothing_but_its_time() -> None:
-    study, visit = make_study(), make_visit()
+def test_same_session_again_changes_nothing_but_its_time(study: Study) -> None:
+    visit = make_visit()
     participant = make_participant(study, visit=visit)
     first = record_session(participant, visit)
     assert record_session(participant, visit) == first and first.rule == "first"
 
 
-def test_new_session_in_the_middle_goes_on() -> None:
-    study = make_study()
+def test_new_session_in_the_middle_goes_on(study: Study) -> None:
     participant = make_participant(study, visit=make_visit(1))
     assert record_session(participant, make_visit(1, session_id="f" * 24)).rule == "resumed"
 
 
-def test_new_session_after_a_return_opens_the_part_again_with_its_answers() -> None:
-    study = make_study()
+def test_new_session_after_a_return_opens_the_part_again_with_its_answers(study: Study) -> None:
     participant = make_participant(study, visit=make_visit(1))
     make_response(participant)
     recruitment.stop(participant, State.RETURNED)
@@ -136,8 +137,7 @@ def test_new_session_after_a_return_opens_the_part_again_with_its_answers() -> N
     assert page_of(participant) in ("attention/leaf/", "prompt/2/") and participant.responses.count() == 1
 
 
-def test_new_session_after_the_end_shows_the_ending() -> None:
-    study = make_study()
+def test_new_session_after_the_end_shows_the_ending(study: Study) -> None:
     participant = make_participant(study, "completed", visit=make_visit(1))
     assert record_session(participant, make_visit(1, session_id="f" * 24)).rule == "after_end"
     participant.refresh_from_db()
@@ -154,8 +154,7 @@ def test_returned_and_reopened_at_each_step_never_ends_nowhere(at: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["completed", "screened_out", "over_quota", "technical"])
-def test_other_ends_are_not_opened_again(state: str) -> None:
-    participant = make_participant()
+def test_other_ends_are_not_opened_again(participant: Participant, state: str) -> None:
     Participant.objects.filter(pk=participant.pk).update(state=state, finished_at=participant.last_seen_at, code="X")
     assert recruitment.reopen(participant).state == state
 
@@ -191,16 +190,15 @@ def test_withdrawal_erases_everything_and_counts_once() -> None:
     assert (exit.kind, exit.step, exit.origin) == ("withdrawn", "prompts", "prolific")
 
 
-def test_somebody_who_withdrew_may_take_part_again_as_somebody_new() -> None:
-    study, visit = make_study(), make_visit()
+def test_somebody_who_withdrew_may_take_part_again_as_somebody_new(study: Study) -> None:
+    visit = make_visit()
     first = make_participant(study, visit=visit)
     recruitment.withdraw(first)
     again = give_consent(study, visit)
     assert again.pseudonym != first.pseudonym and again.step == "questions"
 
 
-def test_people_keep_the_version_they_began_with() -> None:
-    study = make_study()
+def test_people_keep_the_version_they_began_with(study: Study) -> None:
     participant = make_participant(study)
     amended = make_definition(title="Teas, once more")
     first_version = study.current_id
@@ -218,8 +216,7 @@ def test_people_keep_the_version_they_began_with() -> None:
         {"overflow": True},
     ],
 )
-def test_impossible_people_are_refused_by_the_database(change: dict) -> None:
-    participant = make_participant()
+def test_impossible_people_are_refused_by_the_database(participant: Participant, change: dict) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Participant.objects.filter(pk=participant.pk).update(**change)
 

@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generat
 from django.test import Client
 from jwt.algorithms import RSAAlgorithm
 
-from surveys.participation.prolific import Visit
-from surveys.participation.signed_arrival import is_signed, read_keys
+from surveys.participation.prolific import Visit, is_signed, read_keys
 from surveys.studies.access import sign_link
 from tests.factories import make_participant, make_study, make_visit
 

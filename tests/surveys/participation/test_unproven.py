@@ -23,11 +23,11 @@ from tests.factories import (
     make_response,
     make_study,
     make_visit,
+    pass_attention,
 )
 
 pytestmark = pytest.mark.django_db
 SECRET = "Kestrel my own words"
-MADE_UP = {"session_id": "f" * 24}
 
 
 @pytest.fixture
@@ -48,6 +48,11 @@ def link_of(response: HttpResponse) -> str:
     return re.match(r"/[sa]/[\w-]+/[^/]+/", place(response)).group()
 
 
+def made_up_link(study: Study) -> str:
+    """Of the first person's PID with a session that nobody knows."""
+    return link_of(arrive(study, make_visit(1, session_id="f" * 24)))
+
+
 def somebody(study: Study, visit: Visit, **more: Any) -> Participant:
     participant = make_participant(study, visit=visit, **more)
     make_response(participant, 0, f"1. {SECRET}\n2. b\n3. c\n4. d\n5. e", keep=True)
@@ -64,7 +69,7 @@ def test_first_session_comes_back_to_all_of_it(study: Study) -> None:
 def test_another_session_goes_on_and_sees_nothing(study: Study) -> None:
     participant = somebody(study, make_visit(1))
     capture.save_draft(participant, f"prompt:{participant.order[1]}", {"text": "a draft of mine"}, 0)
-    page = arrive(study, make_visit(1, **MADE_UP))
+    page = arrive(study, make_visit(1, session_id="f" * 24))
     link = link_of(page)
     assert sign_link("teas", participant.pseudonym) not in page.text + link
     pages = ["", "questions/", "instructions/", "comprehension/", "chatbot/", "debrief/", "end/", "help/", "stop/"]
@@ -78,15 +83,15 @@ def test_another_session_goes_on_and_sees_nothing(study: Study) -> None:
 
 def test_same_made_up_session_again_has_no_more_rights(study: Study) -> None:
     participant = somebody(study, make_visit(1))
-    first = link_of(arrive(study, make_visit(1, **MADE_UP)))
-    assert link_of(arrive(study, make_visit(1, **MADE_UP))) == first
+    first = made_up_link(study)
+    assert made_up_link(study) == first
     assert sign_link("teas", participant.pseudonym) not in first
 
 
 def test_another_session_erases_ends_and_overwrites_nothing(study: Study) -> None:
     participant = somebody(study, make_visit(1))
     capture.save_draft(participant, f"prompt:{participant.order[1]}", {"text": "a draft of mine"}, 0)
-    link, client = link_of(arrive(study, make_visit(1, **MADE_UP))), Client()
+    link, client = made_up_link(study), Client()
     for how in ("withdraw", "return"):
         assert "how" not in client.post(f"{link}stop/", {"how": how, "sure": "1"}).text
     client.post(f"{link}prompt/1/", {"text": "overwritten", "keep": "1"})
@@ -100,12 +105,8 @@ def test_another_session_erases_ends_and_overwrites_nothing(study: Study) -> Non
 def test_another_session_can_do_the_rest_of_the_work(study: Study) -> None:
     participant = make_participant(study, visit=make_visit(1))
     answer_all(participant)
-    for check in ("leaf", "sea"):
-        participant.checks = participant.checks | {
-            "attention": participant.checks.get("attention", {}) | {check: {"answer": "x", "passed": True}}
-        }
-    participant.save()
-    link = link_of(arrive(study, make_visit(1, **MADE_UP)))
+    pass_attention(participant)
+    link = made_up_link(study)
     done = Client().post(f"{link}debrief/", {"comments": "Bye"}, follow=True)
     assert place(done) == f"{link}end/" and "CODE1" in done.text
     participant.refresh_from_db()
@@ -114,7 +115,7 @@ def test_another_session_can_do_the_rest_of_the_work(study: Study) -> None:
 
 def test_form_that_is_not_whole_is_asked_for_without_keeping_it(study: Study) -> None:
     participant = make_participant(study, at="context", visit=make_visit(1))
-    link = link_of(arrive(study, make_visit(1, **MADE_UP)))
+    link = made_up_link(study)
     page = Client().post(f"{link}chatbot/", {"model_shown": "mine alone"})
     assert page.status_code == 200 and "mine alone" in page.text
     assert not Draft.objects.filter(participant=participant).exists()
@@ -122,7 +123,7 @@ def test_form_that_is_not_whole_is_asked_for_without_keeping_it(study: Study) ->
 
 def test_consent_given_again_by_another_session_proves_nothing_either(study: Study) -> None:
     participant = somebody(study, make_visit(1))
-    sent = make_visit(1, **MADE_UP).as_parameters() | {"consent": "yes"}
+    sent = make_visit(1, session_id="f" * 24).as_parameters() | {"consent": "yes"}
     page = Client().post("/s/teas/", sent)
     assert sign_link("teas", participant.pseudonym) not in page.url
     assert Session.objects.get(session_id="f" * 24).rule == "resumed"

@@ -38,6 +38,16 @@ def study(db: None, settings) -> Study:
     return make_study()
 
 
+@pytest.fixture
+def participant(study: Study) -> Participant:
+    return make_participant(study)
+
+
+def state_of(participant: Participant) -> str:
+    participant.refresh_from_db()
+    return participant.state
+
+
 def event_about(participant: Participant, status: str, **changes: Any) -> dict[str, Any]:
     return {
         "event_type": "submission.status.change",
@@ -101,59 +111,50 @@ def test_events_about_other_things_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(("status", "state"), [("RETURNED", "returned"), ("TIMED-OUT", "timed_out")])
-def test_place_is_free_at_once(study: Study, status: str, state: str) -> None:
-    participant = make_participant(study)
+def test_place_is_free_at_once(participant: Participant, status: str, state: str) -> None:
     assert Place.objects.filter(participant=participant).exists()
     assert send(event_about(participant, status)).status_code == 200
-    participant.refresh_from_db()
-    assert participant.state == state
+    assert state_of(participant) == state
     assert not Place.objects.filter(participant=participant).exists()
     assert Session.objects.get(participant=participant).prolific_status == status
     assert AuditEvent.objects.get(subject=participant.pseudonym).action == f"{status.lower()} at Prolific"
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "AWAITING REVIEW", "APPROVED", "A STATUS OF NEXT YEAR, AND LONG"])
-def test_other_statuses_are_only_noted(study: Study, status: str) -> None:
-    participant = make_participant(study)
+def test_other_statuses_are_only_noted(participant: Participant, status: str) -> None:
     send(event_about(participant, status))
-    participant.refresh_from_db()
-    assert participant.state == "active" and participant.place
+    assert state_of(participant) == "active" and participant.place
     assert participant.sessions.get().prolific_status == status[:20]
 
 
 def test_completed_part_stays_completed(study: Study) -> None:
     participant = make_participant(study, at="completed")
     send(event_about(participant, "RETURNED"))
-    participant.refresh_from_db()
-    assert participant.state == "completed" and participant.place.confirmed_at
+    assert state_of(participant) == "completed" and participant.place.confirmed_at
     assert participant.sessions.get().prolific_status == "RETURNED"
 
 
-def test_somebody_who_timed_out_there_may_come_back(study: Study) -> None:
-    participant = make_participant(study)
+def test_somebody_who_timed_out_there_may_come_back(participant: Participant) -> None:
     send(event_about(participant, "TIMED-OUT"))
     participant = recruitment.come_back(participant)
     assert participant.state == "active" and Place.objects.filter(participant=participant).exists()
 
 
-def test_same_event_counts_once(study: Study) -> None:
-    participant = make_participant(study)
+def test_same_event_counts_once(participant: Participant) -> None:
     event, stamp = event_about(participant, "RETURNED"), str(int(time.time()))
     send(event, "the-id", timestamp=stamp)
     recruitment.reopen(participant)
     again = send(event, "the-id", timestamp=str(int(stamp) + 1))
     replayed = send(event, "another-id", timestamp=stamp)
     assert [again.json()["detail"], replayed.json()["detail"]] == ["Known already."] * 2
-    participant.refresh_from_db()
-    assert participant.state == "active"
+    assert state_of(participant) == "active"
 
 
-def test_event_that_comes_late_changes_nothing(study: Study) -> None:
-    participant, now = make_participant(study), int(time.time())
+def test_event_that_comes_late_changes_nothing(participant: Participant) -> None:
+    now = int(time.time())
     send(event_about(participant, "AWAITING REVIEW"), **{"X-Timestamp": str(now)})
     send(event_about(participant, "TIMED-OUT"), **{"X-Timestamp": str(now - 60)})
-    participant.refresh_from_db()
-    assert participant.state == "active"
+    assert state_of(participant) == "active"
     assert participant.sessions.get().prolific_status == "AWAITING REVIEW"
 
 
@@ -163,23 +164,18 @@ def test_news_of_an_older_submission_does_not_stop_the_newer(study: Study) -> No
     event = event_about(participant, "RETURNED")
     recruitment.record_session(participant, make_visit(pid=visit.pid))
     send(event)
-    participant.refresh_from_db()
-    assert participant.state == "active"
+    assert state_of(participant) == "active"
 
 
 @pytest.mark.parametrize("changes", [{"resource_id": "5f" * 12}, {"participant_id": "5f" * 12}])
-def test_unknown_ids_are_taken_and_do_nothing(study: Study, changes: dict[str, str]) -> None:
-    participant = make_participant(study)
+def test_unknown_ids_are_taken_and_do_nothing(participant: Participant, changes: dict[str, str]) -> None:
     assert send(event_about(participant, "RETURNED", **changes)).status_code == 200
-    participant.refresh_from_db()
-    assert participant.state == "active"
+    assert state_of(participant) == "active"
 
 
-def test_unsigned_call_is_refused(study: Study) -> None:
-    participant = make_participant(study)
+def test_unsigned_call_is_refused(participant: Participant) -> None:
     response = send(event_about(participant, "RETURNED"), **{"X-Prolific-Request-Signature": "bm9uc2Vuc2U="})
-    participant.refresh_from_db()
-    assert (response.status_code, participant.state) == (403, "active")
+    assert (response.status_code, state_of(participant)) == (403, "active")
 
 
 def test_signed_nonsense_is_a_bad_request(study: Study) -> None:
@@ -192,8 +188,8 @@ def test_signed_depths_are_a_bad_request(study: Study, body: bytes) -> None:
     assert answer.status_code == 400 and "nested too deeply" in answer.json()["detail"]
 
 
-def test_signed_id_that_no_database_holds_is_a_bad_request(study: Study) -> None:
-    event = event_about(make_participant(study), "RETURNED")
+def test_signed_id_that_no_database_holds_is_a_bad_request(participant: Participant) -> None:
+    event = event_about(participant, "RETURNED")
     for name in ("resource_id", "participant_id", "status"):
         for value in ("a\x00b", "a\ud800", "\udfff"):
             answer = send(event | {name: value})
@@ -224,5 +220,4 @@ def test_without_valkey_prolific_is_asked_to_try_again(study: Study, monkeypatch
     assert send(event_about(participant, "RETURNED"), event_id).status_code == 503
     monkeypatch.undo()
     assert send(event_about(participant, "RETURNED"), event_id).json()["detail"] == "Noted."
-    participant.refresh_from_db()
-    assert participant.state == "returned"
+    assert state_of(participant) == "returned"

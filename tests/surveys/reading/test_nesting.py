@@ -20,7 +20,7 @@ from analysis.runs.asking.objects import objects_in
 from analysis.runs.lanes.batches import document_of
 from fieldstudy.parsers import WholeJSONParser
 from surveys.participation.pasting.capture import read_object
-from surveys.participation.signed_arrival import LONGEST_TOKEN, is_signed
+from surveys.participation.prolific import LONGEST_TOKEN, is_signed
 from surveys.participation.webhooks import read_event
 from surveys.reading.nesting import DEEPEST, NestedTooDeeply, is_deep_json, is_deep_toml, read_json, read_json_at
 from surveys.studies.files.definitions import StudyFileError, parse_study

@@ -30,6 +30,11 @@ def make_trail(events: int = 6) -> Study:
     return study
 
 
+@pytest.fixture
+def study() -> Study:
+    return make_trail()
+
+
 def tamper(statement: str, *values: object) -> None:
     """As the owner of the tables, past the triggers."""
     with connection.cursor() as cursor:
@@ -105,16 +110,14 @@ def test_events_are_neither_changed_nor_deleted(statement: str) -> None:
 # --- what the chain shows by itself ------------------------------------------------
 
 
-def test_events_are_signed_and_an_edit_is_found() -> None:
-    study = make_trail()
+def test_events_are_signed_and_an_edit_is_found(study: Study) -> None:
     assert {event.key for event in study.audit_events.all()} == {audit.signing_key()}
     assert list(audit.find_breaks(study)) == []
     edit(study, 4)
     assert list(audit.find_breaks(study)) == ["event 4 (noted) was changed after it was written"]
 
 
-def test_edit_with_all_later_hashes_recomputed_is_found() -> None:
-    study = make_trail()
+def test_edit_with_all_later_hashes_recomputed_is_found(study: Study) -> None:
     edit(study, 4)
     hash_again(study, since=4)
     said = "was hashed again without the key"
@@ -122,8 +125,7 @@ def test_edit_with_all_later_hashes_recomputed_is_found() -> None:
 
 
 @pytest.mark.parametrize("since", [1, 4])
-def test_edit_made_to_look_like_events_from_before_signing_is_found(since: int) -> None:
-    study = make_trail()
+def test_edit_made_to_look_like_events_from_before_signing_is_found(study: Study, since: int) -> None:
     edit(study, 4)
     hash_again(study, since=since, unsigned=True)
     assert list(audit.find_breaks(study))[-1] == "event 6, the newest, is not signed"
@@ -171,8 +173,7 @@ def test_edit_hashed_again_with_the_key_is_found_against_an_export(exported: tup
     assert verify(study.slug, "--against", str(folder))[0]["breaks"] == [said]
 
 
-def test_zip_of_everything_says_how_the_trail_stood(tmp_path: Path) -> None:
-    study = make_trail()
+def test_zip_of_everything_says_how_the_trail_stood(study: Study, tmp_path: Path) -> None:
     made = open_everything(make_account("ada", study, "viewer"), study.slug, "csv", Selection())
     path = tmp_path / "everything.zip"
     path.write_bytes(b"".join(made.chunks()))
@@ -186,8 +187,7 @@ def test_zip_of_everything_says_how_the_trail_stood(tmp_path: Path) -> None:
     assert not verify("--against", str(path))[0]["holds"]
 
 
-def test_single_table_says_so_in_its_headers(client: Client) -> None:
-    study = make_trail()
+def test_single_table_says_so_in_its_headers(client: Client, study: Study) -> None:
     client.force_login(make_account("ada", study, "viewer"))
     answer = client.get(f"/console/{study.slug}/export/flow.csv")
     last = AuditEvent.objects.latest("number")
@@ -232,8 +232,8 @@ def keyed(settings) -> Iterator:
     yield settings
 
 
-def test_changed_secret_key_is_said_and_its_fallback_verifies(keyed) -> None:
-    study, before = make_trail(), keyed.SECRET_KEY
+def test_changed_secret_key_is_said_and_its_fallback_verifies(keyed, study: Study) -> None:
+    before = keyed.SECRET_KEY
     old = audit.signing_key()
     keyed.SECRET_KEY = OTHER
     audit.record(study, "ada", "noted", "under the new key")

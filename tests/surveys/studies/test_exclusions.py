@@ -25,6 +25,7 @@ from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, Exclusion
 from surveys.studies.lifecycle import definition_of, end_pilot, launch, load_definition, start_pilot
 from tests.factories import make_definition, make_participant, make_response, make_study
 
+pytestmark = pytest.mark.django_db
 State, Step = Participant.State, Participant.Step
 REFUSAL = "I'm sorry, but I can't help with that request."
 
@@ -175,7 +176,6 @@ def make_answer(person: Participant, prompt: str, seconds: float | None = None, 
     return make_response(person, prompt, shown_at=shown, evidence=evidence)
 
 
-@pytest.mark.django_db
 def test_people_who_fail_too_many_attention_checks_are_left_out() -> None:
     study = make_excluding(Exclusion("inattentive", "Both failed.", attention_fails=2))
     both, one, none = (make_participant(study) for _ in range(3))
@@ -185,7 +185,6 @@ def test_people_who_fail_too_many_attention_checks_are_left_out() -> None:
     assert excluded_people(study) == {both.pk: ("inattentive",)}
 
 
-@pytest.mark.django_db
 def test_people_who_took_another_figure_for_the_one_shown_are_left_out() -> None:
     study = make_excluding(Exclusion("dots", "Another figure.", perception=("wrong", "unseen")))
     people = [make_participant(study) for _ in range(5)]
@@ -196,7 +195,6 @@ def test_people_who_took_another_figure_for_the_one_shown_are_left_out() -> None
     assert excluded_people(study) == {people[0].pk: ("dots",), people[1].pk: ("dots",)}
 
 
-@pytest.mark.django_db
 def test_people_who_were_too_fast_are_left_out() -> None:
     study = make_excluding(Exclusion("fast", "Too fast.", minutes_under=5.0))
     fast, slow = (make_participant(study, State.COMPLETED) for _ in range(2))
@@ -206,7 +204,6 @@ def test_people_who_were_too_fast_are_left_out() -> None:
     assert excluded_people(study) == {fast.pk: ("fast",)}
 
 
-@pytest.mark.django_db
 def test_seconds_are_the_median_over_prompts_of_the_time_since_the_first_page() -> None:
     study = make_excluding(Exclusion("hasty", "In haste.", seconds_under=20.0))
     hasty, careful, second_try = (make_participant(study) for _ in range(3))
@@ -220,7 +217,6 @@ def test_seconds_are_the_median_over_prompts_of_the_time_since_the_first_page() 
     assert excluded_people(study) == {hasty.pk: ("hasty",)}
 
 
-@pytest.mark.django_db
 def test_pasted_share_is_the_mean_over_the_answers_that_were_observed() -> None:
     study = make_excluding(Exclusion("typed", "Typed.", pasted_under=0.5))
     typed, pasted, unseen = (make_participant(study) for _ in range(3))
@@ -232,7 +228,6 @@ def test_pasted_share_is_the_mean_over_the_answers_that_were_observed() -> None:
     assert excluded_people(study) == {typed.pk: ("typed",)}
 
 
-@pytest.mark.django_db
 def test_pasted_share_is_that_of_the_newest_answer() -> None:
     study = make_excluding(Exclusion("typed", "Typed.", pasted_under=0.5))
     person = make_participant(study)
@@ -243,7 +238,6 @@ def test_pasted_share_is_that_of_the_newest_answer() -> None:
     assert excluded_people(study) == {}
 
 
-@pytest.mark.django_db
 def test_people_are_left_out_by_what_they_say_about_their_chatbot() -> None:
     study = make_excluding(Exclusion("settings", "No memory.", context={"memory": ("off",), "plan": ("free", "paid")}))
     off, on, work, early = (make_participant(study) for _ in range(4))
@@ -254,7 +248,6 @@ def test_people_are_left_out_by_what_they_say_about_their_chatbot() -> None:
     assert excluded_people(study) == {off.pk: ("settings",)}
 
 
-@pytest.mark.django_db
 def test_flags_that_were_kept_count_and_those_that_were_fixed_do_not() -> None:
     study = make_excluding(Exclusion("flagged", "Flagged.", flags_kept=2))
     kept, fixed = (make_participant(study) for _ in range(2))
@@ -266,7 +259,6 @@ def test_flags_that_were_kept_count_and_those_that_were_fixed_do_not() -> None:
     assert excluded_people(study) == {kept.pk: ("flagged",)}
 
 
-@pytest.mark.django_db
 def test_single_response_with_a_kept_flag_is_left_out() -> None:
     study = make_excluding(Exclusion("refusals", "No.", flags=("refusal", "cut-off")))
     person = make_participant(study)
@@ -276,7 +268,6 @@ def test_single_response_with_a_kept_flag_is_left_out() -> None:
     assert excluded_people(study) == {}
 
 
-@pytest.mark.django_db
 def test_what_was_once_said_of_choices_leaves_nobody_out() -> None:
     study = make_excluding(
         Exclusion("flagged", "Flagged.", flags_kept=1), Exclusion("same", "No.", flags=("same-as-other",))
@@ -292,7 +283,6 @@ def test_what_was_once_said_of_choices_leaves_nobody_out() -> None:
     assert excluded_responses(study) == {listed.pk: ("same",)}
 
 
-@pytest.mark.django_db
 def test_response_is_not_left_out_by_a_flag_of_an_earlier_one() -> None:
     study = make_excluding(Exclusion("refusals", "No.", flags=("refusal",)))
     person = make_participant(study)
@@ -301,7 +291,6 @@ def test_response_is_not_left_out_by_a_flag_of_an_earlier_one() -> None:
     assert excluded_responses(study) == {}
 
 
-@pytest.mark.django_db
 def test_response_that_is_not_accepted_yet_is_no_answer_to_leave_out() -> None:
     study = make_excluding(Exclusion("refusals", "No.", flags=("refusal",)))
     person = make_participant(study)
@@ -322,7 +311,6 @@ ALL_KINDS = (
 )
 
 
-@pytest.mark.django_db
 def test_imported_people_are_left_out_by_nothing_that_nobody_observed() -> None:
     study = make_excluding(*ALL_KINDS)
     person = make_participant(study, State.COMPLETED)
@@ -336,7 +324,6 @@ def test_imported_people_are_left_out_by_nothing_that_nobody_observed() -> None:
     assert excluded_responses(study) == {}
 
 
-@pytest.mark.django_db
 def test_chatbot_of_imported_people_is_known() -> None:
     study = make_excluding(Exclusion("others", "Another chatbot.", context={"product": ("gemini",)}))
     person = make_participant(study, State.COMPLETED)
@@ -345,7 +332,6 @@ def test_chatbot_of_imported_people_is_known() -> None:
     assert excluded_people(study) == {person.pk: ("others",)}
 
 
-@pytest.mark.django_db
 def test_people_of_another_study_are_not_named() -> None:
     study = make_excluding(*ALL_KINDS)
     person = make_participant(make_study(slug="other", places=9))
@@ -354,14 +340,12 @@ def test_people_of_another_study_are_not_named() -> None:
     assert excluded_people(study) == {} and excluded_responses(study) == {}
 
 
-@pytest.mark.django_db
 def test_pilots_and_previews_are_held_against_the_same_rules() -> None:
     study = make_excluding(Exclusion("fast", "Too fast.", minutes_under=5.0), state="pilot")
     people = [make_participant(study, State.COMPLETED), make_participant(study, State.COMPLETED, origin="preview")]
     assert excluded_people(study) == {person.pk: ("fast",) for person in people}
 
 
-@pytest.mark.django_db
 def test_rules_given_are_applied_instead_of_those_of_the_study() -> None:
     study = make_excluding(Exclusion("inattentive", "Both failed.", attention_fails=2))
     person = make_participant(study)
@@ -371,7 +355,6 @@ def test_rules_given_are_applied_instead_of_those_of_the_study() -> None:
     assert excluded_people(study, []) == {}
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("rows", [1, 12])
 def test_exclusions_take_as_many_statements_for_many(rows: int, django_assert_num_queries: Callable) -> None:
     study = make_excluding(*ALL_KINDS)
@@ -389,7 +372,6 @@ def test_exclusions_take_as_many_statements_for_many(rows: int, django_assert_nu
 # When they were declared ---------------------------------------------------------------------------------
 
 
-@pytest.mark.django_db
 def test_rule_of_the_launched_version_is_declared_before_launch_and_an_amendment_later() -> None:
     study = make_excluding(Exclusion("inattentive", "Both failed.", attention_fails=2))
     rules = (*definition_of(study.current_id).exclusions, Exclusion("fast", "Too fast.", minutes_under=5.0))
@@ -400,7 +382,6 @@ def test_rule_of_the_launched_version_is_declared_before_launch_and_an_amendment
     assert fast.threshold == 5.0 and fast.scope == "person"
 
 
-@pytest.mark.django_db
 def test_rule_that_was_changed_after_the_pilot_is_declared_before_launch() -> None:
     study = make_study("draft", make_definition(exclusions=(FAST,)))
     start_pilot(study, "tests")
@@ -411,7 +392,6 @@ def test_rule_that_was_changed_after_the_pilot_is_declared_before_launch() -> No
     assert (rule.threshold, rule.declared) == (4.0, "before launch")
 
 
-@pytest.mark.django_db
 def test_rules_are_read_as_the_file_has_them() -> None:
     study = make_excluding(PROMISE, *ALL_KINDS)
     effects = {rule.slug: effect_of(rule) for rule in (PROMISE, *ALL_KINDS)}

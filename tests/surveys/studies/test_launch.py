@@ -5,24 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import read_study
 from surveys.studies.files.schema import Consent
 from surveys.studies.lifecycle import launch_warnings
-from tests.factories import make_account, make_definition, make_study
+from tests.factories import make_definition, make_study
+from tests.surveys.console.console_pages import log_in
 from tests.surveys.studies.files.sample_study import read_german
 
 pytestmark = pytest.mark.django_db
 EXAMPLE = Path(lifecycle.__file__).parent / "field-13.toml"
 
 
-def test_page_that_launches_says_what_is_left_of_an_example(client: Client) -> None:
+def test_page_that_launches_says_what_is_left_of_an_example() -> None:
     study = make_study("draft", definition=read_study(EXAMPLE))
-    make_account("ada", study, "owner")
-    client.login(username="ada", password="password")
+    client = log_in(study)
     page = client.get(reverse("console:change-state", args=[study.slug, "launch"])).text
     assert "These completion codes are those of an example" in page
     assert "stand in for benchmark items that are not imported" in page
@@ -75,10 +74,8 @@ def test_hash_of_a_version_is_another_once_a_page_of_participants_is(
     assert (lifecycle.interface_hash.__wrapped__() != before) == is_seen
 
 
-def test_set_up_shows_each_prompt_in_each_language(client: Client) -> None:
+def test_set_up_shows_each_prompt_in_each_language() -> None:
     study = make_study("draft", languages=read_german())
-    make_account("ada", study, "owner")
-    client.login(username="ada", password="password")
-    page = client.get(reverse("console:setup", args=[study.slug])).text
+    page = log_in(study).get(reverse("console:setup", args=[study.slug])).text
     assert "in English and German" in " ".join(page.split())
     assert '<pre class="prose" lang="de" dir="auto">Empfiehl fünf Tees.</pre>' in page

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from analysis.agreement.papers.exhibits import RECIPES
-from surveys.annotation.labels import record_judgement
 from surveys.models import AnnotationItem, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import command, judged
 from tests.factories import make_account
 from tests.roles import as_account

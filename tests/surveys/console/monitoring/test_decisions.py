@@ -7,8 +7,7 @@ from django.test import Client
 
 from surveys.annotation.label_imports import import_annotations
 from surveys.console.monitoring.people import DecisionError, mark_returned, start_preview
-from surveys.models import AuditEvent, Participant, Place
-from surveys.participation.prolific import PROLIFIC_ID
+from surveys.models import PROLIFIC_ID, AuditEvent, Participant, Place
 from surveys.participation.steps import address
 from tests.factories import make_annotation_study, make_participant, make_study
 

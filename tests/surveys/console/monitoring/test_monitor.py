@@ -12,7 +12,7 @@ from django.utils import timezone
 from surveys.console.collect_views import say_pay
 from surveys.console.monitoring.monitor import AtPrompt, CellProgress, FlagCount, HourlyPay, behind, say_state, watch
 from surveys.console.monitoring.people import people_of
-from surveys.models import Participant, Place
+from surveys.models import Participant, Place, Study
 from surveys.participation import recruitment
 from surveys.studies.lifecycle import definition_of, load_definition
 from tests.factories import make_account, make_participant, make_response, make_study
@@ -24,6 +24,11 @@ State, Step = Participant.State, Participant.Step
 # flags, kinds and the last answer; the page adds session, account, study and role (2).
 WATCH = 11
 PAGE = WATCH + 4
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(places=9)
 
 
 def finish_in(participant: Participant, minutes: float) -> None:
@@ -47,8 +52,7 @@ def test_cells_tell_filled_leased_and_free_places() -> None:
     assert cell_of(study, "Gemini · Without milk") == CellProgress(cell.id + 3, "Gemini · Without milk", 5, 0, 0)
 
 
-def test_everybody_stands_in_one_state_or_exit() -> None:
-    study = make_study(places=9)
+def test_everybody_stands_in_one_state_or_exit(study: Study) -> None:
     for at in (Step.QUESTIONS, Step.PROMPTS, State.COMPLETED, State.RETURNED, State.TECHNICAL):
         make_participant(study, at)
     make_participant(study, answers={"adult": "No", "milk": "Milk", "cups": "1"})
@@ -90,8 +94,7 @@ def test_pilots_previews_and_imported_people_stay_out_of_the_main_data() -> None
     assert people_of(study, "main").count() == 3
 
 
-def test_pay_is_the_median_over_those_who_finished() -> None:
-    study = make_study(places=9)
+def test_pay_is_the_median_over_those_who_finished(study: Study) -> None:
     for minutes in (8, 10, 12, 15, 20):
         finish_in(make_participant(study, State.COMPLETED), minutes)
     pay = watch(study).pay
@@ -103,8 +106,7 @@ def test_pay_is_the_median_over_those_who_finished() -> None:
     assert say_pay(watch(make_study(slug="coffees")).pay, "USD") == ""
 
 
-def test_people_are_held_against_the_promise_of_the_version_they_came_to() -> None:
-    study = make_study(places=9)
+def test_people_are_held_against_the_promise_of_the_version_they_came_to(study: Study) -> None:
     for _ in range(5):
         finish_in(make_participant(study, State.COMPLETED), 10)
     assert (watch(study).pay.below, watch(study).pay.promised) == (False, [1200])
@@ -118,8 +120,7 @@ def test_people_are_held_against_the_promise_of_the_version_they_came_to() -> No
     assert (pay.n, pay.below, pay.promised) == (7, False, [1200, 1800])
 
 
-def test_pay_of_fewer_than_five_is_called_too_few() -> None:
-    study = make_study(places=9)
+def test_pay_of_fewer_than_five_is_called_too_few(study: Study) -> None:
     for minutes in (30, 40, 50, 60):
         finish_in(make_participant(study, State.COMPLETED), minutes)
     monitor = watch(study)
@@ -132,8 +133,7 @@ def test_pay_of_nobody_is_no_number() -> None:
     assert (pay.n, pay.minutes, pay.per_hour, pay.few, pay.below, pay.promised) == (0, None, None, True, False, [1200])
 
 
-def test_people_are_counted_at_the_prompt_they_have_not_answered() -> None:
-    study = make_study(places=9)
+def test_people_are_counted_at_the_prompt_they_have_not_answered(study: Study) -> None:
     here = make_participant(study)
     make_response(here, 0)
     gone = make_participant(study)
@@ -150,8 +150,7 @@ def test_people_are_counted_at_the_prompt_they_have_not_answered() -> None:
     ]
 
 
-def test_flags_are_counted_by_what_became_of_them() -> None:
-    study = make_study(places=9)
+def test_flags_are_counted_by_what_became_of_them(study: Study) -> None:
     for text, keep in (("1. Only one", True), ("1. Only one", False)):
         make_response(make_participant(study), "teas", text, keep=keep)
     mended = make_participant(study)

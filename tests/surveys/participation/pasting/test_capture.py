@@ -3,6 +3,7 @@
 import json
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.factories import answer_text, make_participant, make_response, make_s
 pytestmark = pytest.mark.django_db
 LONG = "1. A\n2. B\n3. C\n4. D\n5. E\n" + "🫖 شاي \u200b e\u0301 " * 12_000
 LIST = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
+WITH_MAIL = LIST + "\nWrite to anna@example.org"
 # Longer than what two people may well have in common.
 COPY = "\n".join(
     f"{n}. {tea}: one for every day." for n, tea in enumerate(("Assam", "Mate", "Sencha", "Chai", "Yen"), 1)
@@ -32,50 +34,50 @@ def accepted_texts(participant: Participant) -> list[str]:
     return list(rows.order_by("revision").values_list("text", flat=True))
 
 
-def test_text_is_kept_to_the_letter() -> None:
-    participant = make_participant()
+def test_text_is_kept_to_the_letter(participant: Participant) -> None:
     assert len(LONG.encode()) > 200_000
     send(participant, LONG, keep=True)
     assert accepted_texts(participant) == [LONG]
 
 
-def test_line_ends_and_nul_are_the_only_changes() -> None:
-    participant = make_participant()
+def test_line_ends_and_nul_are_the_only_changes(participant: Participant) -> None:
     send(participant, "a\r\nb\rc\x00d", keep=True)
     assert accepted_texts(participant) == ["a\nb\nc\ufffdd"]
 
 
-def test_same_form_twice_is_one_revision() -> None:
-    participant, key = make_participant(), uuid.uuid4()
+def test_same_form_twice_is_one_revision(participant: Participant) -> None:
+    key = uuid.uuid4()
     first, second = (send(participant, LIST, key=key) for _ in range(2))
     assert first.accepted and second.accepted and first.revision == second.revision == 1
     assert Response.objects.filter(participant=participant).count() == 1
 
 
-def test_kept_form_twice_is_one_accepted_revision() -> None:
-    participant, key = make_participant(), uuid.uuid4()
+def test_kept_form_twice_is_one_accepted_revision(participant: Participant) -> None:
+    key = uuid.uuid4()
     send(participant, "1. Assam", key=key)
     first, second = (send(participant, "1. Assam", key=key, keep=True) for _ in range(2))
     assert first.revision == second.revision == 2
     assert accepted_texts(participant) == ["1. Assam"]
 
 
-def test_kept_answer_sent_once_more_without_keep_stays_accepted() -> None:
-    participant, key = make_participant(), uuid.uuid4()
+def test_kept_answer_sent_once_more_without_keep_stays_accepted(participant: Participant) -> None:
+    key = uuid.uuid4()
     send(participant, "1. Assam", key=key, keep=True)
     assert send(participant, "1. Assam", key=key).accepted
     assert accepted_texts(participant) == ["1. Assam"]
 
 
-def test_held_form_twice_is_one_revision_and_asked_again() -> None:
-    participant, key = make_participant(), uuid.uuid4()
+def test_held_form_twice_is_one_revision_and_asked_again(participant: Participant) -> None:
+    key = uuid.uuid4()
     first, second = (send(participant, "1. Assam", key=key) for _ in range(2))
     assert [finding.check for finding in second.findings] == [finding.check for finding in first.findings]
     assert Response.objects.filter(participant=participant).count() == 1
 
 
-def test_held_form_that_is_fine_by_now_is_stored_as_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    participant, key = make_participant(), uuid.uuid4()
+def test_held_form_that_is_fine_by_now_is_stored_as_accepted(
+    participant: Participant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = uuid.uuid4()
     refusal = capture.Finding("refusal", 1, "Your chatbot seems not to have answered.", {})
     with monkeypatch.context() as patch:
         patch.setattr(capture, "notice", lambda *about: [refusal])
@@ -92,9 +94,9 @@ def test_text_that_a_neighbour_sent_is_flagged_and_not_asked_about() -> None:
     assert list(Flag.objects.values_list("check_name", "outcome", "message")) == [("same-as-other", "kept", "")]
 
 
-def test_layout_goes_with_the_personal_details_that_were_removed() -> None:
+def test_layout_goes_with_the_personal_details_that_were_removed(participant: Participant) -> None:
     """It holds the same words, whether the server took them out or the page had done so before."""
-    participant, layout = make_participant(), "<p>Ask ada@example.org</p>"
+    layout = "<p>Ask ada@example.org</p>"
     send(participant, f"{LIST}\n\nAsk ada@example.org", html=layout, privacy="remove")
     send(participant, f"{LIST}\n\nAsk [e-mail address]", html=layout, removed={"e-mail": 1})
     send(participant, LIST, html="<p>Tea</p>")
@@ -102,8 +104,7 @@ def test_layout_goes_with_the_personal_details_that_were_removed() -> None:
     assert list(rows.values_list("html", flat=True)) == ["", "", "<p>Tea</p>"]
 
 
-def test_of_several_findings_the_first_is_asked_and_all_are_kept() -> None:
-    participant = make_participant()
+def test_of_several_findings_the_first_is_asked_and_all_are_kept(participant: Participant) -> None:
     text = "ChatGPT said:\n1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong is one of the\nCopy code"
     names = [finding.check for finding in send(participant, text).findings]
     assert len(names) == 1
@@ -121,33 +122,25 @@ def test_accepted_form_sent_again_is_not_asked_about_a_copy_made_since() -> None
     assert accepted_texts(participant) == [COPY]
 
 
-def test_two_pages_with_one_prompt_keep_both_and_the_newest_counts() -> None:
-    participant = make_participant()
+def test_two_pages_with_one_prompt_keep_both_and_the_newest_counts(participant: Participant) -> None:
     first = send(participant, LIST, base=0)
     second = send(participant, LIST + "\n6. Chai", base=0)
     assert not first.older_page and second.older_page
     assert accepted_texts(participant) == [LIST, LIST + "\n6. Chai"]
 
 
-def test_held_answer_is_flagged_and_then_fixed() -> None:
-    participant = make_participant()
+@pytest.mark.parametrize(("then", "outcome"), [({"text": LIST}, "fixed"), ({"text": "1. Assam", "keep": True}, "kept")])
+def test_held_answer_is_flagged_and_then_fixed_or_kept(
+    participant: Participant, then: dict[str, Any], outcome: str
+) -> None:
     assert not send(participant, "1. Assam").accepted
     assert Flag.objects.get(check_name="too-few-items").outcome == "shown"
-    send(participant, LIST)
+    send(participant, **then)
     flag = Flag.objects.get(check_name="too-few-items")
-    assert flag.outcome == "fixed" and flag.decided_at
+    assert flag.outcome == outcome and flag.decided_at
 
 
-def test_held_answer_is_flagged_and_then_kept() -> None:
-    participant = make_participant()
-    send(participant, "1. Assam")
-    send(participant, "1. Assam", keep=True)
-    flag = Flag.objects.get(check_name="too-few-items")
-    assert flag.outcome == "kept" and flag.decided_at
-
-
-def test_second_finding_opens_the_first_flag_again() -> None:
-    participant = make_participant()
+def test_second_finding_opens_the_first_flag_again(participant: Participant) -> None:
     send(participant, "1. Assam")
     send(participant, LIST)
     send(participant, "1. Mate")
@@ -155,8 +148,7 @@ def test_second_finding_opens_the_first_flag_again() -> None:
     assert flag.outcome == "shown" and flag.decided_at is None
 
 
-def test_flag_of_paste_event_is_decided_by_the_form() -> None:
-    participant = make_participant()
+def test_flag_of_paste_event_is_decided_by_the_form(participant: Participant) -> None:
     prompt = prompt_of(participant, "teas")
     outcome = capture.check_draft(participant, prompt, "1. Assam")
     assert [finding.check for finding in outcome.findings] == ["too-few-items"]
@@ -165,31 +157,23 @@ def test_flag_of_paste_event_is_decided_by_the_form() -> None:
 
 
 def test_personal_details_are_asked_before_anything_is_stored() -> None:
-    participant = make_participant()
-    outcome = send(participant, LIST + "\nWrite to anna@example.org")
-    assert outcome.personal == {"e-mail": 1} and not Response.objects.exists()
+    assert send(make_participant(), WITH_MAIL).personal == {"e-mail": 1} and not Response.objects.exists()
 
 
-def test_personal_details_removed_leave_a_count_only() -> None:
-    participant = make_participant()
-    send(participant, LIST + "\nWrite to anna@example.org", privacy="remove")
+@pytest.mark.parametrize(
+    ("decided", "personal"),
+    [
+        ({"privacy": "remove"}, {"removed": {"e-mail": 1}}),
+        # Those that were removed in the page count with those that are removed on arrival.
+        ({"privacy": "remove", "removed": {"e-mail": 2, "phone": 1}}, {"removed": {"e-mail": 3, "phone": 1}}),
+        ({"privacy": "keep"}, {"kept": {"e-mail": 1}}),
+    ],
+)
+def test_personal_details_are_counted_as_they_were_decided(decided: dict[str, Any], personal: dict[str, Any]) -> None:
+    send(make_participant(), WITH_MAIL, **decided)
     response = Response.objects.get()
-    assert "anna" not in response.text and response.personal == {"removed": {"e-mail": 1}}
-
-
-def test_details_removed_in_the_page_are_counted_with_those_removed_on_arrival() -> None:
-    participant = make_participant()
-    in_page = {"e-mail": 2, "phone": 1}
-    send(participant, LIST + "\nWrite to anna@example.org", privacy="remove", removed=in_page)
-    assert Response.objects.get().personal == {"removed": {"e-mail": 3, "phone": 1}}
-
-
-def test_personal_details_kept_are_counted() -> None:
-    participant = make_participant()
-    text = LIST + "\nWrite to anna@example.org"
-    send(participant, text, privacy="keep")
-    response = Response.objects.get()
-    assert response.text == text and response.personal == {"kept": {"e-mail": 1}}
+    assert response.personal == personal
+    assert response.text == WITH_MAIL if "kept" in personal else "anna" not in response.text
 
 
 def test_too_many_revisions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,16 +185,14 @@ def test_too_many_revisions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
         send(participant, LIST)
 
 
-def test_answer_after_the_end_is_refused_and_nothing_stored() -> None:
-    participant = make_participant()
+def test_answer_after_the_end_is_refused_and_nothing_stored(participant: Participant) -> None:
     recruitment.stop(participant, Participant.State.RETURNED)
     with pytest.raises(Participant.DoesNotExist):
         send(participant, LIST)
     assert not Response.objects.exists()
 
 
-def test_answer_of_somebody_timed_out_makes_them_active_in_their_place() -> None:
-    participant = make_participant()
+def test_answer_of_somebody_timed_out_makes_them_active_in_their_place(participant: Participant) -> None:
     Participant.objects.filter(pk=participant.pk).update(state="timed_out")
     send(participant, LIST)
     participant.refresh_from_db()
@@ -220,8 +202,7 @@ def test_answer_of_somebody_timed_out_makes_them_active_in_their_place() -> None
 # --- drafts -------------------------------------------------------------------------------------------------
 
 
-def test_draft_number_goes_up_and_an_older_page_overwrites_nothing() -> None:
-    participant = make_participant()
+def test_draft_number_goes_up_and_an_older_page_overwrites_nothing(participant: Participant) -> None:
     assert capture.save_draft(participant, "prompt:teas", {"text": "a"}, 0) == 1
     assert capture.save_draft(participant, "prompt:teas", {"text": "ab"}, 1) == 2
     assert capture.save_draft(participant, "prompt:teas", {"text": "x"}, 1) is None
@@ -275,8 +256,7 @@ def test_counts_that_are_none_are_empty(raw: str) -> None:
     assert read_counts(raw) == {}
 
 
-def test_own_answer_to_another_prompt_is_asked_about() -> None:
-    participant = make_participant()
+def test_own_answer_to_another_prompt_is_asked_about(participant: Participant) -> None:
     other = next(slug for slug in participant.order if slug != "teas")
     submit_paste(participant, PasteSubmission(prompt_of(participant, other), COPY, keep=True))
     assert "other-prompt" in [finding.check for finding in send(participant, COPY).findings]

@@ -23,22 +23,9 @@ INJECTION = "'; DROP TABLE surveys_response; --"
 LIST = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong\n"
 FORM = "application/x-www-form-urlencoded"
 PAGES = (
-    "questions",
-    "instructions",
-    "comprehension",
-    "context",
-    "debrief",
-    "end",
-    "draft",
-    "trouble",
-    "stop",
-    "resume",
+    *("questions", "instructions", "comprehension", "context", "debrief", "end"),
+    *("draft", "trouble", "stop", "resume"),
 )
-
-
-@pytest.fixture
-def participant(db: None) -> Participant:
-    return make_participant()
 
 
 def prompt_page(participant: Participant, number: int = 1) -> str:
@@ -271,10 +258,9 @@ def test_links_that_we_did_not_sign_are_not_found(client: Client, participant: P
     ]
     for token in forged:
         for page in ("", "prompt/1/", "draft/", "stop/", "end/"):
-            assert client.get(f"/s/{slug}/{quote(token)}/{page}").status_code == 404, token
-            assert (
-                client.post(f"/s/{slug}/{quote(token)}/{page}", {"how": "withdraw", "sure": "1"}).status_code == 404
-            ), token
+            path = f"/s/{slug}/{quote(token)}/{page}"
+            assert client.get(path).status_code == 404, token
+            assert client.post(path, {"how": "withdraw", "sure": "1"}).status_code == 404, token
     assert Participant.objects.filter(pk=participant.pk).exists()
 
 

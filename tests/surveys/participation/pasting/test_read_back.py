@@ -46,15 +46,13 @@ def test_page_that_showed_no_reading_leaves_no_row() -> None:
     assert not ReadBack.objects.exists()
 
 
-def test_reading_of_another_text_says_nothing_about_this_one() -> None:
-    participant = make_participant()
+def test_reading_of_another_text_says_nothing_about_this_one(participant: Participant) -> None:
     reply = ReadReply(of=mark_of(FIVE), confirmed=True)
     assert submit_paste(participant, PasteSubmission(prompt_of(participant, "teas"), FIVE + "\n", reply=reply)).accepted
     assert not ReadBack.objects.exists()
 
 
-def test_short_reading_is_held_until_somebody_says_what_it_is() -> None:
-    participant = make_participant()
+def test_short_reading_is_held_until_somebody_says_what_it_is(participant: Participant) -> None:
     for _ in range(3):
         outcome = send(participant, TWO, of=mark_of(FIVE))
         assert not outcome.accepted and outcome.unread
@@ -71,8 +69,7 @@ def test_added_name_takes_its_place_in_the_text_and_is_marked_where_it_is_not_th
     assert row().verdict == "corrected"
 
 
-def test_missing_names_that_make_the_list_whole_call_the_check_a_false_alarm() -> None:
-    participant = make_participant()
+def test_missing_names_that_make_the_list_whole_call_the_check_a_false_alarm(participant: Participant) -> None:
     send(participant, TWO)
     send(participant, TWO, added=("Darjeeling", "Chai", "Yen"))
     assert Flag.objects.get().outcome == "fixed"
@@ -90,8 +87,9 @@ def test_spelling_of_a_name_that_was_read_is_no_new_name() -> None:
 
 
 @pytest.mark.parametrize("given,verdict,letter", [("C", "corrected", "C"), ("none", "right", "")])
-def test_choice_without_a_letter_asks_which_one(given: str, verdict: str, letter: str) -> None:
-    participant = make_participant()
+def test_choice_without_a_letter_asks_which_one(
+    participant: Participant, given: str, verdict: str, letter: str
+) -> None:
     for confirmed in (False, True):  # the button alone chooses none
         assert send(participant, "lol", "water", confirmed=confirmed).unread
     assert send(participant, "lol", "water", letter=given).accepted
@@ -113,15 +111,13 @@ def test_letter_that_was_read_can_be_corrected(given: str, letter: str) -> None:
     assert (row().read_letter, row().letter) == ("B", letter)
 
 
-def test_other_question_stands_until_it_is_answered_too() -> None:
-    participant = make_participant()
+def test_other_question_stands_until_it_is_answered_too(participant: Participant) -> None:
     text = "ChatGPT said:\n" + FIVE + "\nCopy code"
     outcome = send(participant, text, confirmed=True)
     assert [finding.check for finding in outcome.findings] == ["residue"] and not outcome.unread
 
 
-def test_empty_box_with_a_reason_is_an_answer() -> None:
-    participant = make_participant()
+def test_empty_box_with_a_reason_is_an_answer(participant: Participant) -> None:
     reply = ReadReply(no_answer="limit")
     assert submit_paste(participant, PasteSubmission(prompt_of(participant, "teas"), " \n", reply=reply)).accepted
     assert (row().no_answer, row().verdict, row().names) == ("limit", "right", [])
@@ -130,13 +126,12 @@ def test_empty_box_with_a_reason_is_an_answer() -> None:
     ).accepted
 
 
-def test_text_is_no_missing_answer() -> None:
-    participant = make_participant()
+def test_text_is_no_missing_answer(participant: Participant) -> None:
     assert weigh_reply(prompt_of(participant, "teas"), FIVE, ReadReply(no_answer="error")) is None
 
 
-def test_same_form_with_the_same_correction_is_one_revision_and_with_another_a_second() -> None:
-    participant, key = make_participant(), uuid.uuid4()
+def test_same_form_with_the_same_correction_is_one_revision_and_with_another_a_second(participant: Participant) -> None:
+    key = uuid.uuid4()
     prompt = prompt_of(participant, "teas")
     for added in ("Chai", "Chai", "Yen"):
         reply = ReadReply(of=mark_of(FIVE), out=("Assam",), added=(added,))
@@ -201,14 +196,12 @@ def test_corrections_hold_for_a_later_text_by_item() -> None:
     assert row().names == ["Assam", "Sencha", "Rooibos red", "Oolong", "Darjeeling", "Chai"]
 
 
-def test_reading_of_another_text_that_nobody_corrected_is_not_confirmed_by_it() -> None:
-    participant = make_participant()
+def test_reading_of_another_text_that_nobody_corrected_is_not_confirmed_by_it(participant: Participant) -> None:
     assert send(participant, FIVE + "\n", of=mark_of(FIVE), out=("Chai",), confirmed=True).accepted
     assert not ReadBack.objects.exists()
 
 
-def test_letter_that_was_corrected_holds_for_a_later_text() -> None:
-    participant = make_participant()
+def test_letter_that_was_corrected_holds_for_a_later_text(participant: Participant) -> None:
     assert send(participant, "It is B, I think", "water", of=mark_of("B"), read="B", letter="C").accepted
     assert (row().letter, row().verdict) == ("C", "corrected")
 
@@ -218,8 +211,9 @@ def panel_after(client: Client, participant: Participant, text: str, **fields: s
     return client.post(address(participant, "draft"), form).json()["panel"]
 
 
-def test_panel_of_an_edited_text_keeps_corrections_and_says_what_is_gone(client: Client) -> None:
-    participant = make_participant()
+def test_panel_of_an_edited_text_keeps_corrections_and_says_what_is_gone(
+    client: Client, participant: Participant
+) -> None:
     said = {f"{kind}-{n}": name for n, name in enumerate(row_names(FIVE)) for kind in ("shown", "name")}
     del said["name-3"], said["name-4"]
     said |= {"read_of": mark_of(FIVE), "added-0": "Chai"}
@@ -230,8 +224,7 @@ def test_panel_of_an_edited_text_keeps_corrections_and_says_what_is_gone(client:
     assert "No longer in the text: Oolong, Chai." in panel
 
 
-def test_corrections_outlive_a_text_that_shows_no_reading(client: Client) -> None:
-    participant = make_participant()
+def test_corrections_outlive_a_text_that_shows_no_reading(client: Client, participant: Participant) -> None:
     said = {"read_of": mark_of(FIVE), "shown-0": "Assam", "added-0": "Chai"}
     panel = panel_after(client, participant, "I'm sorry, but I can't help with that.", **said)
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]+)">', panel))
@@ -259,8 +252,7 @@ def test_page_shows_again_what_was_said(client: Client) -> None:
 LONG = TWO + "\n\n" + "The water should not boil when it meets the leaves. " * 1_200
 
 
-def test_text_that_is_very_long_is_taken_at_once_and_read_by_the_worker() -> None:
-    participant = make_participant()
+def test_text_that_is_very_long_is_taken_at_once_and_read_by_the_worker(participant: Participant) -> None:
     assert len(LONG) > LONGEST_READ
     assert send(participant, LONG, confirmed=True).accepted
     assert not ReadBack.objects.exists() and not Flag.objects.exists()
@@ -274,8 +266,9 @@ def test_text_that_is_very_long_is_checked_all_the_same() -> None:
     assert [finding.check for finding in outcome.findings] == ["cut-off"]
 
 
-def test_page_of_a_very_long_text_shows_no_reading_and_says_that_it_is_read_later(client: Client) -> None:
-    participant = make_participant()
+def test_page_of_a_very_long_text_shows_no_reading_and_says_that_it_is_read_later(
+    client: Client, participant: Participant
+) -> None:
     path = address(participant, "draft")
     number = 0
     for text, said in ((TWO, False), (LONG, True)):

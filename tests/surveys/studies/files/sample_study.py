@@ -1,8 +1,11 @@
 """A small study for tests, with pieces of its file replaced."""
 
 from pathlib import Path
+from typing import Any
 
-from surveys.studies.files.definitions import Definition, parse_study
+import pytest
+
+from surveys.studies.files.definitions import Definition, StudyFault, StudyFileError, parse_study
 from surveys.studies.files.languages import Texts
 
 SAMPLES = Path(__file__).resolve().parents[3] / "samples"
@@ -20,6 +23,18 @@ def changed(*changes: tuple[str, str]) -> str:
         assert old in text, f"{old!r} is not in the sample"
         text = text.replace(old, new, 1)
     return text
+
+
+def faults_of(content: str | bytes, name: str | None = "teas", **more: Any) -> list[StudyFault]:
+    """All faults of a file that is refused."""
+    with pytest.raises(StudyFileError) as caught:
+        parse_study(content.encode() if isinstance(content, str) else content, name, **more)
+    return caught.value.faults
+
+
+def fault_at(place: str, content: str | bytes, name: str | None = "teas") -> StudyFault:
+    """The first fault at this place, whatever others the file has."""
+    return next(fault for fault in faults_of(content, name) if fault.place == place)
 
 
 def make_definition(*changes: tuple[str, str]) -> Definition:

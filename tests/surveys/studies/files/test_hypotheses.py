@@ -7,7 +7,7 @@ from django.conf import settings
 
 from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
 from surveys.studies.files.hypotheses import PlanKeys
-from tests.surveys.studies.files.sample_study import ASKED_AGAIN, GOOD, make_definition
+from tests.surveys.studies.files.sample_study import ASKED_AGAIN, GOOD, fault_at, faults_of, make_definition
 
 PLAN = """
 [[hypotheses]]
@@ -99,9 +99,7 @@ def test_a_person_share_is_of_the_prompts_that_are_asked_twice() -> None:
 )
 def test_what_cannot_be_tested_is_a_fault_with_its_line(old: str, new: str, place: str, says: str) -> None:
     assert old in PLAN
-    with pytest.raises(StudyFileError) as caught:
-        study_with(PLAN.replace(old, new, 1))
-    fault = next(fault for fault in caught.value.faults if fault.place == place)
+    fault = fault_at(place, GOOD + ASKED_AGAIN + PLAN.replace(old, new, 1))
     assert says in fault.message and fault.line
 
 
@@ -141,9 +139,7 @@ def test_one_family_has_one_alpha() -> None:
     ],
 )
 def test_what_a_study_without_repeats_or_a_distance_cannot_give(text: str, says: str) -> None:
-    with pytest.raises(StudyFileError) as caught:
-        parse_study((GOOD + text).encode(), "teas")
-    assert any(says in str(fault) for fault in caught.value.faults)
+    assert any(says in str(fault) for fault in faults_of(GOOD + text))
 
 
 # --- of annotators
@@ -180,17 +176,14 @@ alpha = 0.01
 """
 
 
-def annotated_with(text: str, kind: str = "attribute") -> Definition:
-    return parse_study((ANNOTATED.replace('kind = "attribute"', f'kind = "{kind}"') + text).encode(), "profiles")
-
-
 def test_a_study_of_annotators_states_what_it_expects_of_labels() -> None:
-    study = annotated_with(OF_LABELS)
+    study = parse_study((ANNOTATED + OF_LABELS).encode(), "profiles")
     assert Definition.from_document(study.to_document()) == study
     assert [each.held_against for each in study.hypotheses] == [0.667, None, 0]
     assert study.of_answers == () and study.plan == PlanKeys(0.01)
-    text = OF_LABELS.replace('"alpha"', '"preference_share"').replace("reference = 0.667\n", "").split("\n\n[[")[0]
-    assert [each.held_against for each in annotated_with(text, "preference").hypotheses] == [0.5]
+    shares = OF_LABELS.replace('"alpha"', '"preference_share"').replace("reference = 0.667\n", "").split("\n\n[[")[0]
+    preference = ANNOTATED.replace('kind = "attribute"', 'kind = "preference"') + shares
+    assert [each.held_against for each in parse_study(preference.encode()).hypotheses] == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -213,9 +206,7 @@ def test_a_study_of_annotators_states_what_it_expects_of_labels() -> None:
 )
 def test_what_labels_cannot_give_is_a_fault_with_its_line(old: str, new: str, place: str, says: str) -> None:
     assert old in OF_LABELS
-    with pytest.raises(StudyFileError) as caught:
-        annotated_with(OF_LABELS.replace(old, new, 1))
-    fault = next(fault for fault in caught.value.faults if fault.place == place)
+    fault = fault_at(place, ANNOTATED + OF_LABELS.replace(old, new, 1), "profiles")
     assert says in fault.message and fault.line
 
 
@@ -227,6 +218,5 @@ def test_what_labels_cannot_give_is_a_fault_with_its_line(old: str, new: str, pl
     ],
 )
 def test_what_pasted_answers_cannot_give(changes: dict, more: str, place: str, says: str) -> None:
-    with pytest.raises(StudyFileError) as caught:
-        study_with(second(**changes) + more)
-    assert [(fault.place, says in fault.message) for fault in caught.value.faults] == [(place, True)]
+    faults = faults_of(GOOD + ASKED_AGAIN + second(**changes) + more)
+    assert [(fault.place, says in fault.message) for fault in faults] == [(place, True)]

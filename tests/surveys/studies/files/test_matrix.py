@@ -7,7 +7,7 @@ import pytest
 
 from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
 from surveys.studies.files.matrix import Matrix, SetQuestion, set_misfits
-from tests.surveys.studies.files.sample_study import GOOD, IN_GERMAN, make_definition
+from tests.surveys.studies.files.sample_study import GOOD, IN_GERMAN, faults_of, make_definition
 
 FILE = GOOD + '\n[matrix]\nset = "sums"\neach = 3\n'
 
@@ -61,9 +61,7 @@ def test_a_study_comes_back_from_its_document_and_others_hold_no_word_of_it() ->
     ],
 )
 def test_fault_of_a_set_has_place_line_and_way_out(sets: dict[str, int], place: str, says: str) -> None:
-    with pytest.raises(StudyFileError) as caught:
-        parse_study(FILE.encode(), "teas", partial(set_misfits, sets=sets))
-    (fault,) = caught.value.faults
+    (fault,) = faults_of(FILE, also=partial(set_misfits, sets=sets))
     assert (fault.place, says in fault.message) == (place, True)
     assert fault.line == FILE.splitlines().index("[matrix]") + (2 if place == "matrix.set" else 3)
 

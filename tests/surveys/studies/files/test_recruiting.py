@@ -1,5 +1,7 @@
 """What a study file says about recruiting on Prolific is read, kept and checked."""
 
+import re
+
 import pytest
 
 from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
@@ -34,6 +36,5 @@ def test_recruiting_survives_its_document_and_says_nothing_where_it_is_left_out(
     ],
 )
 def test_recruiting_that_makes_no_sense_is_refused(text: str, words: str) -> None:
-    with pytest.raises(StudyFileError) as caught:
+    with pytest.raises(StudyFileError, match=re.escape(words)):
         parse(text)
-    assert words in str(caught.value)

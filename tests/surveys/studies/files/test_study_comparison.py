@@ -8,10 +8,10 @@ import pytest
 
 from surveys.models.hashes import fingerprint
 from surveys.studies.exclusions import effect_of
-from surveys.studies.files.definitions import Definition, StudyFileError, parse_study
+from surveys.studies.files.definitions import Definition
 from surveys.studies.files.schema import Reference
 from surveys.studies.lifecycle import fill_benchmark_items, load_definition
-from tests.surveys.studies.files.sample_study import changed, make_definition
+from tests.surveys.studies.files.sample_study import changed, faults_of, make_definition
 
 RULE = "attention_fails = 2"
 END = "[debrief]"
@@ -47,10 +47,8 @@ source = "A leaderboard of kettles"
 """
 
 
-def faults_of(*changes: tuple[str, str]) -> list[tuple[str, str]]:
-    with pytest.raises(StudyFileError) as caught:
-        parse_study(changed(*changes).encode(), "teas")
-    return [(fault.place, fault.message) for fault in caught.value.faults]
+def told(*changes: tuple[str, str]) -> list[tuple[str, str]]:
+    return [(fault.place, fault.message) for fault in faults_of(changed(*changes))]
 
 
 # Reading -------------------------------------------------------------------------------------------------
@@ -142,51 +140,63 @@ def test_unchanged_file_makes_no_new_version() -> None:
     ],
 )
 def test_fault_of_a_rule_is_named(new: str, place: str, says: str) -> None:
-    ((found, message),) = faults_of((RULE, new))
+    ((found, message),) = told((RULE, new))
     assert found == place and says in message
 
 
 def test_flags_are_those_of_checks_that_the_study_uses() -> None:
     changes = ((RULE, 'flags = ["refusal", "residue"]'), (END, f'[checks]\npaste = ["refusal"]\n{END}'))
-    ((place, message),) = faults_of(*changes)
+    ((place, message),) = told(*changes)
     assert place == "exclusions[1].flags" and message.startswith("names `residue`, which is not one of this")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "place", "says"),
+    ("part", "old", "new", "place", "says"),
     [
-        ('"teas"\nvariant =', '"tea"\nvariant =', "variant_of", "names the prompt `tea`, which does not exist"),
-        ('variant_of = "teas"', 'variant_of = "teas-typos"', "variant_of", "names the prompt itself"),
-        ('variant_of = "teas"', 'variant_of = "water"', "kind", "is `recommendation`, but `water`"),
-        ('variant_of = "teas"\n', "", "variant_of", "come together"),
-        ('variant = "typos"\n', "", "variant", "come together"),
-        ('variant = "typos"', f'variant = "{"x" * 41}"', "variant", "at most 40 characters"),
-        ('text = "recomend', 'items = 4\ntext = "recomend', "items", "is 4, but it is 5 for `teas`"),
+        (VARIANT, '"teas"\nvariant =', '"tea"\nvariant =', "prompts[3].variant_of", "`tea`, which does not exist"),
+        (
+            VARIANT,
+            'variant_of = "teas"',
+            'variant_of = "teas-typos"',
+            "prompts[3].variant_of",
+            "names the prompt itself",
+        ),
+        (VARIANT, 'variant_of = "teas"', 'variant_of = "water"', "prompts[3].kind", "is `recommendation`, but `water`"),
+        (VARIANT, 'variant_of = "teas"\n', "", "prompts[3].variant_of", "come together"),
+        (VARIANT, 'variant = "typos"\n', "", "prompts[3].variant", "come together"),
+        (VARIANT, 'variant = "typos"', f'variant = "{"x" * 41}"', "prompts[3].variant", "at most 40 characters"),
+        (
+            VARIANT,
+            'text = "recomend',
+            'items = 4\ntext = "recomend',
+            "prompts[3].items",
+            "but it is 5 for `teas`",
+        ),
+        (CHOICE_VARIANT, '"Cold", ', '"Cold", "Tepid", ', "prompts[3].choices", "has 4 entries, but `water`, of which"),
+        (CHOICE_VARIANT, 'answer = "C"', 'answer = "B"', "prompts[3].answer", "is B, but it is C for `water`"),
+        (
+            CHOICE_VARIANT,
+            'answer = "C"',
+            'answer = "C"\nbenchmark = "tea"\nitem = "tea/2"',
+            "prompts[3].item",
+            "is not for a variant",
+        ),
+        (REFERENCE, "0.82", "82", "references[1].accuracy", "must be a number from 0 to 1"),
+        (REFERENCE, "0.82", "-0.1", "references[1].accuracy", "must be a number from 0 to 1"),
+        (REFERENCE, 'source = "A leaderboard of kettles"\n', "", "references[1].source", "is missing"),
+        (REFERENCE, 'benchmark = "tea"', 'benchmark = ""', "references[1].benchmark", "is empty"),
     ],
 )
-def test_fault_of_a_variant_is_named(old: str, new: str, place: str, says: str) -> None:
-    assert old in VARIANT
-    ((found, message),) = faults_of(("[[exclusions]]", VARIANT.replace(old, new) + "[[exclusions]]"))
-    assert found == f"prompts[3].{place}" and says in message
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "place", "says"),
-    [
-        ('"Cold", ', '"Cold", "Tepid", ', "choices", "has 4 entries, but `water`, of which it is a variant, has 3"),
-        ('answer = "C"', 'answer = "B"', "answer", "is B, but it is C for `water`"),
-        ('answer = "C"', 'answer = "C"\nbenchmark = "tea"\nitem = "tea/2"', "item", "is not for a variant"),
-    ],
-)
-def test_fault_of_a_choice_variant_is_named(old: str, new: str, place: str, says: str) -> None:
-    ((found, message),) = faults_of(("[[exclusions]]", CHOICE_VARIANT.replace(old, new) + "[[exclusions]]"))
-    assert found == f"prompts[3].{place}" and says in message
+def test_fault_of_a_variant_or_reference_is_named(part: str, old: str, new: str, place: str, says: str) -> None:
+    assert old in part
+    ((found, message),) = told((END, part.replace(old, new) + END))
+    assert found == place and says in message
 
 
 def test_variant_of_a_variant_is_refused() -> None:
     chained = VARIANT.replace('"teas"\nvariant', '"teas-typos"\nvariant').replace('slug = "teas-typos"', 'slug = "b"')
     chained = chained.replace("in haste", "in a hurry")
-    ((place, message),) = faults_of(("[[exclusions]]", VARIANT + chained + "[[exclusions]]"))
+    ((place, message),) = told(("[[exclusions]]", VARIANT + chained + "[[exclusions]]"))
     assert place == "prompts[4].variant_of"
     assert message == "names `teas-typos`, which is a variant itself; name `teas`"
 
@@ -200,33 +210,19 @@ def test_variant_of_a_variant_is_refused() -> None:
     ],
 )
 def test_fault_of_models_is_named(models: str, says: str) -> None:
-    ((place, message),) = faults_of(('model = "GPT-4o mini"', f'model = "GPT-4o mini"\nmodels = {models}'))
+    ((place, message),) = told(('model = "GPT-4o mini"', f'model = "GPT-4o mini"\nmodels = {models}'))
     assert place == "chatbots[1].models" and says in message
 
 
 def test_pattern_belongs_to_one_chatbot() -> None:
     both = [(f'model = "{name}"', f'model = "{name}"\nmodels = ["{p}"]') for name, p in (("GPT-4o mini", "m-*"),)]
-    ((place, message),) = faults_of(*both, ('model = "Gemini 2.0 Flash"', 'model = "x"\nmodels = ["M-*"]'))
+    ((place, message),) = told(*both, ('model = "Gemini 2.0 Flash"', 'model = "x"\nmodels = ["M-*"]'))
     assert place == "chatbots[2].models" and message == "names 'M-*', which chatbots[1] names already"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "place", "says"),
-    [
-        ("0.82", "82", "accuracy", "must be a number from 0 to 1"),
-        ("0.82", "-0.1", "accuracy", "must be a number from 0 to 1"),
-        ('source = "A leaderboard of kettles"\n', "", "source", "is missing"),
-        ('benchmark = "tea"', 'benchmark = ""', "benchmark", "is empty"),
-    ],
-)
-def test_fault_of_a_reference_is_named(old: str, new: str, place: str, says: str) -> None:
-    ((found, message),) = faults_of((END, REFERENCE.replace(old, new) + END))
-    assert found == f"references[1].{place}" and says in message
 
 
 def test_reference_stands_once_for_each_benchmark() -> None:
     assert len(make_definition((END, REFERENCE + REFERENCE.replace('"tea"', '"coffee"') + END)).references) == 2
-    ((place, message),) = faults_of((END, REFERENCE + REFERENCE.replace("Best", "BEST") + END))
+    ((place, message),) = told((END, REFERENCE + REFERENCE.replace("Best", "BEST") + END))
     assert place == "references[2].name" and "references[1] has it for `tea` already" in message
 
 

@@ -8,15 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surveys.studies.files.definitions import LARGEST_FILE, StudyFault, StudyFileError, parse_study, read_study
-from tests.surveys.studies.files.sample_study import GOOD, SAMPLES, changed, make_definition
+from tests.surveys.studies.files.sample_study import GOOD, SAMPLES, changed, fault_at, faults_of, make_definition
 
 FAULTS = tomllib.loads((SAMPLES / "study_faults.toml").read_text(encoding="utf-8"))["faults"]
-
-
-def faults_of(content: str | bytes, name: str | None = "teas") -> list[StudyFault]:
-    with pytest.raises(StudyFileError) as caught:
-        parse_study(content.encode() if isinstance(content, str) else content, name)
-    return caught.value.faults
 
 
 def line_with(text: str, wanted: str) -> int:
@@ -118,6 +112,40 @@ def test_all_faults_come_at_once_in_the_order_of_the_file():
         "attention[2].after",
         "prompts[2].answer",
     ]
+
+
+HIDDEN = [
+    # Each entry of a list, and how many there are.
+    (
+        'options = ["Yes", "No"]',
+        'options = [1, "", 3]',
+        ["entry 1 must be text", "entry 2 is empty", "entry 3 must be"],
+    ),
+    ('options = ["Yes", "No"]', "options = [1]", ["has 1 entries, but must have from 2", "entry 1 must be text"]),
+    # What belongs to a kind of prompt, whatever the kind is said to be.
+    (
+        'kind = "recommendation"',
+        'kind = "x"\nitems = "many"\nrequest = 5',
+        ["kind is 'x'", "items must be", "request must be"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "wanted"), HIDDEN)
+def test_faults_of_one_value_or_entry_are_told_together(old, new, wanted):
+    faults = [str(fault) for fault in faults_of(changed((old, new)))]
+    assert [words for words in wanted if not any(words in fault for fault in faults)] == []
+    assert not any("not a key here" in fault for fault in faults)
+
+
+def test_translation_is_read_though_the_own_text_is_broken():
+    german = "\n[languages.de]\ntitle = 6\n[languages.de.prompts.x]\ntitle = 7\n"
+    broken = changed(('title = "', "title = 5 # ")) + german
+    assert "must be text in quotes" in fault_at("languages.de.title", broken).message
+    nameless = faults_of(broken.replace("[[prompts]]\nslug =", "[[prompts]]\nslug = 1 #", 1))
+    said = [fault.message for fault in nameless if fault.place == "languages.de.prompts.x.title"]
+    assert len(said) == 1 and "must be text in quotes" in said[0]
+    assert not any("is not a text of this study" in fault.message for fault in nameless)
 
 
 def test_error_text_has_one_line_a_fault():

@@ -1,16 +1,25 @@
-"""The labels that count, as rows for agreement and export: turned back, with item and rater, models among them."""
+"""The labels that count, as rows for agreement and export, and models as raters, whose labels are stored here."""
 
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from surveys.annotation.labels import was_driven, was_quick, was_read
-from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
-from surveys.participation.prolific import PROLIFIC_ID
-from surveys.studies.files.kinds import PART, LabelQuestion, turn_back
+from surveys.models import (
+    PROLIFIC_ID,
+    Annotation,
+    AnnotationItem,
+    GateVerdict,
+    Participant,
+    Slot,
+    Study,
+    StudyVersion,
+)
+from surveys.studies.files.kinds import PART, LabelFault, LabelQuestion, read_labels, turn_back
 from surveys.studies.files.label_questions import questions_for
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of, definition_of
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 CHUNK = 2_000
@@ -79,8 +88,7 @@ def exclusions() -> QuerySet[GateVerdict]:
 
 def questions_of(study: Study) -> tuple[LabelQuestion, ...]:
     """What annotators of the study are asked; nothing in a study where people paste answers."""
-    work = definition_of(study.current_id).annotation if study.current_id else None
-    return questions_for(work) if work else ()
+    return questions_for(annotation_of(study))
 
 
 def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) -> Iterator[Label]:
@@ -136,7 +144,67 @@ def rater_name(origin: str, pid: str, pseudonym: str) -> str:
     return pid if origin == Origin.IMPORTED and not PROLIFIC_ID.fullmatch(pid) else pseudonym
 
 
-# --- models as raters: what they said chooses what is done next ---------------
+# --- how a label came to be, by the notes of its page (`annotation.labels.read_trace`) ---
+
+
+def was_read(left: str, trace: Mapping[str, Any]) -> bool | None:
+    """Whether both answers had been in view to their ends; None without sides, or where the page could not tell."""
+    return len(trace["ends"]) == 2 if left and trace else None
+
+
+def was_quick(trace: Mapping[str, Any], active_ms: int | None) -> bool | None:
+    """Whether it took less time than reading does; None where either is not known."""
+    return None if active_ms is None or "least_ms" not in trace else active_ms < trace["least_ms"]
+
+
+def was_driven(trace: Mapping[str, Any]) -> bool | None:
+    """Whether a program was at work in the browser, as far as the browser says; None where the page could not tell."""
+    return trace["automated"] or trace["untrusted"] > 0 if trace else None
+
+
+# --- models as raters: what they say is stored, and chooses what is done next ----------
+
+
+def record_judgement(
+    item: AnnotationItem,
+    judge: str,
+    labels: Mapping[str, str],
+    *,
+    left: str = "",
+    version: StudyVersion | None = None,
+    active_ms: int | None = None,
+    detail: Mapping[str, Any] | None = None,
+    only: Collection[str] = (),
+) -> Annotation:
+    """What a model said about an item in one order of the responses; said again otherwise, it is a new revision.
+
+    `judge` names endpoint and prompt version; `detail` keeps temperature, completion and the like. `only`:
+    the questions that it answers, for one that can't answer all. Raises LabelFault.
+    """
+    version = version or item.study.current
+    work = definition_of(version.pk).annotation
+    if work is None:
+        raise LabelFault({item.key: "is not an item of a study that annotators work on"})
+    asked = [question for question in questions_for(work) if not only or question.name in only]
+    kept = read_labels(asked, item.payload, labels)
+    with transaction.atomic():
+        # One writer an item: two revisions can't follow the same one.
+        AnnotationItem.objects.select_for_update(no_key=True).get(pk=item.pk)
+        said = Annotation.objects.filter(item=item, judge=judge, left=left).order_by("-revision").first()
+        if said and said.labels == kept:
+            return said
+        return Annotation.objects.create(
+            item=item,
+            judge=judge,
+            version=version,
+            revision=said.revision + 1 if said else 1,
+            key=uuid.uuid4(),
+            labels=kept,
+            left=left,
+            active_ms=active_ms,
+            guidelines_version=work.guidelines_version,
+            detail=dict(detail or {}),
+        )
 
 
 class RaterError(ValueError):
