@@ -24,7 +24,7 @@ ROOMS = {
     "surveys.annotation": "models studies participation",
     "surveys.console": "reading models studies participation annotation",
     "surveys.prolific": "reading models studies annotation console",
-    "surveys.editor": "models studies participation console prolific",
+    "surveys.editor": "models studies participation console",
     "surveys.simulation": "reading models studies participation annotation console",
     "surveys.management": "reading models studies annotation prolific simulation",
     "analysis.stats": "",
@@ -40,7 +40,7 @@ ROOMS = {
     "analysis.runs": "stats models endpoints exports people | reading models studies annotation console",
     "analysis.report": "stats charts models exports answers | reading models studies console",
     "analysis.agreement": "stats charts models exports people report | models studies annotation console",
-    "analysis.plans": "stats models answers report agreement | models studies console prolific",
+    "analysis.plans": "stats models answers report agreement | models studies console",
     "analysis.notices": "models endpoints | models studies console",
     "analysis.management": (
         "charts models endpoints training people exports runs answers report agreement plans "

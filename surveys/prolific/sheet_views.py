@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
+from surveys.console.monitoring.monitor import fee_of
 from surveys.console.monitoring.people import DecisionError
 from surveys.console.pages import FORM, saying, show, study_page
 from surveys.console.wording import money, plural
@@ -165,8 +166,8 @@ def show_sheet(
         "differs": seen is not None and seen != now,
         "n": len(amounts),
         "pays": pays(cents),
-        "fee": pays(decisions.fee_of(cents)),
-        "together": pays(cents + decisions.fee_of(cents)),
+        "fee": pays(fee_of(cents)),
+        "together": pays(cents + fee_of(cents)),
         "asks": wants_second(request.study),
     }
     return show(request, "prolific/confirm.html", "paying", **page, **more, **frame())
