@@ -244,7 +244,7 @@ def second(request: HttpRequest, number: int) -> HttpResponse:
     amounts = payout.find(study, board)
     now = decisions.listed(board, amounts)
     if said == "anew" and now and asked.asked_by == account:
-        asked, seen = ask(study, What.PAY, payout.key, account, payout.to_detail(now)), now
+        asked = ask(study, What.PAY, payout.key, account, payout.to_detail(now))
         return redirect("paying:second", study.slug, asked.pk)
     stale = f"The list is no longer the one that {asked.asked_by} asked for. It has to be asked anew."
     stale = stale if now else "Nobody on it is left to pay. It waits until somebody declines it."
