@@ -14,17 +14,13 @@ missed here. A pair is a conflict where both statements cannot hold of one perso
 Garbled sentences ("I have a dogs", of which the number was cut out) count as no conflict.
 """
 
-import argparse
 import csv
-import hashlib
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.people.conflicts import conflict_of
-from analysis.stats.intervals import wilson_interval
+from benchmarks.statements import make_parser, read_statements, share_of
 
 LABELS = Path(__file__).with_name("conflict_labels.csv")
 SOURCES = ("personachat", "ikat")
@@ -40,25 +36,12 @@ class Pair(NamedTuple):
 
 def read_pairs(data: Path) -> list[Pair]:
     """Raises OSError, KeyError where a labelled sentence is not in the data."""
-    texts = {hash_text(text): text for text in [*_personachat(data), *_ikat(data)]}
+    texts = read_statements(data)
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [
             Pair(row["source"], texts[row["one_sha256"]], texts[row["other_sha256"]], row["label"])
             for row in csv.DictReader(file)
         ]
-
-
-def hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _personachat(data: Path) -> Iterator[str]:
-    yield from (data / "personas" / "personachat_sentences.txt").read_text(encoding="utf-8").splitlines()
-
-
-def _ikat(data: Path) -> Iterator[str]:
-    for line in (data / "training" / "relevance_ikat.jsonl").read_text(encoding="utf-8").splitlines():
-        yield from (entry["text"].strip() for entry in json.loads(line)["attributes"])
 
 
 def measure(pairs: list[Pair]) -> dict[str, dict[str, Any]]:
@@ -70,19 +53,14 @@ def measure(pairs: list[Pair]) -> dict[str, dict[str, Any]]:
         **{f"no conflict, {source}, kept apart": _fine(pairs, source) for source in SOURCES},
         "no conflict, kept apart": [pair for source in SOURCES for pair in _fine(pairs, source)],
     }.items():
-        found[name] = _share(sum(apart[pair] for pair in rows), len(rows))
+        found[name] = share_of(sum(apart[pair] for pair in rows), len(rows))
     kept = [pair for pair in pairs if apart[pair]]
-    found["kept apart, a conflict"] = _share(sum(pair.label != "none" for pair in kept), len(kept))
+    found["kept apart, a conflict"] = share_of(sum(pair.label != "none" for pair in kept), len(kept))
     return found
 
 
 def _fine(pairs: list[Pair], source: str) -> list[Pair]:
     return [pair for pair in pairs if pair.label == "none" and pair.source == source]
-
-
-def _share(hits: int, n: int) -> dict[str, Any]:
-    low, high = wilson_interval(hits, n)
-    return {"value": round(hits / n, 3), "ci": [round(float(low), 3), round(float(high), 3)], "hits": hits, "n": n}
 
 
 def as_table(found: dict[str, dict[str, Any]]) -> str:
@@ -97,11 +75,8 @@ def as_table(found: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = os.environ.get("FIELDSTUDY_SHARED") or Path(__file__).resolve().parents[2] / "shared"
-    parser.add_argument("--data", type=Path, default=Path(shared) / "data")
+    parser = make_parser(__doc__)
     parser.add_argument("--wrong", action="store_true", help="list the pairs that are taken otherwise than labelled")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     pairs = read_pairs(options.data)
     if options.wrong:

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from django.db import connection
@@ -60,26 +61,29 @@ def make_varied(people: int, repeats: int, hypotheses: Sequence[Hypothesis]) -> 
     return study
 
 
+def somebody_done(study: Study, number: int, cell: QuotaCell, **more: Any) -> Participant:
+    """Who has completed, to be written in bulk."""
+    return Participant(
+        study=study,
+        version_id=study.current_id,
+        pid=f"{number:024x}",
+        pseudonym=make_pseudonym(),
+        state=Participant.State.COMPLETED,
+        step=Participant.Step.END,
+        code="CODE",
+        cell=cell,
+        consent_version="1",
+        consent_sha256="",
+        **more,
+    )
+
+
 def make_people(study: Study, prompts: list[Prompt], count: int, rng: np.random.Generator) -> None:
     before = Participant.objects.count()
     cells = list(QuotaCell.objects.filter(study=study))
-    now = timezone.now()
+    known = {"origin": Participant.Origin.SIMULATED, "finished_at": timezone.now()}
     people = Participant.objects.bulk_create(
-        Participant(
-            study=study,
-            version_id=study.current_id,
-            pid=f"{before + number:024x}",
-            pseudonym=make_pseudonym(),
-            origin=Participant.Origin.SIMULATED,
-            state=Participant.State.COMPLETED,
-            step=Participant.Step.END,
-            code="CODE",
-            cell=cells[number % len(cells)],
-            finished_at=now,
-            consent_version="1",
-            consent_sha256="",
-        )
-        for number in range(count)
+        somebody_done(study, before + number, cells[number % len(cells)], **known) for number in range(count)
     )
     ChatbotContext.objects.bulk_create(
         ChatbotContext(

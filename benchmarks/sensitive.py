@@ -17,17 +17,13 @@ without the rule's verdicts. Labelled is what is said of the person or the famil
 The rule was widened by what it missed in one half of PersonaChat (`developed`). The other half and iKAT are held out.
 """
 
-import argparse
 import csv
-import hashlib
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.people.sensitive import KINDS, mark_sensitive
-from analysis.stats.intervals import wilson_interval
+from benchmarks.statements import make_parser, read_statements, share_of
 
 LABELS = Path(__file__).with_name("sensitive_labels.csv")
 SETS = ("personachat developed", "personachat held out", "ikat held out")
@@ -41,7 +37,7 @@ class Labelled(NamedTuple):
 
 def read_labelled(data: Path) -> list[Labelled]:
     """Raises OSError, KeyError where a labelled sentence is not in the data."""
-    texts = {hash_text(text): text for text in [*_personachat(data), *_ikat(data)]}
+    texts = read_statements(data)
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [
             Labelled(_set_of(row), texts[row["text_sha256"]], frozenset(row["kinds"].split()))
@@ -49,22 +45,9 @@ def read_labelled(data: Path) -> list[Labelled]:
         ]
 
 
-def hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def _set_of(row: dict[str, str]) -> str:
     developed = row["source"] == "personachat" and int(row["text_sha256"], 16) % 2
     return f"{row['source']} {'developed' if developed else 'held out'}"
-
-
-def _personachat(data: Path) -> Iterator[str]:
-    yield from (data / "personas" / "personachat_sentences.txt").read_text(encoding="utf-8").splitlines()
-
-
-def _ikat(data: Path) -> Iterator[str]:
-    for line in (data / "training" / "relevance_ikat.jsonl").read_text(encoding="utf-8").splitlines():
-        yield from (entry["text"].strip() for entry in json.loads(line)["attributes"])
 
 
 def rates_of(rows: list[Labelled], kind: str = "") -> dict[str, Any]:
@@ -74,17 +57,12 @@ def rates_of(rows: list[Labelled], kind: str = "") -> dict[str, Any]:
     right = sum(m and t for m, t in zip(marked, true, strict=True))
     return {
         **{"sentences": len(rows), "labelled": sum(true), "marked": sum(marked), "right": right},
-        **{"precision": _share(right, sum(marked)), "recall": _share(right, sum(true))},
+        **{"precision": share_of(right, sum(marked)), "recall": share_of(right, sum(true))},
     }
 
 
 def _asked(kinds: Any, kind: str) -> set[str]:
     return {name for name in kinds if kind in ("", name)}
-
-
-def _share(hits: int, n: int) -> dict[str, Any]:
-    low, high = wilson_interval(hits, n)
-    return {"value": round(hits / n, 3), "ci": [round(float(low), 3), round(float(high), 3)], "n": n} if n else {"n": 0}
 
 
 def measure(rows: list[Labelled]) -> dict[str, dict[str, Any]]:
@@ -108,11 +86,8 @@ def _words(share: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = os.environ.get("FIELDSTUDY_SHARED") or Path(__file__).resolve().parents[2] / "shared"
-    parser.add_argument("--data", type=Path, default=Path(shared) / "data")
+    parser = make_parser(__doc__)
     parser.add_argument("--wrong", choices=SETS, help="list what of this set is marked otherwise than labelled")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = read_labelled(options.data)
     if options.wrong:

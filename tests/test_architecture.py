@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +24,7 @@ ROOMS = {
     "surveys.annotation": "models studies participation",
     "surveys.console": "reading models studies participation annotation",
     "surveys.prolific": "reading models studies annotation console",
-    "surveys.editor": "models studies participation console prolific",
+    "surveys.editor": "models studies participation console",
     "surveys.simulation": "reading models studies participation annotation console",
     "surveys.management": "reading models studies annotation prolific simulation",
     "analysis.stats": "",
@@ -40,7 +40,7 @@ ROOMS = {
     "analysis.runs": "models endpoints exports people | reading models studies console",
     "analysis.report": "stats charts models exports answers | reading models studies console",
     "analysis.agreement": "stats charts models exports people report | models studies annotation console",
-    "analysis.plans": "stats models answers report agreement | models studies console prolific",
+    "analysis.plans": "stats models answers report agreement | models studies console",
     "analysis.notices": "models endpoints | models studies console",
     "analysis.management": (
         "charts models endpoints training people exports runs answers report agreement plans "
@@ -139,15 +139,23 @@ def place(path: Path, line: int) -> str:
     return f"{path.relative_to(ROOT)}:{line}"
 
 
-def test_imports_point_one_way_only() -> None:
-    wrong = [
+def imports(paths: Iterable[Path], is_wrong: Callable[[str], bool]) -> list[str]:
+    """Where these files import what they may not."""
+    return [
         f"{place(path, line)} imports {module}"
-        for app in APPS
-        for path in sources(app)
+        for path in paths
         for module, line in imports_of(path)
-        if module.split(".")[0] in FORBIDDEN[app]
+        if is_wrong(module)
     ]
-    assert wrong == []
+
+
+def top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_imports_point_one_way_only(app: str) -> None:
+    assert imports(sources(app), lambda module: top(module) in FORBIDDEN[app]) == []
 
 
 def modules_of(paths: list[Path]) -> dict[str, Path]:
@@ -251,34 +259,21 @@ def test_rules_and_models_never_enqueue() -> None:
 
 def test_rules_and_models_import_no_edge() -> None:
     known = modules_of(sources(*APPS))
-    wrong = [
-        f"{place(path, line)} imports {module}"
-        for path in rules_and_models()
-        for module, line in imports_of(path)
-        if module.split(".")[0] in APPS and any(is_edge(name) for name in whole(module, known).split(".")[1:])
-    ]
-    assert wrong == []
+
+    def names_edge(module: str) -> bool:
+        return top(module) in APPS and any(is_edge(name) for name in whole(module, known).split(".")[1:])
+
+    assert imports(rules_and_models(), names_edge) == []
 
 
-def test_statistics_know_neither_django_nor_the_tables() -> None:
-    wrong = [
-        f"{place(path, line)} imports {module}"
-        for path in sources("analysis/stats")
-        for module, line in imports_of(path)
-        if module.split(".")[0] in CLEAN_OF_DJANGO or module.startswith("analysis.models")
-    ]
-    assert wrong == []
+@pytest.mark.parametrize(
+    ("folder", "may"), [("analysis/stats", ()), ("surveys/studies/files", ("surveys.studies.files", "surveys.reading"))]
+)
+def test_statistics_and_study_files_know_neither_django_nor_the_tables(folder: str, may: tuple[str, ...]) -> None:
+    def knows(module: str) -> bool:
+        return (top(module) in CLEAN_OF_DJANGO or module.startswith("analysis.models")) and not module.startswith(may)
 
-
-def test_study_files_are_read_without_django_or_the_tables() -> None:
-    own = ("surveys.studies.files", "surveys.reading")
-    wrong = [
-        f"{place(path, line)} imports {module}"
-        for path in sources("surveys/studies/files")
-        for module, line in imports_of(path)
-        if module.split(".")[0] in CLEAN_OF_DJANGO and not module.startswith(own)
-    ]
-    assert wrong == []
+    assert imports(sources(folder), knows) == []
 
 
 NEURAL = {"torch", "transformers", "trl", "peft", "accelerate", "datasets", "gguf"}  # extras, in processes of their own
@@ -286,14 +281,8 @@ NETWORKS = "analysis.training.networks"
 
 
 def test_only_training_programs_know_torch_and_nobody_imports_these() -> None:
-    wrong = [
-        f"{place(path, line)} imports {module}"
-        for path in sources(*APPS)
-        if NETWORKS not in ".".join(path.relative_to(ROOT).parts)
-        for module, line in imports_of(path)
-        if module.split(".")[0] in NEURAL or module.startswith(NETWORKS)
-    ]
-    assert wrong == []
+    others = [path for path in sources(*APPS) if NETWORKS not in ".".join(path.relative_to(ROOT).parts)]
+    assert imports(others, lambda module: top(module) in NEURAL or module.startswith(NETWORKS)) == []
 
 
 def is_literal(node: ast.expr) -> bool:

@@ -1,7 +1,6 @@
 """Docker and the deploying page, held against the code: no engine is needed for that."""
 
 import importlib.util
-import os
 import re
 import shlex
 import shutil
@@ -21,7 +20,7 @@ from fieldstudy import probe
 from fieldstudy.embedded.keeper import postgres
 from fieldstudy.embedded.servers import ROOT
 from tests.test_architecture import imports_of
-from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example, without_files
+from tests.test_settings import DOCKER_ONLY, SAFE, names_in_code, names_in_example, run_with, without_files
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SECRETS = yaml.safe_load((ROOT / "deploy" / "secrets.yml").read_text())["secrets"]
@@ -33,14 +32,15 @@ PAGE = (ROOT / "docs" / "deploying.md").read_text()
 COMPUTED = {"DATABASE_URL": "db", "REDIS_URL": "valkey"}
 
 
-def load_lock() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("lock", ROOT / ".ci" / "lock.py")
+def load_program(name: str) -> ModuleType:
+    """A program of .ci, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-lock = load_lock()
+lock = load_program("lock")
 
 
 def image_command(instruction: str) -> list[str]:
@@ -107,13 +107,7 @@ def test_filled_in_example_is_accepted_by_the_settings() -> None:
     filled = {name: value or KEY for name, value in lines if name not in DOCKER_ONLY}
     computed = {name: SERVICES["web"]["environment"][name] for name in COMPUTED}
     code = "from fieldstudy.settings import DATABASES as d; print(d['default']['HOST'], d['default']['PASSWORD'])"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={"PATH": os.environ["PATH"], **filled, **computed},
-        capture_output=True,
-        text=True,
-    )
+    done = run_with(filled | computed, "-c", code)
     assert done.stdout == f"db {KEY}\n", done.stderr
 
 
@@ -283,13 +277,8 @@ def test_every_container_finds_kept_files_where_the_image_lets_it_write() -> Non
 
 @pytest.mark.processes
 def test_static_files_are_collected_with_hashed_names(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "manage.py", "collectstatic", "--noinput", "-v0"],
-        cwd=ROOT,
-        env={"PATH": os.environ["PATH"], **SAFE, "STATIC_ROOT": str(tmp_path / "static")},
-        capture_output=True,
-        text=True,
-    )
+    environment = SAFE | {"STATIC_ROOT": str(tmp_path / "static")}
+    done = run_with(environment, "manage.py", "collectstatic", "--noinput", "-v0")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "static" / "staticfiles.json").exists()
 

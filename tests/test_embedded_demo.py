@@ -23,6 +23,7 @@ from tests.embedded import (
     start_python,
     wait_for,
 )
+from tests.surveys.simulation.server import free_port
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +88,6 @@ def test_production_never_starts_embedded_services(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "set DATABASE_URL, REDIS_URL, ALLOWED_HOSTS, SECRET_KEY" in done.stderr
     assert not (tmp_path / "var").exists()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def start_demo(var: Path, port: int) -> tuple[subprocess.Popen[str], str]:
@@ -195,13 +190,19 @@ def test_demo_killed_outright_leaves_nothing(var: Path) -> None:
     assert wait_for(lambda: not processes_of(var)), processes_of(var)
 
 
-def test_server_that_ends_at_once_is_not_started_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIELDSTUDY_VAR", str(tmp_path))
     servers.run_folder()
-    command = [sys.executable, "-c", "print('no port'); raise SystemExit(3)"]
-    child = demo_server.Child("web", command, dict(os.environ))
+
+
+def start_child(name: str, program: str) -> demo_server.Child:
+    return demo_server.Child(name, [sys.executable, "-c", program], dict(os.environ))
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_server_that_ends_at_once_is_not_started_for_ever(capsys: pytest.CaptureFixture[str]) -> None:
+    child = start_child("web", "print('no port'); raise SystemExit(3)")
     with pytest.raises(SystemExit, match=r"web process ended unexpectedly \(status 3\), once more after 3 restarts"):
         while True:
             child.process.wait(timeout=30)
@@ -210,16 +211,12 @@ def test_server_that_ends_at_once_is_not_started_for_ever(
     assert capsys.readouterr().err.count("is started again") == 3
 
 
-def test_log_of_the_server_that_ended_is_shown_with_what_the_system_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("own_folder")
+def test_log_of_the_server_that_ended_is_shown_with_what_the_system_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setenv("FIELDSTUDY_VAR", str(tmp_path))
-    servers.run_folder()
-    command = [sys.executable, "-c", "print('no semaphore'); raise SystemExit(1)"]
-    child = demo_server.Child("worker", command, dict(os.environ))
+    child = start_child("worker", "print('no semaphore'); raise SystemExit(1)")
     child.process.wait(timeout=30)
     assert demo_server.shared_memory_fault() == ""
     monkeypatch.setattr(demo_server.multiprocessing, "Semaphore", refused)
@@ -228,12 +225,10 @@ def test_log_of_the_server_that_ended_is_shown_with_what_the_system_lacks(
     assert "worker.log:\nno semaphore" in str(told.value)
 
 
-def test_start_that_takes_too_long_shows_the_log_of_what_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FIELDSTUDY_VAR", str(tmp_path))
+@pytest.mark.usefixtures("own_folder")
+def test_start_that_takes_too_long_shows_the_log_of_what_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_server, "START_PATIENCE", -1)
-    servers.run_folder()
-    sleeping = [sys.executable, "-c", "import time; time.sleep(60)"]
-    web, worker = (demo_server.Child(name, sleeping, dict(os.environ)) for name in ("web", "worker"))
+    web, worker = (start_child(name, "import time; time.sleep(60)") for name in ("web", "worker"))
     try:
         worker.log.write_text("why it ended")
         worker.restarts.append(0.0)

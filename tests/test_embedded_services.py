@@ -30,6 +30,13 @@ def copy_of(var: Path, name: str) -> Path:
     return other
 
 
+def refusal(var: Path) -> str:
+    """What a command says that cannot start the services."""
+    done = run_python("manage.py", "showmigrations", var=var)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    return done.stderr
+
+
 @pytest.mark.processes
 def test_services_are_shared_and_stop_with_the_last_holder(var: Path) -> None:
     first, started = start_holder(var)
@@ -119,30 +126,23 @@ def test_half_made_cluster_of_a_killed_start_is_made_anew(var: Path) -> None:
 def test_data_of_another_major_version_is_refused_with_a_way_on(var: Path) -> None:
     other = copy_of(var, "older")
     (other / "postgres" / "PG_VERSION").write_text("16\n")
-    done = run_python("manage.py", "showmigrations", var=other)
-    assert done.returncode == 1
-    assert "holds data of PostgreSQL 16, and this copy brings PostgreSQL 18" in done.stderr
-    assert f"mv {other / 'postgres'}" in done.stderr
-    assert "Traceback" not in done.stderr
+    said = refusal(other)
+    assert "holds data of PostgreSQL 16, and this copy brings PostgreSQL 18" in said
+    assert f"mv {other / 'postgres'}" in said
 
 
 @pytest.mark.processes
 def test_damaged_data_is_refused_with_the_servers_reason(var: Path) -> None:
     other = copy_of(var, "damaged")
     (other / "postgres" / "global" / "pg_control").write_bytes(b"\0" * 100)
-    done = run_python("manage.py", "showmigrations", var=other)
-    assert done.returncode == 1
-    assert "PostgreSQL did not start: could not read file" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "PostgreSQL did not start: could not read file" in refusal(other)
 
 
 @pytest.mark.processes
 def test_folder_that_cannot_be_written_is_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = run_python("manage.py", "showmigrations", var=tmp_path / "file" / "var")
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "cannot be written: Not a directory" in done.stderr
+    said = refusal(tmp_path / "file" / "var")
+    assert said.count("\n") == 1 and "cannot be written: Not a directory" in said
 
 
 def test_full_disk_is_named_even_when_the_log_is_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

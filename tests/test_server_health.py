@@ -3,10 +3,7 @@
 import os
 import re
 import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,9 +13,9 @@ from django.test import Client
 from fieldstudy import health, probe
 from fieldstudy.embedded import schema
 from fieldstudy.embedded.keeper import postgres
-from fieldstudy.embedded.servers import ROOT
 from surveys.models.hashes import fingerprint
-from tests.test_settings import SAFE
+from tests.surveys.simulation.server import noting_server
+from tests.test_settings import SAFE, run_with
 
 
 @pytest.mark.django_db
@@ -54,9 +51,8 @@ def test_pending_migration_is_told_and_stops_a_server(client: Client) -> None:
 
 
 def import_server(module: str, database: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], **SAFE, "DATABASE_URL": database, "DATABASE_POOL": "0"}
-    command = [sys.executable, "-c", f"import fieldstudy.{module}; print('serves')"]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    environment = SAFE | {"DATABASE_URL": database, "DATABASE_POOL": "0"}
+    return run_with(environment, "-c", f"import fieldstudy.{module}; print('serves')")
 
 
 @pytest.fixture
@@ -106,40 +102,15 @@ def test_health_is_answered_without_a_redirect_to_https(client: Client, settings
     assert client.get("/healthz").status_code == 200
 
 
-class Answer(BaseHTTPRequestHandler):
-    status, hosts = 200, []  # noqa: RUF012
-
-    def do_GET(self) -> None:
-        self.hosts.append(self.headers["Host"])
-        self.send_response(self.status)
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Answer]]:
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    monkeypatch.setattr(probe, "ADDRESS", f"http://127.0.0.1:{server.server_port}/healthz")
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    Answer.hosts.clear()
-    yield Answer
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 @pytest.mark.parametrize(("status", "result"), [(200, 0), (503, 1)])
 def test_probe_asks_under_a_name_the_server_answers_to(
-    status: int, result: int, answering: type[Answer], monkeypatch: pytest.MonkeyPatch
+    status: int, result: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALLOWED_HOSTS", ".study.example.org, other.example.org")
-    monkeypatch.setattr(answering, "status", status)
-    assert probe.main() == result
-    assert answering.hosts == ["study.example.org"]
+    with noting_server(status) as (address, heard):
+        monkeypatch.setattr(probe, "ADDRESS", f"{address}/healthz")
+        assert probe.main() == result
+    assert [headers["Host"] for headers in heard] == ["study.example.org"]
 
 
 def test_probe_fails_when_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """Who withdraws while others read, answer, import and pay is gone whole at the first try, and no page fails for it."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -36,20 +36,19 @@ from tests.surveys.participation.threads import PATIENCE, beside, wait_until_som
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@contextmanager
-def while_erased(work: Callable[[], None]) -> Iterator[None]:
-    """`work` is done once what is to be erased has been looked up."""
+def withdraw_beside(person: Participant, work: Callable[[], object]) -> Future[object]:
+    """`work` begins once what is to be erased has been looked up, and waits; what became of it."""
+    begun: list[Future[object]] = []
 
-    def hear(**_: Any) -> None:
-        work()
+    def begin(**_: Any) -> None:
+        begun.append(beside(work, pool))
+        wait_until_somebody_waits()
 
-    pre_delete.connect(hear, sender=Participant)
-    yield
-    pre_delete.disconnect(hear, sender=Participant)
-
-
-def read(response: Response) -> None:
-    Answer.objects.create(response=response, rules_version=1)
+    with ThreadPoolExecutor(1) as pool:
+        pre_delete.connect(begin, sender=Participant)
+        recruitment.withdraw(person)
+        pre_delete.disconnect(begin, sender=Participant)
+    return begun[0]
 
 
 # --- workers beside a withdrawal ----------------------------------------------------------
@@ -57,16 +56,8 @@ def read(response: Response) -> None:
 
 def test_answer_read_while_it_is_erased_goes_with_it() -> None:
     response = make_response(make_participant())
-    with ThreadPoolExecutor(1) as pool:
-        reading = []
-
-        def begin() -> None:
-            reading.append(beside(lambda: read(response), pool))
-            wait_until_somebody_waits()
-
-        with while_erased(begin):
-            recruitment.withdraw(response.participant)
-        assert "foreign key" in str(reading[0].exception(PATIENCE))
+    read = partial(Answer.objects.create, response=response, rules_version=1)
+    assert "foreign key" in str(withdraw_beside(response.participant, read).exception(PATIENCE))
     assert not Participant.objects.exists() and not Answer.objects.exists()
 
 
@@ -124,20 +115,8 @@ def test_what_prolific_says_of_somebody_who_withdraws_meanwhile_names_them_no_mo
     person = make_participant(study)
     remote = ProlificStudy.objects.create(study=study, prolific_id=PROLIFIC_STUDY)
     theirs = Submission(submission_id="5e" * 12, pid=person.pid, status="ACTIVE", reward=100, bonus=0)
-
-    def save() -> None:
-        save_submissions(study, remote, [theirs], 100, person.consented_at)
-
-    with ThreadPoolExecutor(1) as pool:
-        saving = []
-
-        def begin() -> None:
-            saving.append(beside(save, pool))
-            wait_until_somebody_waits()
-
-        with while_erased(begin):
-            recruitment.withdraw(person)
-        saving[0].result(PATIENCE)
+    save = partial(save_submissions, study, remote, [theirs], 100, person.consented_at)
+    withdraw_beside(person, save).result(PATIENCE)
     assert Submission.objects.get().pid == ""
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surveys.console.monitoring.monitor import fee_of
 from surveys.console.wording import money
-from surveys.prolific.decisions import fee_of
 from surveys.studies.files.rules import LEAST_PAY_PER_HOUR
 
 

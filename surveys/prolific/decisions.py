@@ -2,14 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
-from math import ceil
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.console.monitoring.monitor import HourlyPay, Work, promise_of
+from surveys.console.monitoring.monitor import HourlyPay, Work, fee_of, promise_of
 from surveys.console.monitoring.people import DecisionError, mark_returned
 from surveys.models import Participant, Payment, Study, Submission, TeamRequest
 from surveys.prolific.board import Board, Pair, read_board
@@ -62,11 +59,6 @@ class Amount:
     submission: int
     cents: int
     reason: str = ""
-
-
-def fee_of(cents: int) -> int:
-    """What Prolific takes for paying this, in whole cents, rounded up."""
-    return ceil(cents * Fraction(settings.PROLIFIC_FEE))
 
 
 def propose(study: Study, board: Board) -> list[ProposedDecision]:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from surveys.console.monitoring.monitor import fee_of
 from surveys.console.pages import FORM, saying, show, study_page
 from surveys.console.setup_views import participant_link
 from surveys.console.wording import money, plural
@@ -15,7 +16,6 @@ from surveys.models import ProlificGroup, ProlificMessage, Study
 from surveys.prolific import draft
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.contact import TEMPLATES, ask_messages, make_groups
-from surveys.prolific.decisions import fee_of
 from surveys.prolific.tasks import keep_contact
 from surveys.prolific.views import frame
 from surveys.studies.access import Role, studies_of

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
+from surveys.console.monitoring.monitor import fee_of
 from surveys.console.monitoring.people import DecisionError
 from surveys.console.pages import FORM, saying, show, study_page
 from surveys.console.wording import money, plural
@@ -165,8 +166,8 @@ def show_sheet(
         "differs": seen is not None and seen != now,
         "n": len(amounts),
         "pays": pays(cents),
-        "fee": pays(decisions.fee_of(cents)),
-        "together": pays(cents + decisions.fee_of(cents)),
+        "fee": pays(fee_of(cents)),
+        "together": pays(cents + fee_of(cents)),
         "asks": wants_second(request.study),
     }
     return show(request, "prolific/confirm.html", "paying", **page, **more, **frame())
@@ -243,7 +244,7 @@ def second(request: HttpRequest, number: int) -> HttpResponse:
     amounts = payout.find(study, board)
     now = decisions.listed(board, amounts)
     if said == "anew" and now and asked.asked_by == account:
-        asked, seen = ask(study, What.PAY, payout.key, account, payout.to_detail(now)), now
+        asked = ask(study, What.PAY, payout.key, account, payout.to_detail(now))
         return redirect("paying:second", study.slug, asked.pk)
     stale = f"The list is no longer the one that {asked.asked_by} asked for. It has to be asked anew."
     stale = stale if now else "Nobody on it is left to pay. It waits until somebody declines it."

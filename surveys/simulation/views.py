@@ -42,7 +42,7 @@ def rehearsal(request: HttpRequest) -> HttpResponse:
             if not reason:
                 return redirect("simulation:page", study.slug)
             status = 503
-    now = standing(study)  # before what came of it: the note of its end comes before its mark goes
+    now = under_way.standing(study, WORK)  # before what came of it: the note of its end comes before its mark goes
     last = last_of(study)
     went = last.action if last else ""
     page = {"form": form, "reason": reason, "last": last, "failed": went == FAILED, "unfinished": went == STARTED}
@@ -66,14 +66,10 @@ def begin(study: Study, given: dict, actor: str) -> str:
     return ""
 
 
-def standing(study: Study) -> dict:
-    return under_way.standing(study, WORK)
-
-
 @study_page(Role.OWNER, require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
     """How far it is; the page is loaded again when all have gone."""
-    page = standing(request.study)
+    page = under_way.standing(request.study, WORK)
     if page["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "simulation/_progress.html", {"study": request.study, **page})

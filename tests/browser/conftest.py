@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connection
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from surveys.models import Participant
 from tests.browser.survey import make_demo, open_prompt
@@ -41,3 +41,11 @@ def person(page: Page) -> Participant:
         participant.save()
     open_prompt(page, participant)
     return participant
+
+
+@pytest.fixture
+def plain(browser: Browser, site: str) -> Iterator[Page]:
+    """A page of a browser without scripts."""
+    context = browser.new_context(base_url=site, java_script_enabled=False)
+    yield context.new_page()
+    context.close()

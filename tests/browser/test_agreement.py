@@ -1,12 +1,11 @@
 """Agreement and the gate in a real browser: from the matrix down to an item, and sliders that show who would stay."""
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from surveys.models import GateDecision, Study
 from tests.analysis.agreement.annotation_samples import make_annotated
-from tests.browser.axe import faults_of
-from tests.browser.test_export import log_in, watch_policy
+from tests.browser.console import faults_at, heading, log_in, watch
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 # The third pilot annotator answers the opposite of the others.
@@ -18,15 +17,9 @@ def study(site: str) -> Study:
     return make_annotated()[0]
 
 
-def heading(page: Page, words: str) -> None:
-    expect(page.get_by_role("heading", level=1)).to_contain_text(words)
-
-
-def test_from_the_matrix_to_the_raw_item_in_two_clicks(
-    page: Page, context: BrowserContext, site: str, study: Study
-) -> None:
-    broken = watch_policy(page)
-    log_in(context, site, study, "viewer")
+def test_from_the_matrix_to_the_raw_item_in_two_clicks(page: Page, study: Study) -> None:
+    broken = watch(page)
+    log_in(page, study, "viewer")
     page.goto("/console/teas/agreement/")
     heading(page, "People give the same label in 83 % of comparisons")
     page.locator(".matrix tbody tr").first.get_by_role("link").first.click()
@@ -36,24 +29,17 @@ def test_from_the_matrix_to_the_raw_item_in_two_clicks(
     assert broken == []
 
 
-def test_pages_fit_a_phone_and_everybody_can_read_them(
-    page: Page, context: BrowserContext, site: str, study: Study
-) -> None:
-    log_in(context, site, study, "researcher")
-    page.set_viewport_size({"width": 390, "height": 800})
-    for path in ("agreement/", "agreement/items/?question=relevance&a=mini", "gate/"):
-        page.goto(f"/console/teas/{path}")
-        assert page.evaluate("document.documentElement.scrollWidth") == 390, path
-        assert faults_of(page) == []
+def test_pages_fit_a_phone_and_everybody_can_read_them(page: Page, study: Study) -> None:
+    log_in(page, study, "researcher")
+    paths = ("agreement/", "agreement/items/?question=relevance&a=mini", "gate/")
+    assert faults_at(page, [f"/console/teas/{path}" for path in paths]) == []
 
 
 @pytest.mark.core
-def test_a_slider_shows_who_would_stay_and_the_decision_holds_its_limit(
-    page: Page, context: BrowserContext, site: str
-) -> None:
+def test_a_slider_shows_who_would_stay_and_the_decision_holds_its_limit(page: Page) -> None:
     study, people = make_annotated("pilot", said=PILOT)
-    broken = watch_policy(page)
-    log_in(context, site, study, "researcher")
+    broken = watch(page)
+    log_in(page, study, "researcher")
     page.goto("/console/teas/gate/?shared=5")
     expect(page.get_by_role("heading", name="0 of 3 would stay")).to_be_visible()
     page.get_by_label("Reason, kept with the decision").fill("The third answers the other way round.")
@@ -71,11 +57,9 @@ def test_a_slider_shows_who_would_stay_and_the_decision_holds_its_limit(
     assert broken == []
 
 
-def test_numbers_that_come_while_something_is_pressed_wait_until_it_is_let_go(
-    page: Page, context: BrowserContext, site: str
-) -> None:
+def test_numbers_that_come_while_something_is_pressed_wait_until_it_is_let_go(page: Page) -> None:
     study, _ = make_annotated("pilot", said=PILOT)
-    log_in(context, site, study, "researcher")
+    log_in(page, study, "researcher")
     page.goto("/console/teas/gate/?shared=5")
     page.get_by_label("Reason, kept with the decision").fill("Nobody agrees with anybody.")
     button = page.get_by_role("button", name="Decide about these 3")

@@ -1,14 +1,13 @@
 """Reviewing answers in a real browser: by keyboard alone, undone, on a phone, readable by everybody."""
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from analysis.answers import readings
 from analysis.answers.aliases import alias_map
 from analysis.models import Answer
 from surveys.models import Study
-from tests.browser.axe import faults_of
-from tests.browser.test_export import log_in, watch_policy
+from tests.browser.console import faults_at, heading, log_in
 from tests.factories import make_participant, make_response, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -30,12 +29,8 @@ def study(site: str) -> Study:
     return study
 
 
-def heading(page: Page, words: str) -> None:
-    expect(page.get_by_role("heading", level=1)).to_contain_text(words)
-
-
-def test_the_queue_by_keyboard_alone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    log_in(context, site, study, "researcher")
+def test_the_queue_by_keyboard_alone(page: Page, study: Study) -> None:
+    log_in(page, study, "researcher")
     page.goto(f"{HERE}review/")
     heading(page, "In doubt: unknown")
     page.keyboard.press("j")
@@ -59,8 +54,8 @@ def test_the_queue_by_keyboard_alone(page: Page, context: BrowserContext, site: 
     ]
 
 
-def test_spellings_are_joined_split_and_undone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    log_in(context, site, study, "researcher")
+def test_spellings_are_joined_split_and_undone(page: Page, study: Study) -> None:
+    log_in(page, study, "researcher")
     page.goto(f"{HERE}spellings/")
     page.keyboard.press("y")
     expect(page.get_by_text("Merged: earl-grey → earl grey")).to_be_visible()
@@ -72,25 +67,16 @@ def test_spellings_are_joined_split_and_undone(page: Page, context: BrowserConte
     assert alias_map(study) == {"teas": {"earl-grey": "earl grey"}}
 
 
-def test_pages_are_readable_by_everybody(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    log_in(context, site, study, "researcher")
-    refused = watch_policy(page)
-    for path in ("", "review/", "spellings/", "spellings/?q=grey", f"{Answer.objects.first().pk}/"):
-        page.goto(f"{HERE}{path}")
-        for width in (1280, 390):
-            page.set_viewport_size({"width": width, "height": 800})
-            assert faults_of(page) == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert refused == []
+def test_pages_are_readable_by_everybody(page: Page, study: Study) -> None:
+    log_in(page, study, "researcher")
+    paths = ("", "review/", "spellings/", "spellings/?q=grey", f"{Answer.objects.first().pk}/")
+    assert faults_at(page, [f"{HERE}{path}" for path in paths]) == []
 
 
-def test_the_queue_works_without_scripts(browser, site: str, study: Study) -> None:
-    context = browser.new_context(java_script_enabled=False, base_url=site)
-    log_in(context, site, study, "researcher")
-    page = context.new_page()
-    page.goto(f"{HERE}review/")
-    page.get_by_role("radio").first.check()
-    page.get_by_role("button", name="This is what it says").click()
-    heading(page, "In doubt: Assam, Sencha")
-    context.close()
+def test_the_queue_works_without_scripts(plain: Page, study: Study) -> None:
+    log_in(plain, study, "researcher")
+    plain.goto(f"{HERE}review/")
+    plain.get_by_role("radio").first.check()
+    plain.get_by_role("button", name="This is what it says").click()
+    heading(plain, "In doubt: Assam, Sencha")
     assert Answer.objects.filter(letter="A", decided=True).exists()

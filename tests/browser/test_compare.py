@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from analysis.report.pages import shown
 from analysis.report.pages.shown import PAGES
@@ -13,7 +13,7 @@ from analysis.report.reports import Reporting, views_for
 from surveys.models import Participant, Study
 from tests.analysis.report.compare_samples import FEW, make_compared
 from tests.browser.axe import faults_of
-from tests.browser.test_export import log_in
+from tests.browser.console import faults_at, log_in
 from tests.factories import make_participant, make_response
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -34,10 +34,8 @@ def wait_for_figures(page: Page) -> None:
 
 
 @pytest.mark.core
-def test_from_a_number_to_the_person_in_two_clicks(
-    page: Page, context: BrowserContext, site: str, study: Study
-) -> None:
-    log_in(context, site, study, "viewer")
+def test_from_a_number_to_the_person_in_two_clicks(page: Page, study: Study) -> None:
+    log_in(page, study, "viewer")
     page.goto(f"{HERE}items/")
     wait_for_figures(page)
     expect(page.locator("#figure-items svg").first).to_be_visible()
@@ -48,10 +46,8 @@ def test_from_a_number_to_the_person_in_two_clicks(
     page.wait_for_url("**/participants/**")
 
 
-def test_filters_by_keyboard_make_chips_and_an_address(
-    page: Page, context: BrowserContext, site: str, study: Study
-) -> None:
-    log_in(context, site, study, "viewer")
+def test_filters_by_keyboard_make_chips_and_an_address(page: Page, study: Study) -> None:
+    log_in(page, study, "viewer")
     page.goto(f"{HERE}heterogeneity/")
     page.locator("summary", has_text="Source").focus()
     page.keyboard.press("Enter")
@@ -70,8 +66,8 @@ def test_filters_by_keyboard_make_chips_and_an_address(
     expect(page.locator("#table-answers tbody tr")).to_have_count(3)
 
 
-def test_a_figure_is_saved_from_its_menu(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    log_in(context, site, study, "viewer")
+def test_a_figure_is_saved_from_its_menu(page: Page, study: Study) -> None:
+    log_in(page, study, "viewer")
     page.goto(f"{HERE}choices/")
     wait_for_figures(page)
     page.locator("summary", has_text="Save or cite").click()
@@ -81,12 +77,12 @@ def test_a_figure_is_saved_from_its_menu(page: Page, context: BrowserContext, si
 
 
 def test_the_page_comes_by_itself_when_its_numbers_are_there(
-    page: Page, context: BrowserContext, site: str, study: Study, monkeypatch: pytest.MonkeyPatch
+    page: Page, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     orders: list[Any] = []
     monkeypatch.setattr(shown, "enqueue_report", lambda *order: orders.append(order))
     monkeypatch.setattr(shown, "SMALL", 0)
-    log_in(context, site, study, "viewer")
+    log_in(page, study, "viewer")
     page.goto(f"{HERE}costs/")
     expect(page.get_by_role("heading", level=1)).to_have_text("The numbers are being computed.")
     expect(page.get_by_role("status")).to_contain_text("0 of 3 parts are computed.")
@@ -96,50 +92,30 @@ def test_the_page_comes_by_itself_when_its_numbers_are_there(
     expect(page.get_by_role("heading", level=1)).to_contain_text("completions")
 
 
-def test_pages_have_no_fault_and_break_no_rule(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    log_in(context, site, study, "owner")
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-    faults = []
-    for path in [*PATHS, TEXTS, f"{HERE}items/?q=nothing&prompt=teas"]:
-        page.goto(path)
-        wait_for_figures(page)
-        faults += faults_of(page)
+def test_pages_have_no_fault_and_fit_a_phone(page: Page, study: Study) -> None:
+    log_in(page, study, "owner")
+    paths = [*PATHS, TEXTS, f"{HERE}items/?q=nothing&prompt=teas"]
+    faults = faults_at(page, paths, ready=wait_for_figures)
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.locator("summary", has_text="More filters").click()
-    assert (faults + faults_of(page), said) == ([], [])
+    assert faults + faults_of(page) == []
 
 
-def test_no_page_is_wider_than_a_phone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    page.set_viewport_size({"width": 320, "height": 800})
-    log_in(context, site, study, "owner")
-    wide = {}
-    for path in [*PATHS, TEXTS]:
-        page.goto(path)
-        wait_for_figures(page)
-        wide[path] = page.evaluate("document.documentElement.scrollWidth")
-    assert {path: pixels for path, pixels in wide.items() if pixels > 320} == {}
-
-
-def test_pages_are_whole_without_javascript(browser: Browser, site: str, study: Study) -> None:
-    context = browser.new_context(base_url=site, java_script_enabled=False)
-    log_in(context, site, study, "viewer")
-    page = context.new_page()
-    page.goto(f"{HERE}heterogeneity/")
-    expect(page.locator("#table-variety tbody tr")).to_have_count(3)
-    picture = page.locator(".undrawn img")
+def test_pages_are_whole_without_javascript(plain: Page, study: Study) -> None:
+    log_in(plain, study, "viewer")
+    plain.goto(f"{HERE}heterogeneity/")
+    expect(plain.locator("#table-variety tbody tr")).to_have_count(3)
+    picture = plain.locator(".undrawn img")
     expect(picture).to_be_visible()
-    assert page.request.get(str(picture.get_attribute("src"))).status == 200
-    context.close()
+    assert plain.request.get(str(picture.get_attribute("src"))).status == 200
 
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 800), (390, 844)], ids=str)
-def test_the_figure_begins_on_the_first_screen(
-    page: Page, context: BrowserContext, site: str, study: Study, size: tuple[int, int]
-) -> None:
+def test_the_figure_begins_on_the_first_screen(page: Page, study: Study, size: tuple[int, int]) -> None:
     """Below the answer and one line of notes, of which there are several."""
     make_response(make_participant(study), "teas", text="1. Assam", keep=True)  # not read yet
     Participant.objects.filter(study=study).update(origin="simulated")
-    log_in(context, site, study, "owner")
+    log_in(page, study, "owner")
     page.set_viewport_size({"width": size[0], "height": size[1]})
     tops, notes = {}, []
     for path in PATHS:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.test import Client
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from surveys.models import Study
-from tests.factories import make_account, make_participant, make_response, make_study
+from tests.browser.console import log_in, watch
+from tests.factories import make_participant, make_response, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TEXT = "- tea\n- שלום\n- 👩🏽‍🔬"
@@ -23,27 +23,9 @@ def study(site: str) -> Study:
     return study
 
 
-def log_in(context: BrowserContext, site: str, study: Study, role: str) -> None:
-    client = Client()
-    client.force_login(make_account(role, study, role))
-    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
-
-
-def watch_policy(page: Page) -> list[str]:
-    """What the browser refused to load or run."""
-    refused: list[str] = []
-    page.on(
-        "console",
-        lambda message: refused.append(message.text) if "Content Security" in message.text else None,
-    )
-    return refused
-
-
-def test_researcher_downloads_the_answers(
-    page: Page, context: BrowserContext, site: str, study: Study, tmp_path: Path
-) -> None:
-    log_in(context, site, study, "researcher")
-    refused = watch_policy(page)
+def test_researcher_downloads_the_answers(page: Page, study: Study, tmp_path: Path) -> None:
+    log_in(page, study, "researcher")
+    refused = watch(page)
     page.goto(f"/console/{study.slug}/export/")
     expect(page.get_by_role("heading", level=1)).to_have_text("1 answer and 1 person, ready to download.")
     page.get_by_label("CSV", exact=True).check()
@@ -70,8 +52,8 @@ def test_researcher_downloads_the_answers(
     assert refused == []
 
 
-def test_token_is_shown_once(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    log_in(context, site, study, "viewer")
+def test_token_is_shown_once(page: Page, study: Study) -> None:
+    log_in(page, study, "viewer")
     page.goto("/console/account/token/")
     page.get_by_role("button", name="Make a token").click()
     token = page.get_by_label("Token", exact=True).input_value()
@@ -82,7 +64,7 @@ def test_token_is_shown_once(page: Page, context: BrowserContext, site: str, stu
 
 
 def test_api_documentation_works_under_the_content_policy(page: Page, site: str) -> None:
-    refused = watch_policy(page)
+    refused = watch(page)
     page.goto("/api/v1/docs/")
     expect(page.get_by_text("A whole table as a file")).to_be_visible()
     assert refused == []

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from analysis.models import Corpus
+from analysis.models import Corpus, CorpusUser
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.corpora import uploads
 from analysis.people.filters import FilterSettings
@@ -23,8 +23,7 @@ from analysis.runs.tasks import ask_step
 from surveys.models import Study
 from tests.analysis.people.people_samples import make_person, talk
 from tests.analysis.runs.baseline_factories import LETTERS, make_corpus, make_endpoint, make_personas, shared
-from tests.browser.axe import faults_of
-from tests.browser.test_export import log_in
+from tests.browser.console import faults_at, log_in
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -54,10 +53,6 @@ def fill_corpus() -> None:
     sample_users(corpus, 5)
 
 
-def is_too_wide(page: Page) -> bool:
-    return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-
-
 def write_chats(path: Path, number: int) -> Path:
     records = [
         {"conversation": [{"role": "user", "content": f"Hi {n}"}], "hashed_ip": "ann", "language": "English"}
@@ -78,13 +73,13 @@ def bring(page: Page, file: Path) -> None:
 
 
 def test_corpus_is_brought_in_parts_and_filtered(
-    page: Page, context: BrowserContext, site: str, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Page, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (uploads, source_views):  # the page says how long parts are
         monkeypatch.setattr(module, "PART_BYTES", 1_000)
     parts: list[str] = []
     page.on("request", lambda request: parts.append(request.url) if "part=" in request.url else None)
-    log_in(context, site, study, "researcher")
+    log_in(page, study, "researcher")
     bring(page, write_chats(tmp_path / "chats.jsonl", 30))
     expect(page.get_by_role("heading", level=1)).to_have_text("30 conversations; nobody has been filtered yet.")
     assert len(parts) > 2
@@ -93,10 +88,8 @@ def test_corpus_is_brought_in_parts_and_filtered(
     expect(page.get_by_text("Waiting", exact=True)).to_be_visible()
 
 
-def test_upload_that_cannot_be_sent_says_why_and_can_be_sent_again(
-    page: Page, context: BrowserContext, site: str, study: Study, tmp_path: Path
-) -> None:
-    log_in(context, site, study, "researcher")
+def test_upload_that_cannot_be_sent_says_why_and_can_be_sent_again(page: Page, study: Study, tmp_path: Path) -> None:
+    log_in(page, study, "researcher")
     file = write_chats(tmp_path / "chats.jsonl", 3)
     page.route("**/uploads/*/?part=*", lambda route: route.fulfill(status=409, json={"faults": ["Too much."]}))
     bring(page, file)
@@ -111,8 +104,8 @@ def test_extraction_begins_with_what_it_costs(scripts: bool, browser: Browser, s
     context = browser.new_context(base_url=site, java_script_enabled=scripts)
     make_endpoint(name="scripted", price_in=1, price_out=3)
     fill_corpus()
-    log_in(context, site, study, "researcher")
     page = context.new_page()
+    log_in(page, study, "researcher")
     page.goto("/console/teas/people/chats/")
     page.get_by_role("link", name="Extract attributes").click()
     page.get_by_role("button", name="Dry run").click()
@@ -124,31 +117,22 @@ def test_extraction_begins_with_what_it_costs(scripts: bool, browser: Browser, s
     context.close()
 
 
-def test_evidence_is_one_click_away(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+def test_evidence_is_one_click_away(page: Page, study: Study) -> None:
     fill_corpus()
-    log_in(context, site, study, "researcher")
+    log_in(page, study, "researcher")
     page.goto("/console/teas/people/chats/")
     expect(page.locator(".wide-only svg.figure")).to_be_visible()
     page.get_by_role("link", name="Bakes bread.").first.click()
     expect(page.locator("mark.evidence")).to_have_text("I bake bread")
 
 
-def test_pages_of_people_can_be_used_by_everybody(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+def test_pages_of_people_can_be_used_by_everybody(page: Page, study: Study) -> None:
     fill_corpus()
-    log_in(context, site, study, "researcher")
+    log_in(page, study, "researcher")
     order_asking(Corpus.objects.get(), "extract", {"endpoint": make_endpoint().name, "dry_run": True}, "ada")
     run = shared(plan_conversations(TASKS["language"], Corpus.objects.get(), make_endpoint().name, "ada")[0]).pk
     make_personas("made-up", [("A made-up nurse who sings.", ["I row."])])
     looks = ("people/chats/conversations/", "personas/", "personas/made-up/")
-    for address in ("people/", "people/chats/", "people/chats/ask/extract/", f"baselines/{run}/", *looks):
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.goto(f"/console/teas/{address}")
-        assert not is_too_wide(page), address
-        page.set_viewport_size({"width": 390, "height": 900})
-        assert not is_too_wide(page), address
-        assert faults_of(page) == []
-    page.goto("/console/teas/people/chats/")
-    with page.expect_navigation():
-        page.get_by_role("link", name="Bakes bread.").first.click()
-    assert not is_too_wide(page)
-    assert faults_of(page) == []
+    evidence = f"people/chats/users/{CorpusUser.objects.get(key='ann').pk}/"
+    paths = ("people/", "people/chats/", "people/chats/ask/extract/", f"baselines/{run}/", evidence, *looks)
+    assert faults_at(page, [f"/console/teas/{path}" for path in paths]) == []

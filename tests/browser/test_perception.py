@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from surveys.models import Participant, Study
 from surveys.participation.steps import address
@@ -141,19 +141,16 @@ def test_question_in_words_is_there_for_who_cannot_use_pictures(page: Page) -> N
     assert (kept["picked"], kept["right"], kept["alternative"], kept["plays"]) == ("An umbrella", True, True, 0)
 
 
-def test_without_scripts_there_is_the_question_in_words_alone(browser: Browser, site: str) -> None:
-    context = browser.new_context(base_url=site, java_script_enabled=False)
-    page = context.new_page()
+def test_without_scripts_there_is_the_question_in_words_alone(plain: Page) -> None:
     person = make_answered(make_seeing())
-    page.goto(address(person, "resume"))
-    expect(page.locator("canvas")).to_be_hidden()
-    expect(page.get_by_role("button", name="Show me the picture")).to_be_hidden()
-    page.get_by_label("A pillow").check()
-    send(page)
+    plain.goto(address(person, "resume"))
+    expect(plain.locator("canvas")).to_be_hidden()
+    expect(plain.get_by_role("button", name="Show me the picture")).to_be_hidden()
+    plain.get_by_label("A pillow").check()
+    send(plain)
     assert noted(person) == {
         **{"figure": "", "picked": "A pillow", "right": False, "alternative": True, "ms": None, "plays": None}
     }
-    context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connections
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from analysis.models import Completion, Endpoint, Run
 from analysis.runs.lanes.runs import run_inline
@@ -13,8 +13,7 @@ from analysis.runs.pages import actions
 from surveys.models import Study
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.analysis.runs.run_samples import answer, make_done, make_running
-from tests.browser.axe import faults_of
-from tests.browser.test_export import log_in
+from tests.browser.console import faults_at, log_in
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -45,9 +44,9 @@ def pages_of(run: Run) -> list[str]:
     return [f"/console/{run.study.slug}/baselines/{path}" for path in paths]
 
 
-def test_run_from_the_form_to_its_answers(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+def test_run_from_the_form_to_its_answers(page: Page, study: Study) -> None:
     make_endpoint(name="priced", price_out=10)
-    log_in(context, site, study, "researcher")
+    log_in(page, study, "researcher")
     page.goto("/console/teas/baselines/")
     page.get_by_role("link", name="New run").click()
     page.get_by_label("Repeats", exact=True).fill("4")
@@ -72,9 +71,9 @@ def test_run_from_the_form_to_its_answers(page: Page, context: BrowserContext, s
     expect(page.locator(".reply")).not_to_be_empty()
 
 
-def test_running_page_updates_and_can_be_paused(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+def test_running_page_updates_and_can_be_paused(page: Page, study: Study) -> None:
     run = make_running(study)
-    log_in(context, site, study, "researcher")
+    log_in(page, study, "researcher")
     page.goto(f"/console/teas/baselines/{run.pk}/")
     expect(page.get_by_role("heading", level=1)).to_contain_text("3 of 6 calls answered")
     answer(Completion.objects.get(run=run, status="pending"))
@@ -86,11 +85,9 @@ def test_running_page_updates_and_can_be_paused(page: Page, context: BrowserCont
     expect(page.get_by_role("heading", level=1)).to_contain_text("Cancelled")
 
 
-def test_list_follows_what_is_typed_and_what_is_answered(
-    page: Page, context: BrowserContext, site: str, study: Study
-) -> None:
+def test_list_follows_what_is_typed_and_what_is_answered(page: Page, study: Study) -> None:
     done, run = make_done(study, note="Before the outage"), make_running(study)
-    log_in(context, site, study, "researcher")
+    log_in(page, study, "researcher")
     page.goto("/console/teas/baselines/")
     find = page.get_by_role("searchbox")
     find.fill("outage")
@@ -106,40 +103,20 @@ def test_list_follows_what_is_typed_and_what_is_answered(
     expect(page.get_by_role("heading", level=1)).to_contain_text(f"Runs {done.pk} and {run.pk}")
 
 
-def test_pages_have_no_fault_and_break_no_rule(page: Page, context: BrowserContext, site: str, study: Study) -> None:
+def test_pages_have_no_fault_and_fit_a_phone(page: Page, study: Study) -> None:
     make_done(study)
     run = make_running(study, budget=5)
     Endpoint.objects.update(study=study)  # so that its owner may change it
-    log_in(context, site, study, "owner")
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-    faults = []
-    for path in pages_of(run):
-        page.goto(path)
-        faults += faults_of(page)
-    assert (faults, said) == ([], [])
+    log_in(page, study, "owner")
+    assert faults_at(page, pages_of(run)) == []
 
 
-def test_no_page_is_wider_than_a_phone(page: Page, context: BrowserContext, site: str, study: Study) -> None:
-    run = make_running(study, budget=5)
-    page.set_viewport_size({"width": 320, "height": 800})
-    log_in(context, site, study, "owner")
-    wide = {}
-    for path in pages_of(run):
-        page.goto(path)
-        wide[path] = page.evaluate("document.documentElement.scrollWidth")
-    assert {path: pixels for path, pixels in wide.items() if pixels > 320} == {}
-
-
-def test_run_is_estimated_and_started_without_javascript(browser: Browser, site: str, study: Study) -> None:
+def test_run_is_estimated_and_started_without_javascript(plain: Page, study: Study) -> None:
     make_endpoint(name="scripted")
-    context = browser.new_context(base_url=site, java_script_enabled=False)
-    log_in(context, site, study, "researcher")
-    page = context.new_page()
-    page.goto("/console/teas/baselines/new/")
-    page.get_by_label("Repeats", exact=True).fill("3")
-    page.get_by_role("button", name="Estimate").click()
-    expect(page.locator("#estimate")).to_contain_text("6 calls, about")
-    page.get_by_role("button", name="Start the run").click()
-    expect(page.get_by_role("status")).to_contain_text("is started: 6 calls")
-    context.close()
+    log_in(plain, study, "researcher")
+    plain.goto("/console/teas/baselines/new/")
+    plain.get_by_label("Repeats", exact=True).fill("3")
+    plain.get_by_role("button", name="Estimate").click()
+    expect(plain.locator("#estimate")).to_contain_text("6 calls, about")
+    plain.get_by_role("button", name="Start the run").click()
+    expect(plain.get_by_role("status")).to_contain_text("is started: 6 calls")

@@ -111,34 +111,31 @@ def test_keyboard_alone_leads_to_the_code(page: Page, context: BrowserContext) -
     expect(page.locator(".code code")).to_have_text("DEMODONE1")
 
 
-def test_whole_way_without_scripts(browser: Browser, site: str) -> None:
-    context = browser.new_context(base_url=site, java_script_enabled=False)
-    page = context.new_page()
-    page.goto(entry(make_demo()))
-    page.get_by_role("button", name="I agree and take part").click()
-    page.get_by_role("button", name="Save and continue").click()
-    expect(page.locator(".errors")).to_contain_text("2 answers are missing or not clear")
-    page.get_by_label("Gemini").check()
-    page.get_by_label("Less often than that").check()
-    page.get_by_role("button", name="Save and continue").click()
-    page.get_by_role("button", name="I am ready").click()
+def test_whole_way_without_scripts(plain: Page) -> None:
+    plain.goto(entry(make_demo()))
+    plain.get_by_role("button", name="I agree and take part").click()
+    plain.get_by_role("button", name="Save and continue").click()
+    expect(plain.locator(".errors")).to_contain_text("2 answers are missing or not clear")
+    plain.get_by_label("Gemini").check()
+    plain.get_by_label("Less often than that").check()
+    plain.get_by_role("button", name="Save and continue").click()
+    plain.get_by_role("button", name="I am ready").click()
     participant = Participant.objects.get()
     for number, slug in enumerate(participant.order, 1):
-        page.wait_for_url(f"**/prompt/{number}/")
-        page.get_by_label("Paste the whole answer here").fill("")
-        page.get_by_role("button", name="Save and continue").click()
-        expect(page.locator(".gate")).to_contain_text("The box is empty")
-        page.get_by_label("Paste the whole answer here").fill(ANSWERS[slug])
-        page.get_by_role("button", name="Save and continue").click()
+        plain.wait_for_url(f"**/prompt/{number}/")
+        plain.get_by_label("Paste the whole answer here").fill("")
+        plain.get_by_role("button", name="Save and continue").click()
+        expect(plain.locator(".gate")).to_contain_text("The box is empty")
+        plain.get_by_label("Paste the whole answer here").fill(ANSWERS[slug])
+        plain.get_by_role("button", name="Save and continue").click()
         if number == 1:
-            fill_context(page)
-            page.get_by_role("button", name="Save and continue").click()
-    page.get_by_role("button", name="Finish").click()
-    expect(page.locator(".code code")).to_have_text("DEMODONE1")
+            fill_context(plain)
+            plain.get_by_role("button", name="Save and continue").click()
+    plain.get_by_role("button", name="Finish").click()
+    expect(plain.locator(".code code")).to_have_text("DEMODONE1")
     assert accepted(participant) == ANSWERS
     evidence = Response.objects.filter(participant=participant).values_list("evidence", flat=True)
     assert all(notes == {"observed": False, "agent": "HeadlessChrome"} for notes in evidence)
-    context.close()
 
 
 def test_another_device_goes_on_with_the_half_written_answer(page: Page, browser: Browser, site: str) -> None:

@@ -6,7 +6,6 @@ Whatever ends is started again by `start`, as a service manager would; nothing e
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from benchmarks.server import copy_tables
 from fieldstudy.embedded import keeper, postgres, servers
 from fieldstudy.embedded.children import is_alive, start_child, stop_process
 from tests.embedded import migrated_data
+from tests.surveys.simulation.server import free_port
 
 PATIENCE = 300  # seconds, on a computer that has much to do
 GRANIAN = ["-m", "granian", "--interface", "rsgi", "--http", "1", "--host", "127.0.0.1", "--no-ws"]
@@ -63,9 +63,7 @@ class Platform:
         self.account = postgres.server_account()
         self.sockets = keeper.socket_folder(folder, self.account)
         self.processes: dict[str, psutil.Process] = {}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.site = f"http://127.0.0.1:{self.port}"
         self.database = f"postgresql://postgres@/{postgres.DATABASE}?host={quote(str(self.sockets), safe='')}"
         self.environment = {name: value for name, value in os.environ.items() if name != "DATABASE_POOL"} | {

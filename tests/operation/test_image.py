@@ -1,15 +1,14 @@
 """What gets into the image, and what it is made of; no engine is needed for that."""
 
-import importlib.util
 import re
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from fieldstudy.embedded.servers import ROOT
 from tests.operation.build_context import build_context, is_let_in, rules
+from tests.test_containers import load_program
 
 PRIVATE = [
     ".env",
@@ -77,13 +76,6 @@ def test_checkout_that_is_closed_to_others_makes_an_image_that_everybody_may_rea
 # --- the tests that packages bring --------------------------------------------------------------------------
 
 
-def load_slim() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("slim", ROOT / ".ci" / "slim.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 MODULES = {
     "plain/tests/test_plain.py": "",
     "plain/tests/data/tests/rows.csv": "",
@@ -104,5 +96,5 @@ def test_only_tests_that_nothing_else_imports_are_deleted(tmp_path: Path) -> Non
     for name, text in MODULES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    gone = {folder.relative_to(tmp_path).as_posix() for folder in load_slim().unneeded_tests(tmp_path)}
+    gone = {folder.relative_to(tmp_path).as_posix() for folder in load_program("slim").unneeded_tests(tmp_path)}
     assert gone == {"plain/tests", "asked/tests", "asked/sub/tests"}

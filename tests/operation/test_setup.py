@@ -6,23 +6,20 @@ import subprocess
 import sys
 import threading
 from collections import namedtuple
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from fieldstudy.embedded.servers import ROOT
+from tests.test_containers import load_program
 
 FOLDER = ROOT / ".ci"
 
 
 @pytest.fixture
 def installer() -> ModuleType:
-    spec = spec_from_file_location("install", FOLDER / "install.py")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program("install")
 
 
 def set_up(copy: Path) -> str:

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from fractions import Fraction
 from math import ceil
 from statistics import median
 
+from django.conf import settings
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Case, CharField, Count, F, Func, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
@@ -94,6 +96,11 @@ class HourlyPay:
 def promise_of(version: int) -> int:
     """Cents an hour."""
     return round(definition_of(version).pay_per_hour * 100)
+
+
+def fee_of(cents: int) -> int:
+    """What Prolific takes for paying this, in whole cents, rounded up."""
+    return ceil(cents * Fraction(settings.PROLIFIC_FEE))
 
 
 def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:

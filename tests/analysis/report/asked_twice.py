@@ -10,9 +10,9 @@ from django.utils import timezone
 from analysis.answers.readings import read_everywhere
 from analysis.models import Answer, Completion, Run, SimulatedUser
 from benchmarks.coverage import answers, zipf
+from benchmarks.report_world import somebody_done
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, ReadBack, Response, Study
 from surveys.reading.answers import RULES_VERSION
-from surveys.studies.access import make_pseudonym
 from surveys.studies.files.askings import Arm, Rating, Repeats
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import make_study
@@ -71,20 +71,7 @@ def make_people(study: Study, truth: Truth, asked: list[Prompt], rng: np.random.
     cells = list(QuotaCell.objects.filter(study=study, chatbot="chatgpt"))
     now, slugs = timezone.now(), [prompt.slug for prompt in asked]
     people = Participant.objects.bulk_create(
-        Participant(
-            study=study,
-            version_id=study.current_id,
-            pid=f"{number:024x}",
-            pseudonym=make_pseudonym(),
-            state=Participant.State.COMPLETED,
-            step=Participant.Step.END,
-            code="CODE",
-            cell=cells[number % len(cells)],
-            order=rng.permutation(slugs).tolist(),
-            finished_at=now,
-            consent_version="1",
-            consent_sha256="",
-        )
+        somebody_done(study, number, cells[number % len(cells)], order=rng.permutation(slugs).tolist(), finished_at=now)
         for number in range(truth.people)
     )
     ChatbotContext.objects.bulk_create(

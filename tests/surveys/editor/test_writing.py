@@ -8,7 +8,7 @@ import pytest
 from django.http import QueryDict
 
 from surveys.editor import writing
-from surveys.editor.documents import to_file
+from surveys.editor.copies import to_file
 from surveys.editor.fields import FormField, as_words
 from surveys.editor.sections import LANGUAGES, SECTIONS, FileSection, locate, parts_of_section, sections_for
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from surveys.console.monitoring.monitor import Work
-from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
+from surveys.models import Participant, Payment, Session, Study, Submission
 from surveys.prolific import tasks, views
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
@@ -291,42 +291,21 @@ def test_sum_to_each_brings_the_median_of_an_even_number_to_the_promise() -> Non
 # --- how much it costs --------------------------------------------------------
 
 
-def make_many(study: Study, number: int) -> None:
-    """Submissions with sessions and payments, without a mock."""
-    codes, now = {"completed": "CODE1"}, timezone.now()
-    remote, _ = ProlificStudy.objects.get_or_create(prolific_id=PROLIFIC_STUDY, defaults={"study": study})
-    ProlificStudy.objects.update(read_at=now, status="ACTIVE", reward=200, currency="USD")
-    cell, before = study.cells.first(), now - timedelta(hours=2)
-    people = Participant.objects.bulk_create(
-        Participant(
-            study=study, version_id=study.current_id, pid=f"{each:024x}", pseudonym=f"m{each:011d}", state="completed",
-            step="end", code=codes["completed"], cell=cell, consented_at=before, finished_at=now,
-        )
-        for each in range(number)
-    )  # fmt: skip
-    Session.objects.bulk_create(
-        Session(
-            participant=person, study=study, session_id=f"5e{each:022x}", prolific_study_id=PROLIFIC_STUDY,
-            rule="first", first_seen_at=before,
-        )
-        for each, person in enumerate(people)
-    )  # fmt: skip
-    rows = Submission.objects.bulk_create(
-        Submission(
-            remote=remote, submission_id=f"5e{each:022x}", pid=f"{each:024x}", code="CODE1", reward=200,
-            status="APPROVED" if each % 2 else "AWAITING REVIEW", completed_at=now,
-        )
-        for each in range(number)
-    )  # fmt: skip
-    Payment.objects.bulk_create(
-        Payment(submission=row, kind="approve", state="paid", cents=200, decided_by="ada", sent_at=now)
-        for row in rows[1::2]
-    )
+def read_many(study: Study, books: Books, client: ProlificClient, number: int) -> None:
+    """Submissions of one cell, of which every other one is paid."""
+    read_people(study, books, client, number)
+    Participant.objects.update(cell=study.cells.first())
+    rows = list(Submission.objects.order_by("pk"))[1::2]
+    Submission.objects.filter(pk__in=[row.pk for row in rows]).update(status="APPROVED")
+    paid = {"kind": "approve", "state": "paid", "cents": 200, "decided_by": "ada", "sent_at": timezone.now()}
+    Payment.objects.bulk_create(Payment(submission=row, **paid) for row in rows)
 
 
 @pytest.mark.parametrize("number", [1, 300, pytest.param(5_000, marks=pytest.mark.slow)])
-def test_page_takes_eight_statements_however_many_there_are(study: Study, site: str, number: int) -> None:
-    make_many(study, number)
+def test_page_takes_eight_statements_however_many_there_are(
+    study: Study, books: Books, prolific: ProlificClient, number: int
+) -> None:
+    read_many(study, books, prolific, number)
     client = log_in(study)
     client.get(AT)
     with CaptureQueriesContext(connection) as queries:
@@ -337,8 +316,9 @@ def test_page_takes_eight_statements_however_many_there_are(study: Study, site: 
     assert views.PAGE_SIZE == 50
 
 
-def test_21_days_are_counted_from_the_first_that_waits(study: Study, site: str) -> None:
-    make_many(study, 2)
+def test_21_days_are_counted_from_the_first_that_waits(study: Study, books: Books, prolific: ProlificClient) -> None:
+    read_people(study, books, prolific, 2)
+    Submission.objects.filter(pk=Submission.objects.latest("pk").pk).update(status="APPROVED")
     first = Submission.objects.get(status="AWAITING REVIEW").completed_at
     assert read_board(study).first_deadline == first + timedelta(days=21)
     assert "Prolific approves the first by itself" in lines_of(log_in(study).get(AT))

@@ -15,9 +15,9 @@ from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.decisions import Amount, decide, decide_amounts, listed
 from surveys.prolific.mock.books import Books
-from surveys.prolific.transfer import pay_and_read_back, read_back
+from surveys.prolific.transfer import pay_and_read_back
 from tests.surveys.participation.threads import at_once
-from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, make_people, read_people, row_of
+from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, read_people, row_of
 
 pytestmark = pytest.mark.django_db
 UNANSWERED = ["500", "429", "timeout", "500-after", "timeout-after"]
@@ -106,8 +106,7 @@ def test_bonus_without_answer_is_read_back_before_anything_is_sent(
 def test_bonus_without_answer_is_not_taken_for_an_earlier_one_that_shows(
     study: Study, books: Books, prolific: ProlificClient
 ) -> None:
-    names = make_people(study, books, 1, status="APPROVED")
-    read_back(study, prolific)
+    names = read_people(study, books, prolific, 1, status="APPROVED")
     bonus(study, names)
     pay_and_read_back(study, prolific)
     bonus(study, names)
@@ -118,8 +117,7 @@ def test_bonus_without_answer_is_not_taken_for_an_earlier_one_that_shows(
 
 
 def test_two_bonuses_of_one_person_go_one_after_the_other(study: Study, books: Books, prolific: ProlificClient) -> None:
-    names = make_people(study, books, 2, status="APPROVED")
-    read_back(study, prolific)
+    names = read_people(study, books, prolific, 2, status="APPROVED")
     bonus(study, names)
     bonus(study, names[:1], 100)
     paid = []
@@ -133,9 +131,8 @@ def test_two_bonuses_of_one_person_go_one_after_the_other(study: Study, books: B
 def test_worker_killed_while_paying_pays_nobody_twice(
     study: Study, books: Books, client_at: Callable[[], ProlificClient], when: str
 ) -> None:
-    names = make_people(study, books, 3, status="APPROVED")
     client = client_at()
-    read_back(study, client)
+    names = read_people(study, books, client, 3, status="APPROVED")
     bonus(study, names)
     pay = client.pay_bonus
 
@@ -174,8 +171,7 @@ def test_bonus_goes_only_where_prolific_shows_what_the_ledger_has(
 def test_reward_that_went_as_a_bonus_is_not_proposed_again(
     study: Study, books: Books, prolific: ProlificClient, status: str
 ) -> None:
-    [name] = make_people(study, books, 1, status=status)
-    read_back(study, prolific)
+    [name] = read_people(study, books, prolific, 1, status=status)
     decide_all(study, f"{status.lower()}-after-completing")
     pay_and_read_back(study, prolific)
     assert (row_of(read_board(study), name).meaning, books.total(), ledger_total(study)) == ("agree", 200, 200)

@@ -1,13 +1,16 @@
-"""A real server process on the test database, for tests that need one."""
+"""A real server process on the test database, and one that only notes what it is asked."""
 
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -74,3 +77,30 @@ def running_server(log: Path, workers: int = 1) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         end_server(server)
+
+
+@contextmanager
+def noting_server(status: int = 200) -> Iterator[tuple[str, list[Message]]]:
+    """The address of a server that answers everything with this status, and the headers that it hears."""
+    heard: list[Message] = []
+
+    class Note(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers)
+            self.send_response(status)
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Note)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", heard
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
