@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Case, F, Q, Value, When
 
 from analysis.agreement.agreements import rows_for
@@ -27,7 +26,7 @@ from analysis.exports.codebook import (
     text,
 )
 from analysis.exports.everything import File
-from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows
+from analysis.exports.exports import codebook_of, note_export, stream_rows
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
 from analysis.models import Run, Task
@@ -171,11 +170,6 @@ def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
         if question["labels"]:
             for name in (*AGREEMENT_FIGURES, *(RATING_FIGURES if "ratings" in question else ())):
                 yield f"{question['question']}-{name}", draw_figure(name, question, Options(), found["simulated"])
-
-
-def open_label_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> LabelBundle:
-    """The bundle, if this account may see the study; else 404."""
-    return begin_label_bundle(open_study(user, slug), user.get_username(), texts)
 
 
 def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: Sequence[str] = ()) -> LabelBundle:
