@@ -8,7 +8,6 @@ import pytest
 import redis
 from celery.exceptions import OperationalError
 from django.conf import settings
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
@@ -18,21 +17,10 @@ from analysis.report import tasks
 from analysis.report.api import flatten
 from analysis.report.pages import shown
 from surveys.models import Study
-from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_account, make_study
-from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 FEW = {"draws": 20}
-
-
-world = lasting_world(make_teas)
-
-
-@pytest.fixture
-def study(world: int) -> Study:
-    cache.clear()
-    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture
