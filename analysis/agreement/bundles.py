@@ -18,8 +18,6 @@ from analysis.exports.codebook import (
     ExportColumn,
     ExportTable,
     Row,
-    as_document,
-    as_markdown,
     boolean,
     integer,
     moment,
@@ -34,6 +32,7 @@ from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import (
     StudyBundle,
     as_json,
+    codebook_files,
     figure_files,
     script_files,
     study_files,
@@ -129,8 +128,7 @@ class LabelBundle(StudyBundle):
         yield from study_files(self.study)
         made = list(tables_of(self.study, self.texts))
         codebook = replace(codebook_of(self.study), tables={table.name: table for table, _ in made})
-        yield "codebook.json", as_json(as_document(codebook))
-        yield "codebook.md", whole(as_markdown(codebook))
+        yield from codebook_files(codebook)
         for table, make_rows in made:
             yield f"data/{table.name}.csv", write_csv(table, make_rows())
         yield "definitions.json", as_json(DEFINITIONS)

@@ -66,13 +66,17 @@ def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator
     codebook = bundle_codebook(study, tables, texts)
     yield "README.md", whole(readme(study, report, texts))
     yield from study_files(study)
-    yield "codebook.json", as_json(as_document(codebook))
-    yield "codebook.md", whole(as_markdown(codebook))
+    yield from codebook_files(codebook)
     yield from data_files(study, codebook, tables)
     yield "definitions.json", as_json(report["definitions"])
     yield "report.json", as_json(report)
     yield from figure_files(figures_of(report))
     yield from script_files(HERE / "script", *SCRIPTS)
+
+
+def codebook_files(codebook: Codebook) -> Iterator[File]:
+    yield "codebook.json", as_json(as_document(codebook))
+    yield "codebook.md", whole(as_markdown(codebook))
 
 
 def script_files(folder: Path, *names: str) -> Iterator[File]:
