@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Case, F, Q, Value, When
 
 from analysis.agreement.agreements import rows_for
@@ -19,15 +18,13 @@ from analysis.exports.codebook import (
     ExportColumn,
     ExportTable,
     Row,
-    as_document,
-    as_markdown,
     boolean,
     integer,
     moment,
     text,
 )
 from analysis.exports.everything import File
-from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows
+from analysis.exports.exports import codebook_of, note_export, stream_rows
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
 from analysis.models import Run, Task
@@ -35,6 +32,7 @@ from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import (
     StudyBundle,
     as_json,
+    codebook_files,
     figure_files,
     script_files,
     study_files,
@@ -130,8 +128,7 @@ class LabelBundle(StudyBundle):
         yield from study_files(self.study)
         made = list(tables_of(self.study, self.texts))
         codebook = replace(codebook_of(self.study), tables={table.name: table for table, _ in made})
-        yield "codebook.json", as_json(as_document(codebook))
-        yield "codebook.md", whole(as_markdown(codebook))
+        yield from codebook_files(codebook)
         for table, make_rows in made:
             yield f"data/{table.name}.csv", write_csv(table, make_rows())
         yield "definitions.json", as_json(DEFINITIONS)
@@ -171,11 +168,6 @@ def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
         if question["labels"]:
             for name in (*AGREEMENT_FIGURES, *(RATING_FIGURES if "ratings" in question else ())):
                 yield f"{question['question']}-{name}", draw_figure(name, question, Options(), found["simulated"])
-
-
-def open_label_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> LabelBundle:
-    """The bundle, if this account may see the study; else 404."""
-    return begin_label_bundle(open_study(user, slug), user.get_username(), texts)
 
 
 def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: Sequence[str] = ()) -> LabelBundle:

@@ -29,7 +29,7 @@ def question_document(question: Row) -> Row:
         "majority": question["majority"] | {"tie": question["ties"]},
         "together": beside(question["together"], SCORES),
         **{
-            f"by_{name}": [*map(part_document, question[f"by_{name}"])]
+            f"by_{name}": [with_shares({**row, "ci": {}}, "shares", row["shares"]) for row in question[f"by_{name}"]]
             for name in GROUPINGS
             if f"by_{name}" in question
         },
@@ -56,20 +56,18 @@ def group_document(row: Row) -> Row:
 def rater_document(row: Row) -> Row:
     shape = with_shares(beside(row, OF_RATERS), "distribution", row["shares"])
     del shape["shares"]
-    return shape | ({"against_all": beside(row["against_all"], SCORES)} if "against_all" in row else {})
+    return shape | against_all(row)
 
 
-def part_document(row: Row) -> Row:
-    return with_shares({**row, "ci": {}}, "shares", row["shares"])
+def against_all(row: Row) -> Row:
+    """Of a rater without a vote its scores against the majority of all."""
+    return {"against_all": beside(row["against_all"], SCORES)} if "against_all" in row else {}
 
 
 def view_document(view: Row) -> Row:
     if "raters" not in view:
         return {**view}
-    raters = [
-        beside(row, SCORES) | ({"against_all": beside(row["against_all"], SCORES)} if "against_all" in row else {})
-        for row in view["raters"]
-    ]
+    raters = [beside(row, SCORES) | against_all(row) for row in view["raters"]]
     return {**view, "raters": raters, "together": beside(view["together"], SCORES)}
 
 

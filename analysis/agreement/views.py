@@ -1,13 +1,10 @@
 """Pages of agreement: the matrix of raters with its tables, the items on which two disagree, and one item."""
 
 import csv
-import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -30,7 +27,7 @@ from analysis.agreement.annotations import (
     read_choice,
     write_choice,
 )
-from analysis.agreement.bundles import open_label_bundle
+from analysis.agreement.bundles import begin_label_bundle
 from analysis.agreement.figures import AGREEMENT_FIGURES, FIGURES, draw_figure
 from analysis.agreement.follow_ups.tables import (
     make_categories,
@@ -50,8 +47,9 @@ from analysis.agreement.kind_tables import (
 )
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
-from analysis.exports.formats import FIGURE_FILES, csv_cell, figure_csv
+from analysis.exports.formats import FIGURE_FILES, csv_cell
 from analysis.report.pages.bundle_views import send_bundle
+from analysis.report.pages.sections import draw_once, file_of, key_of
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.verdicts import say_verdicts
 from surveys.console.pages import address_without_page, as_file, saved_as, show, study_page
@@ -62,7 +60,6 @@ from surveys.studies.lifecycle import definition_of
 
 HERE, DIFFERING = "agreement", "differing"
 PAGE_SIZE = 50
-KEPT_SECONDS = 3600
 
 
 def work_of(study: Study) -> AnnotationWork:
@@ -137,15 +134,15 @@ def read_least(request: HttpRequest) -> int:
 
 def heat_map(question: dict[str, Any], measure: str, simulated: list[str]) -> dict[str, Any]:
     """The matrix of many raters as a figure, for a wide page and for a narrow one; drawn once for what it shows."""
-    about = json.dumps([question["question"], question["pairs"], question["least"], measure, simulated])
-    key = f"agreement-heat:{hashlib.sha256(about.encode()).hexdigest()}"
-    found: dict[str, Any] | None = cache.get(key)
-    if found is None:
+
+    def draw() -> dict[str, str]:
         both = {"wide": Options(measure=measure), "narrow": Options(narrow=True, measure=measure)}
         drawn = {side: draw_figure("matrix", question, options, simulated) for side, options in both.items()}
-        found = {side: render(figure, "svg").decode() for side, figure in drawn.items()}
-        found |= {"caption": drawn["wide"].caption}
-        cache.set(key, found, KEPT_SECONDS)
+        pictures = {side: render(figure, "svg").decode() for side, figure in drawn.items()}
+        return pictures | {"caption": drawn["wide"].caption}
+
+    about = question["question"], question["pairs"], question["least"], measure, simulated
+    found = draw_once(key_of("agreement-heat", *about), draw)
     return found | {side: mark_safe(found[side]) for side in ("wide", "narrow")}  # noqa: S308 - the renderer's
 
 
@@ -194,7 +191,7 @@ def numbers(request: HttpRequest) -> HttpResponse:
 def bundle(request: HttpRequest) -> HttpResponseBase:
     """The replication bundle of labels."""
     work_of(request.study)
-    return send_bundle(request, open_label_bundle)
+    return send_bundle(request, begin_label_bundle)
 
 
 @require_safe
@@ -232,8 +229,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     found = rows_for(request.study, read_choice(request.GET))
     question = pick_question(found, request.GET.get("question", "")) | {"least": read_least(request)}
     drawn = draw_figure(name, question, Options(measure=read_measure(request)), found["simulated"])
-    content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
-    return as_file(content, FIGURE_FILES[kind], f"{request.study.slug}-{name}.{kind}")
+    return as_file(file_of(drawn, kind), FIGURE_FILES[kind], f"{request.study.slug}-{name}.{kind}")
 
 
 # --- items ------------------------------------------------------------------

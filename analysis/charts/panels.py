@@ -176,11 +176,11 @@ LINE = 14  # of words
 LEAST_STEP, MOST_STEP = 11, 26
 
 
-def draw_grids(grids: Sequence[Grid], spacing: int = 20) -> Spec:
+def draw_grids(grids: Sequence[Grid]) -> Spec:
     """Below one another: on a screen each as its own, in a journal's column all together as high as a page allows."""
     if not grids[0].options.column:
         drawn = [draw_grid(grid) for grid in grids]
-        return drawn[0] if len(drawn) == 1 else below(drawn, spacing)
+        return drawn[0] if len(drawn) == 1 else below(drawn, 20)
     layouts, series = [lay_out(grid, grids) for grid in grids], grids[0].series
     legend_lines = -(-len(series.names) // make_legend(series, grids[0].options).columns)
     taken = LINE * (2 + legend_lines) + sum(layout.overhead for layout in layouts)

@@ -50,17 +50,11 @@ def grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
     return found
 
 
-def sources_in_order(names: Iterable[str]) -> list[str]:
-    found = set(names)
-    return [name for name in SOURCES if name in found] + sorted(found - set(SOURCES))
-
-
 def all_sources(report: Report) -> list[str]:
     """Every source that any part names, so that a source looks the same in all figures of a report."""
     parts = [part for part in report.values() if isinstance(part, list)]
-    return sources_in_order(
-        str(row["source"]) for part in parts for row in part if isinstance(row, dict) and row.get("source")
-    )
+    found = {str(row["source"]) for part in parts for row in part if isinstance(row, dict) and row.get("source")}
+    return [name for name in SOURCES if name in found] + sorted(found - set(SOURCES))
 
 
 def series_in(report: Report, marks: Iterable[Row]) -> Series:
@@ -275,7 +269,8 @@ def write_caption(
     """
     left_out = f"{plural(missing, 'value')} could not be computed and {'is' if missing == 1 else 'are'} left out."
     own = [*sentences, history_words(report, rows) if sizes else "", left_out if missing else ""]
-    parts = [*own, *shared_sentences(report), *define(report, definitions)]
+    shared = (study_words(report), filter_words(report), exclusion_words(report), simulated_words(report))
+    parts = [*own, *shared, *define(report, definitions)]
     found = Caption(" ".join(part for part in parts if part))
     found.own = " ".join(part for part in own if part and part != INTERVAL_WORDS)
     found.simulated = bool(simulated_words(report))
@@ -297,10 +292,6 @@ def history_words(report: Report, rows: Iterable[Row]) -> str:
         for (name, unit), known in sizes.items()
     ]
     return f"In front of a prompt: {join_words(found)}." if found else ""
-
-
-def shared_sentences(report: Report) -> list[str]:
-    return [study_words(report), filter_words(report), exclusion_words(report), simulated_words(report)]
 
 
 def study_words(report: Report) -> str:

@@ -426,10 +426,10 @@ def prompt_rows(study: Study) -> list[dict[str, Any]]:
 
 # --- in sentences
 
-MOST_OF_A_KIND = 4
+MOST_OF_A_KIND, MOST_FINDINGS = 4, 12
 
 
-def findings(report: Report, page: str = "overview", most: int = 12) -> list[Row]:
+def findings(report: Report, page: str = "overview") -> list[Row]:
     """What a page claims, with the `kind` (the page that shows more) and `query` of that page's address.
 
     Sizes of different kinds have nothing in common, so the largest of each kind come first, then the second of each.
@@ -444,4 +444,4 @@ def findings(report: Report, page: str = "overview", most: int = 12) -> list[Row
             others = [(name, value) for name, value in asked if name not in claim["params"]]
             query = urlencode([*others, *claim["params"].items()])
             kept.append({**claim, "kind": KINDS[claim["kind"]].page, "query": query})
-    return kept[:most]
+    return kept[:MOST_FINDINGS]

@@ -420,13 +420,13 @@ def difference_in(inside: str, name: str) -> Callable[[Row], Row | None]:
 FEWEST = 20  # units of a part, below which all others are not rarefied to it
 
 
-def common_n(units: Iterable[int], least: int = FEWEST) -> int:
-    """The number of units to which all parts are rarefied that have as many: the smallest no less than `least`.
+def common_n(units: Iterable[int]) -> int:
+    """The number of units to which all parts are rarefied that have as many: the smallest no less than FEWEST.
 
     Where none is, the smallest of all.
     """
     known = sorted(count for count in units if count)
-    return min((count for count in known if count >= least), default=min(known, default=0))
+    return min((count for count in known if count >= FEWEST), default=min(known, default=0))
 
 
 def comparison(data: Data, group: Group, prompt: str) -> Comparison:

@@ -1,15 +1,14 @@
 """The page with every figure and table of the paper that a study's stages repeat, and their files."""
 
-import json
-
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from analysis.agreement.papers.exhibits import PAPER, RECIPES, Exhibit, Sources, exhibits, make_exhibit, work_kind
 from analysis.charts.rendering import render
-from analysis.exports.formats import FIGURE_FILES, figure_csv
+from analysis.exports.formats import FIGURE_FILES
 from analysis.models import Corpus
+from analysis.report.pages.sections import file_of
 from surveys.annotation.stages import stages_of
 from surveys.console.pages import show, study_page
 from surveys.models import Study
@@ -61,6 +60,4 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     made = make_exhibit(recipe, sources_for(request)) if recipe else None
     if made is None or made.figure is None or kind not in FIGURE_FILES:
         raise Http404
-    drawn = made.figure
-    content = figure_csv(drawn) if kind == "csv" else json.dumps(drawn.spec) if kind == "json" else render(drawn, kind)
-    return HttpResponse(content, content_type=FIGURE_FILES[kind])
+    return HttpResponse(file_of(made.figure, kind), content_type=FIGURE_FILES[kind])

@@ -9,14 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
 from analysis.exports.codebook import Codebook, ExportColumn, ExportTable, Row, as_document, as_markdown
 from analysis.exports.everything import File, archived
-from analysis.exports.exports import codebook_of, note_export, open_study, stream_rows, write_whole
+from analysis.exports.exports import codebook_of, note_export, stream_rows, write_whole
 from analysis.exports.formats import FORMATS, Chunks, read_back
 from analysis.exports.people_tables import Selection
 from analysis.report.bundle.tables import (
@@ -68,13 +66,17 @@ def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator
     codebook = bundle_codebook(study, tables, texts)
     yield "README.md", whole(readme(study, report, texts))
     yield from study_files(study)
-    yield "codebook.json", as_json(as_document(codebook))
-    yield "codebook.md", whole(as_markdown(codebook))
+    yield from codebook_files(codebook)
     yield from data_files(study, codebook, tables)
     yield "definitions.json", as_json(report["definitions"])
     yield "report.json", as_json(report)
     yield from figure_files(figures_of(report))
     yield from script_files(HERE / "script", *SCRIPTS)
+
+
+def codebook_files(codebook: Codebook) -> Iterator[File]:
+    yield "codebook.json", as_json(as_document(codebook))
+    yield "codebook.md", whole(as_markdown(codebook))
 
 
 def script_files(folder: Path, *names: str) -> Iterator[File]:
@@ -240,11 +242,6 @@ class StudyBundle:
         with TemporaryFile() as file:
             file.writelines(archived(self.study, self.contents(progress), self.files))
             yield from read_back(file)
-
-
-def open_bundle(user: AbstractBaseUser | AnonymousUser, slug: str, texts: bool = False) -> StudyBundle:
-    """The bundle, if this account may see the study; else 404. The exports give the same rows to the same people."""
-    return begin_bundle(open_study(user, slug), user.get_username(), texts)
 
 
 def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[str, ...] = ()) -> StudyBundle:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from analysis.answers.kept import keep
 from analysis.answers.readings import unread
 from analysis.exports.views import YES
-from analysis.report.bundle.bundles import StudyBundle, open_bundle
+from analysis.report.bundle.bundles import StudyBundle, begin_bundle
 from analysis.report.filters import Filters
 from analysis.report.pages.shown import Asked, Shown, ask_for, standing
 from analysis.report.pairs.sides import usual_pair
@@ -31,13 +31,14 @@ HERE = "export"
 @study_page()
 def bundle(request: HttpRequest) -> HttpResponseBase:
     """The replication bundle; with the pasted texts only where they are asked for."""
-    return labels_instead(request) or send_bundle(request, open_bundle)
+    return labels_instead(request) or send_bundle(request, begin_bundle)
 
 
-def send_bundle(request: HttpRequest, open_it: Callable[..., StudyBundle]) -> HttpResponseBase:
+def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> HttpResponseBase:
     """The file, or the export page with a sentence that says why there is none."""
     try:
-        made = open_it(request.user, request.study.slug, texts=request.GET.get("texts", "").lower() in YES)
+        texts = request.GET.get("texts", "").lower() in YES
+        made = begin(request.study, request.user.get_username(), texts)
     except ReportError as error:
         messages.error(request, str(error))
         return redirect("export:page", request.study.slug)

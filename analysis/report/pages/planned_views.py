@@ -1,6 +1,5 @@
 """What goes beyond reading *As planned*: taking a look before the end, and the page of the multiverse."""
 
-import hashlib
 import json
 from typing import Any
 
@@ -19,9 +18,10 @@ from analysis.exports.formats import FIGURE_FILES
 from analysis.report.multiverse import kept
 from analysis.report.multiverse.curve import draw_curve, is_alone, opening_of, rows_alone, say_curve, what_of
 from analysis.report.multiverse.universes import curves_of
-from analysis.report.pages.sections import FILE_WORDS, KEPT_SECONDS, file_of
+from analysis.report.pages.contents import MULTIVERSE, navigation
+from analysis.report.pages.sections import FILE_WORDS, draw_once, file_of, key_of
 from analysis.report.pages.shown import OVERVIEW
-from analysis.report.pages.views import MULTIVERSE, compare_page, here, navigation
+from analysis.report.pages.views import compare_page, here
 from analysis.report.planned.cards import measure_words
 from analysis.report.planned.taking import LookError, take_look
 from analysis.report.planned.verdicts import say_difference
@@ -97,24 +97,23 @@ def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
         "measure": measure_words(curve),
         "sentence": say_curve(curve),
         "planned": say_difference({**curve, **planned}) if planned else "",
-        "drawn": cache.get(key_of(study, curve)),
+        "drawn": cache.get(key_of("multiverse", study.pk, curve)),
         "rows": rows_alone(curve),
         "what": what_of(curve),
         "is_alone": is_alone(curve),
     }
 
 
-def key_of(study: Study, curve: Row) -> str:
-    return f"multiverse:{hashlib.sha256(json.dumps([study.pk, curve]).encode()).hexdigest()}"
-
-
 @compare_page
 def curve_part(request: HttpRequest, number: int) -> HttpResponse:
     """A curve that was not drawn yet when its page was asked for: it takes a second."""
     curve = find_curve(request, number)
-    figures = [draw_curve(curve, Options(narrow=narrow)) for narrow in (False, True)]
-    drawn = [mark_safe(render_figure(figure, "svg").decode()) for figure in figures]  # noqa: S308
-    cache.set(key_of(request.study, curve), drawn, KEPT_SECONDS)
+
+    def draw() -> list[str]:
+        figures = [draw_curve(curve, Options(narrow=narrow)) for narrow in (False, True)]
+        return [mark_safe(render_figure(figure, "svg").decode()) for figure in figures]  # noqa: S308
+
+    drawn = draw_once(key_of("multiverse", request.study.pk, curve), draw)
     page = {"study": request.study, "curve": shown(request.study, curve, number) | {"drawn": drawn}}
     return render(request, "report/_multiverse_curve.html", page)
 

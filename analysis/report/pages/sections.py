@@ -213,15 +213,18 @@ def make_figure(places: Places, name: str, narrow: bool = False, column: int = 0
     return DRAWN_BY[name](places.shown.report, for_column(places.options(name, narrow), column))
 
 
-def key_of(places: Places, what: str) -> str:
+def key_of(kind: str, *about: Any) -> str:
+    return f"{kind}:{hashlib.sha256(json.dumps(about).encode()).hexdigest()}"
+
+
+def key_in(places: Places, what: str) -> str:
     """Anything that changes what is drawn changes the key."""
     shown = places.shown
-    about = json.dumps([shown.study.pk, shown.fingerprint, shown.asked.address(sort="", q=""), what])
-    return f"compare:{hashlib.sha256(about.encode()).hexdigest()}"
+    return key_of("compare", shown.study.pk, shown.fingerprint, shown.asked.address(sort="", q=""), what)
 
 
-def kept(places: Places, what: str, make: Callable[[], Made]) -> Made:
-    key = key_of(places, what)
+def draw_once(key: str, make: Callable[[], Made]) -> Made:
+    """What is made, or was made under this key within the hour."""
     found: Made | None = cache.get(key)
     if found is None:
         found = make()
@@ -231,7 +234,7 @@ def kept(places: Places, what: str, make: Callable[[], Made]) -> Made:
 
 def find_drawing(places: Places, name: str) -> PageFigure | None:
     """The figure if it has been drawn; drawing takes a second that a page need not wait for."""
-    return cache.get(key_of(places, f"page {name}"))
+    return cache.get(key_in(places, f"page {name}"))
 
 
 def draw(places: Places, name: str) -> PageFigure:
@@ -240,7 +243,7 @@ def draw(places: Places, name: str) -> PageFigure:
         pictures = [render(figure, "svg").decode() for figure in (wide, narrow)[wide.width == narrow.width :]]
         return PageFigure(name, wide.title, wide.caption, wide.own, wide.alt, pictures[0], pictures[-1])
 
-    return kept(places, f"page {name}", make)
+    return draw_once(key_in(places, f"page {name}"), make)
 
 
 def write_figure(places: Places, name: str, kind: str, scheme: str, column: int = 0) -> bytes:
@@ -249,10 +252,10 @@ def write_figure(places: Places, name: str, kind: str, scheme: str, column: int 
     def make() -> bytes:
         return file_of(make_figure(places, name, column=column), kind, scheme, column)
 
-    return kept(places, f"{kind} {name} {scheme} {column}", make)
+    return draw_once(key_in(places, f"{kind} {name} {scheme} {column}"), make)
 
 
-def file_of(figure: Figure, kind: str, scheme: str, column: int = 0) -> bytes:
+def file_of(figure: Figure, kind: str, scheme: str = "light", column: int = 0) -> bytes:
     if kind in DRAWN:
         return render(figure, kind, scheme, column)
     return (figure_csv(figure) if kind == "csv" else json.dumps(figure.spec, ensure_ascii=False)).encode()

@@ -14,9 +14,10 @@ from analysis.models import Completion
 from analysis.models.conditions import LABELS
 from analysis.report.dataset import ALL, FIELD, LETTERS, load_frames
 from analysis.report.filters import FilterError, Filters, names_of
+from analysis.report.pages.contents import navigation
 from analysis.report.pages.shown import Asked
 from analysis.report.pages.texts import load_texts, text_of
-from analysis.report.pages.views import compare_page, navigation
+from analysis.report.pages.views import compare_page
 from analysis.report.samples import FIRST, Data, Rows, Source, source_of
 from analysis.stats.resampling import UNKNOWN
 from surveys.console.pages import address_without_page, show

@@ -42,4 +42,9 @@ def make_annotated(state: str = "live", slug: str = "teas", said: tuple[str, ...
         label_all(person, letters)
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "mini", {"relevance": WORDS[JUDGED[number_of(item)]]})
-    return study, [person.pseudonym for person in people]
+    return study, pseudonyms_of(study)
+
+
+def pseudonyms_of(study: Study) -> list[str]:
+    """Of its people, in the order in which they came."""
+    return list(study.participants.order_by("pk").values_list("pseudonym", flat=True))

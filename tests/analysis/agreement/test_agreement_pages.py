@@ -1,14 +1,12 @@
 """The pages of agreement: the matrix and its way down to the raw item, filters, and what is said in words."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from pytest_django import DjangoDbBlocker
 
 from analysis.agreement.documents import question_document
 from analysis.agreement.tables import tone_of
@@ -16,23 +14,21 @@ from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Study
 from surveys.studies.labels import record_judgement
-from tests.analysis.agreement.annotation_samples import SAID, WORDS, make_annotated
+from tests.analysis.agreement.annotation_samples import SAID, WORDS, make_annotated, pseudonyms_of
 from tests.factories import make_annotation_study, make_items, make_study
-from tests.lasting import lasting_rows
+from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(scope="module")
-def people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[str]]:
-    with lasting_rows(django_db_blocker):
-        yield make_annotated()[1]
+world = lasting_world(lambda: make_annotated()[0])
 
 
 @pytest.fixture
-def annotated(people: list[str]) -> tuple[Client, list[str]]:
-    return log_in(Study.objects.get()), people
+def annotated(world: int) -> tuple[Client, list[str]]:
+    study = Study.objects.get()
+    return log_in(study), pseudonyms_of(study)
 
 
 def open_page(client: Client, query: str = "", slug: str = "teas"):

@@ -1,11 +1,8 @@
 """The gate: figures of each annotator, limits, a decision that is frozen, and the invite list."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import DjangoDbBlocker
 
 from analysis.agreement import annotations
 from analysis.agreement.gate.rules import (
@@ -21,9 +18,9 @@ from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.items import push_items
 from surveys.annotation.work import next_tasks
 from surveys.models import AuditEvent, GateDecision, Participant, Slot, Study
-from tests.analysis.agreement.annotation_samples import make_annotated
+from tests.analysis.agreement.annotation_samples import make_annotated, pseudonyms_of
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
-from tests.lasting import lasting_rows
+from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
@@ -31,16 +28,13 @@ pytestmark = pytest.mark.django_db
 SAID = ("yyyynnnn", "yyyynnny", "nnnnyyyy")
 
 
-@pytest.fixture(scope="module")
-def people(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[str]]:
-    with lasting_rows(django_db_blocker):
-        yield make_annotated("pilot", said=SAID)[1]
+world = lasting_world(lambda: make_annotated("pilot", said=SAID)[0])
 
 
 @pytest.fixture
-def piloted(people: list[str]) -> tuple[Study, Client, list[str]]:
+def piloted(world: int) -> tuple[Study, Client, list[str]]:
     study = Study.objects.get()
-    return study, log_in(study, "researcher"), people
+    return study, log_in(study, "researcher"), pseudonyms_of(study)
 
 
 def address_of(name: str, slug: str = "teas") -> str:

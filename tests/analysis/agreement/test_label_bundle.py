@@ -24,7 +24,7 @@ from surveys.models import AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.people.people_samples import judged
-from tests.analysis.report.unpacked import change, read_csv, recompute, recompute_elsewhere, unpack
+from tests.analysis.report.unpacked import change, check_codebook, read_csv, recompute, recompute_elsewhere, unpack
 from tests.analysis.stats.test_agreement_textbook import FOUR_OBSERVERS, FOURTEEN_RATERS
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 from tests.surveys.console.console_pages import lines_of, log_in
@@ -128,6 +128,7 @@ def test_retrieval_is_held_apart_and_a_changed_label_shows(tmp_path: Path) -> No
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "bm25", {"relevance": "yes" if item.key < "item-3" else "no"})
     bundle(study, tmp_path)
+    assert "None of this is made up." in (tmp_path / "README.md").read_text()
     assert counts(recompute(tmp_path).stdout)["raters"] > 50
     change(tmp_path / "data" / "annotations.csv", ",item-0,work,relevance,,yes,yes,", ",item-0,work,relevance,,no,no,")
     done = recompute(tmp_path)
@@ -226,28 +227,22 @@ def test_own_words_and_names_never_leave_and_texts_only_where_they_are_asked_for
     assert recompute(tmp_path).returncode == 0
 
 
-def test_slots_and_columns_are_described(tmp_path: Path) -> None:
+def test_tables_are_described_without_the_pilot_and_simulated_raters_are_named(tmp_path: Path) -> None:
     study, people = make_annotated()
+    Participant.objects.filter(pseudonym=people[0]).update(origin="simulated")
     make_items(study, 1, start=8)
+    pilot = make_items(study, 2, start=20, pilot=True)
+    record_judgement(pilot[0], "mini", {"relevance": "no"})
     bundle(study, tmp_path)
     slots = read_csv(tmp_path, "slots")
     assert [row["state"] for row in slots] == ["done"] * 24 + ["free"] * 3
     assert {row["participant"] for row in slots} == {*people, ""}
-    described = {table["name"]: table for table in json.loads((tmp_path / "codebook.json").read_text())["tables"]}
-    assert {path.stem for path in (tmp_path / "data").iterdir()} == set(described)
-    for name, table in described.items():
-        header = (tmp_path / "data" / f"{name}.csv").read_text().partition("\n")[0].strip()
-        assert header.split(",") == [column["name"] for column in table["columns"]]
-        assert all(column["meaning"] for column in table["columns"])
+    check_codebook(tmp_path)
     words = (tmp_path / "README.md").read_text()
-    assert "32 labels by 4 raters of 8 items" in words and "None of this is made up." in words
-
-
-def test_simulated_raters_are_named(tmp_path: Path) -> None:
-    study, people = make_annotated()
-    Participant.objects.filter(pseudonym=people[0]).update(origin="simulated")
-    bundle(study, tmp_path)
-    assert f"**Made up in part:** 1 of the raters are simulated ({people[0]})" in (tmp_path / "README.md").read_text()
+    assert "32 labels by 4 raters of 8 items" in words
+    assert f"**Made up in part:** 1 of the raters are simulated ({people[0]})" in words
+    for name in ("items", "slots", "annotations", "labels"):
+        assert not {row["item"] for row in read_csv(tmp_path, name)} & {item.key for item in pilot}
 
 
 def test_figures_with_simulated_raters_say_so_and_whose_rows_are_made_up() -> None:
@@ -260,15 +255,6 @@ def test_figures_with_simulated_raters_say_so_and_whose_rows_are_made_up() -> No
     assert (scores.mark, scores.columns[-1].name) == ("Simulated, not real", "simulated")
     Participant.objects.filter(pseudonym=people[0]).update(origin="prolific")
     assert "simulated" not in dict(draw_figures(rows_for(study, draws=19)))["relevance-scores"].table[0]
-
-
-def test_the_pilot_stays_out(tmp_path: Path) -> None:
-    study, people = make_annotated()
-    pilot = make_items(study, 2, start=20, pilot=True)
-    record_judgement(pilot[0], "mini", {"relevance": "no"})
-    bundle(study, tmp_path)
-    for name in ("items", "slots", "annotations", "labels"):
-        assert not {row["item"] for row in read_csv(tmp_path, name)} & {item.key for item in pilot}
 
 
 # --- who and where -----------------------------------------------------------

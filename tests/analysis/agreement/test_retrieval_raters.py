@@ -1,6 +1,5 @@
 """Retrieval as a rater: scores by pencil, a threshold from other prompts, and nothing rated that it was chosen on."""
 
-import json
 import math
 
 import numpy as np
@@ -19,6 +18,7 @@ from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import annotate_all
 from tests.analysis.runs.baseline_factories import LETTERS
 from tests.factories import make_annotation_study, make_annotator, make_items
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 
@@ -56,20 +56,27 @@ def test_the_threshold_with_the_best_f1(scores: list[float], right: list[bool], 
     assert choose_threshold(np.array(scores, float), np.array(right)) == (threshold, pytest.approx(f1))
 
 
-def labelled_study(monkeypatch: pytest.MonkeyPatch, overlap: int = 1) -> Study:
+def make_labelled() -> Study:
     """Sixteen prompts with two attributes each; the one that shares the prompt's word changes the response."""
-    monkeypatch.setattr(retrieval_raters, "FEWEST", 4)
-    study = make_annotation_study(overlap=overlap, quota=100)
+    study = make_annotation_study(overlap=3, quota=100)
     for number in range(16):
         make_items(study, 1, 2 * number, attribute=f"Likes topic{number}.", prompt=f"What about topic{number}?")
         make_items(study, 1, 2 * number + 1, attribute="Owns a bike.", prompt=f"What about topic{number}?")
-    for _ in range(overlap):
+    for _ in range(3):
         annotate_all(make_annotator(study), "relevance", {f"item-{n}": ("yes", "no")[n % 2] for n in range(32)})
     return study
 
 
-def test_the_other_half_is_rated_rightly(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = labelled_study(monkeypatch)
+world = lasting_world(make_labelled)
+
+
+@pytest.fixture
+def study(world: int, monkeypatch: pytest.MonkeyPatch) -> Study:
+    monkeypatch.setattr(retrieval_raters, "FEWEST", 4)
+    return Study.objects.select_related("current").get(pk=world)
+
+
+def test_the_other_half_is_rated_rightly(study: Study) -> None:
     rated = rate(study, "bm25", score_bm25)
     judged = Annotation.objects.filter(judge="bm25").select_related("item")
     assert (rated.f1_there, rated.rated, rated.chosen_on) == (1.0, judged.count(), 32 - judged.count())
@@ -77,8 +84,9 @@ def test_the_other_half_is_rated_rightly(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all((row.labels["relevance"] == "yes") == ("topic" in row.item.payload["attribute"]) for row in judged)
 
 
-def test_a_threshold_that_says_yes_to_all_is_called_degenerate(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    study = labelled_study(monkeypatch)
+def test_a_threshold_that_says_yes_to_all_is_called_degenerate(
+    study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert not rate(study, "bm25", score_bm25).degenerate
     # Scores that run against the labels: nothing beats yes to all.
     against = rate(study, "embeddings", lambda attributes, prompts: -score_bm25(attributes, prompts))
@@ -86,50 +94,37 @@ def test_a_threshold_that_says_yes_to_all_is_called_degenerate(monkeypatch: pyte
     assert Annotation.objects.filter(judge="embeddings").first().detail["degenerate"]
     monkeypatch.setattr("analysis.agreement.retrieval_raters.score_bm25", lambda a, p: -score_bm25(a, p))
     call_command("rate_by_retrieval", "teas", seed=5)
-    assert "degenerate: no threshold does better than yes to all" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.startswith("bm25 seed 5: ") and "degenerate: no threshold does better than yes to all" in said
 
 
-def test_another_half_is_another_rater(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = labelled_study(monkeypatch)
+def test_another_half_is_another_rater(study: Study) -> None:
     assert rate(study, "bm25", score_bm25, seed=3).rater == "bm25 seed 3"
     judged = Annotation.objects.exclude(judge="").values_list("judge", "detail__seed")
     assert set(judged) == {("bm25 seed 3", 3)}
 
 
 def test_without_labels_nothing_is_chosen() -> None:
-    study = make_annotation_study()
+    study = make_annotation_study(slug="herbs")
     make_items(study, 4)
     with pytest.raises(RetrievalRaterError, match="it takes 20"):
         rate(study, "bm25", score_bm25)
-    assert not Annotation.objects.exists()
-
-
-def test_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    labelled_study(monkeypatch)
-    call_command("rate_by_retrieval", "teas", json=True)
-    assert json.loads(capsys.readouterr().out)["rater"] == "bm25"
+    assert not Annotation.objects.filter(item__study=study).exists()
 
 
 def test_pilots_items_are_rated_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = make_annotation_study()
+    study = make_annotation_study(slug="herbs")
     make_items(study, 3, pilot=True)
     asked = []
     monkeypatch.setattr(retrieval_raters, "majority_of", lambda study, pilot: asked.append(pilot) or {})
     with pytest.raises(CommandError, match="no items of the kind relevance"):
-        call_command("rate_by_retrieval", "teas")
+        call_command("rate_by_retrieval", "herbs")
     with pytest.raises(CommandError, match="only 0 labelled items"):
-        call_command("rate_by_retrieval", "teas", pilot=True)
+        call_command("rate_by_retrieval", "herbs", pilot=True)
     assert asked == [True]
 
 
-def test_command_names_what_is_missing() -> None:
-    make_annotation_study(kind="preference")
-    with pytest.raises(CommandError, match="no items of the kind relevance"):
-        call_command("rate_by_retrieval", "teas")
-
-
-def test_the_figure_says_on_how_many_items_each_was_tested(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = labelled_study(monkeypatch, overlap=3)
+def test_the_figure_says_on_how_many_items_each_was_tested(study: Study) -> None:
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "mini", {"relevance": "yes"})
     rated = rate(study, "bm25", score_bm25).rated

@@ -20,10 +20,10 @@ from analysis.exports.exports import ANNOTATION_TABLES, TABLES, codebook_of, cou
 from analysis.exports.first_lines import LINES, first_lines
 from analysis.exports.people_tables import Selection
 from analysis.exports.views import EXAMPLE_FILES, EXAMPLES
-from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AuditEvent, Study
+from tests.analysis.exports.exported import make_judged
 from tests.analysis.exports.test_answer_tables import FIVE, correct, make_world
-from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
+from tests.factories import make_account
 from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
@@ -42,17 +42,6 @@ def client(study: Study) -> Client:
     client = Client()
     client.force_login(make_account("ada", study, "viewer"))
     return client
-
-
-def make_judged() -> Study:
-    """A study of one annotator who was kept."""
-    study = make_annotation_study(slug="judged")
-    make_items(study, 2)
-    person = make_annotator(study)
-    annotate(person)
-    verdict = {person.pseudonym: Verdict(True)}
-    decide_gate(study, "owner", verdict, pilot=False, rule="All.", thresholds={}, reason="Good.")
-    return study
 
 
 def unpack(study: Study, folder: Path, kind: str = "csv") -> list[str]:

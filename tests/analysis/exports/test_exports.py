@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +12,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
-from pytest_django import DjangoDbBlocker
 
 from analysis.exports import exports
 from analysis.exports.exports import TABLES
@@ -22,24 +20,25 @@ from analysis.exports.people_tables import Selection
 from surveys.models import AuditEvent, Study
 from surveys.studies import audit
 from tests.factories import make_account, make_participant, make_response, make_study
-from tests.lasting import lasting_rows
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "=1+1\n<script>alert(1)</script>\n\n- שלום 👩🏽‍🔬\n"
 
 
-@pytest.fixture(scope="module")
-def collected(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    with lasting_rows(django_db_blocker):
-        study = make_study()
-        make_response(make_participant(study), 0, HOSTILE, keep=True)
-        make_participant(study, at="completed", origin="simulated")
-        make_participant(study, at="completed", origin="preview")
-        yield
+def make_collected() -> Study:
+    study = make_study()
+    make_response(make_participant(study), 0, HOSTILE, keep=True)
+    make_participant(study, at="completed", origin="simulated")
+    make_participant(study, at="completed", origin="preview")
+    return study
+
+
+world = lasting_world(make_collected)
 
 
 @pytest.fixture
-def study(collected: None) -> Study:
+def study(world: int) -> Study:
     return Study.objects.get()
 
 

@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
-from analysis.models import Completion, SimulatedUser
+from analysis.models import SimulatedUser
 from analysis.report.pages.shown import PAGES
-from surveys.models import BenchmarkItem, Study
-from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
-from tests.analysis.runs.baseline_factories import make_call, make_item
+from surveys.models import Study
+from tests.analysis.report.report_samples import answer_items, listed, make_model_run, make_teas, reply, tell
+from tests.analysis.runs.baseline_factories import make_item
 from tests.surveys.console.console_pages import text_of
 
 FEW = 20  # draws: enough for every number to be there
@@ -42,9 +42,7 @@ def answer_benchmark() -> None:
         make_item(number)
     run = make_model_run(None, benchmark="sums")
     for repeat, letters in enumerate(("BBBB", "BBAA")):
-        for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
-            call = make_call(run, item, None, repeat)
-            Completion.objects.filter(pk=call.pk).update(status="done", reply=letter, done_at=timezone.now())
+        answer_items(run, letters, repeat)
 
 
 def add_people(study: Study, count: int) -> None:

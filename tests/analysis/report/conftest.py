@@ -25,3 +25,9 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages are computed with as few draws as give every number, and nothing is kept of other tests."""
     monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
     cache.clear()
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing them takes seconds, and most tests of bundles look at the rest."""
+    monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])

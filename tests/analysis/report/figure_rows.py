@@ -22,11 +22,10 @@ def make_report(
     lists: Sequence[str] = LISTS,
     questions: Sequence[str] = QUESTIONS,
     sources: Sequence[str] = SOURCES,
-    seed: int = 1,
     **parts: Any,
 ) -> Row:
     """A whole report; `parts` replace some of it."""
-    rng, others, prompts = Random(seed), sources[1:], (*lists, *questions)
+    rng, others, prompts = Random(1), sources[1:], (*lists, *questions)
     chatbots = {model: MODELS.get(model, model) for model in models}
     kinds = [("recommendation", lists), ("choice", questions)]
     report: Row = {
@@ -71,7 +70,7 @@ def around(value: float, half: float, low: float = 0.0, high: float = 1e9) -> li
     return [max(low, value - half), min(high, value + half)]
 
 
-def variety_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
+def variety_row(rng: Random, prompt: str, model: str, source: str) -> Row:
     level = LEVELS.get(source, 0.6) * rng.uniform(0.85, 1.15)
     unique, coverage, entropy = round(160 * level), max(0.05, 1 - 0.8 * level), 7 * level**0.5
     values = dict.fromkeys(MEASURES, coverage) | {"unique": unique, "entropy_bits": entropy}
@@ -81,11 +80,11 @@ def variety_row(rng: Random, prompt: str, model: str, source: str, **changes: An
         "prompt": prompt, "source": source, "model": field_model(model, source), "n": 400 - 4 * len(prompt),
         **values, "ci": spans, "unknown": 3,
         "rarefied": {"n": 352, **{k: v * 0.97 for k, v in values.items()}, "ci": spans},
-        "top_items": [], **changes,
+        "top_items": [],
     }  # fmt: skip
 
 
-def choice_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
+def choice_row(rng: Random, prompt: str, model: str, source: str) -> Row:
     letters = "AB" if prompt in ("justice", "commonsense") else "ABCD"
     correct = "B" if prompt in ("medicine-1", "justice") else "A"
     weights = {letter: rng.uniform(0, 0.4) * LEVELS.get(source, 0.6) for letter in letters} | {correct: 1.0}
@@ -96,16 +95,16 @@ def choice_row(rng: Random, prompt: str, model: str, source: str, **changes: Any
     return {
         "prompt": prompt, "source": source, "model": field_model(model, source), "n": n, "counts": counts,
         "correct": correct, "correct_share": share, "ci": around(share, 0.045, 0, 1), "entropy_bits": 0.8,
-        "unknown": counts["unknown"], **changes,
+        "unknown": counts["unknown"],
     }  # fmt: skip
 
 
-def distance_row(rng: Random, prompt: str, model: str, source: str, **changes: Any) -> Row:
+def distance_row(rng: Random, prompt: str, model: str, source: str) -> Row:
     jsd = min(0.9, abs(LEVELS.get(source, 0.6) - 0.75) * rng.uniform(0.7, 1.3) + 0.12)
     return {
         "prompt": prompt, "model": model, "source": source, "n": 400, "n_field": 352, "jsd_bits": jsd, "tv": jsd * 1.1,
         "ci": around(jsd, 0.03, 0, 1), "ci_tv": around(jsd * 1.1, 0.03, 0, 1), "chance": 0.05, "chance_tv": 0.08,
-        "p": 0.0005, "p_holm": 0.0045, **changes,
+        "p": 0.0005, "p_holm": 0.0045,
     }  # fmt: skip
 
 
@@ -156,7 +155,7 @@ def item_rows(rng: Random, prompt: str, model: str, source: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def benchmark_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row]:
+def benchmark_rows(rng: Random, model: str) -> list[Row]:
     rows = []
     middle = 0.62 if model.startswith("gpt") else 0.7
     for source, temperature, half, unknown in (
@@ -166,7 +165,7 @@ def benchmark_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row
         centre = middle - (0.03 if source == "sp-history" else 0)
         scores = [centre + rng.uniform(-half, half) for _ in range(10)]
         rows.append({
-            "benchmark": benchmark, "source": source, "model": model, "temperature": temperature, "questions": 514,
+            "benchmark": "mmlu", "source": source, "model": model, "temperature": temperature, "questions": 514,
             "runs": [{"run": f"user {k}", "accuracy": s, "low": s, "high": s + unknown, "unknown": unknown}
                      for k, s in enumerate(scores)],
             "min": min(scores), "max": max(scores), "mean": sum(scores) / 10, "ci": around(sum(scores) / 10, half / 3),
@@ -190,10 +189,10 @@ def field_benchmark_rows(rng: Random, model: str) -> list[Row]:
     return found
 
 
-def variability_rows(rng: Random, model: str, benchmark: str = "mmlu") -> list[Row]:
+def variability_rows(rng: Random, model: str) -> list[Row]:
     return [
         {
-            "benchmark": benchmark, "prompt": None, "item": f"mmlu/college_medicine/test/{place}", "source": "offline",
+            "benchmark": "mmlu", "prompt": None, "item": f"mmlu/college_medicine/test/{place}", "source": "offline",
             "model": model, "n": 10, "unit": "repeat", "units": 10, "entropy_bits": 1.9 - place / 20,
             "ci": around(1.9 - place / 20, 0.4, 0.0, 2.0), "counts": {"A": 4, "B": 6, "unknown": 0}, "correct": "A",
             "right": rng.random(), "taken": False, "rank": place + 1, "among": 514,

@@ -8,7 +8,7 @@ from django.utils import timezone
 from analysis.answers.readings import read_new
 from analysis.models import Completion, Run, SimulatedUser
 from analysis.report.filters import Filters
-from analysis.report.reports import Reporting, find_part, report
+from analysis.report.reports import report
 from surveys.models import BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
@@ -30,11 +30,6 @@ def tell(
 
 def listed(teas: Sequence[str]) -> str:
     return "\n".join(f"{place}. {tea}" for place, tea in enumerate(teas, 1)) or NOTHING
-
-
-def is_kept(view: Reporting, part: str) -> bool:
-    """Whether the part is there, of today's answers, so that reading it takes no time."""
-    return find_part(view.study, f"{part}:{view.view}", view.fingerprint) is not None
 
 
 def make_model_run(study: Study, condition: str = "offline", model: str = "gpt-4o-mini", **changes: Any) -> Run:

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -142,9 +141,10 @@ def test_a_figure_s_table_has_both_shares() -> None:
 
 
 @pytest.mark.parametrize("world", ["skipped", "mixture"])
-def test_the_bundle_recomputes_all_of_it(world: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with patch("analysis.report.bundle.bundles.figures_of", return_value=[]):
-        unpack(request.getfixturevalue(world), tmp_path)
+def test_the_bundle_recomputes_all_of_it(
+    no_figures: None, world: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    unpack(request.getfixturevalue(world), tmp_path)
     done = recompute(tmp_path)
     assert done.returncode == 0 and done.stdout.endswith("All numbers agree.\n"), done.stdout
     report = json.loads((tmp_path / "report.json").read_text())

@@ -16,7 +16,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from analysis.answers import aliases
 from analysis.models import Completion, SimulatedUser
@@ -25,9 +24,9 @@ from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.studies import lifecycle
 from surveys.studies.files.hypotheses import Hypothesis
-from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
-from tests.analysis.report.unpacked import change, read_csv, recompute, recompute_elsewhere, unpack
-from tests.analysis.runs.baseline_factories import make_call, make_item
+from tests.analysis.report.report_samples import answer_items, listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.unpacked import change, check_codebook, read_csv, recompute, recompute_elsewhere, unpack
+from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_definition, make_participant, make_study
 from tests.surveys.console.console_pages import log_in
 
@@ -54,23 +53,20 @@ def make_world() -> Study:
 def ask_sums(study: Study, model: str, letters: str) -> None:
     """A benchmark of three questions, each of which B answers, asked twice; the second time all is answered B."""
     run = make_model_run(study, model=model, benchmark="sums", version=study.current)
-    for number, letter in enumerate(letters, 1):
-        item = BenchmarkItem.objects.filter(item=f"sums/{number}").first() or make_item(number)
-        for repeat, said in enumerate((letter, "B")):
-            call = make_call(run, item, repeat=repeat)
-            Completion.objects.filter(pk=call.pk).update(status="done", reply=said, done_at=timezone.now())
+    if not BenchmarkItem.objects.exists():
+        for number in range(1, 4):
+            make_item(number)
+    answer_items(run, letters)
+    answer_items(run, "BBB", 1)
 
 
 def ask_puppets(study: Study, users: tuple[str, ...]) -> None:
     """Simulated users who answer the same benchmark, each of them once, and the first once more."""
     run = make_model_run(study, "sp-history", history_size=10, benchmark="sums", version=study.current)
-    items = list(BenchmarkItem.objects.order_by("pk"))
     for index, letters in enumerate(users):
         user = SimulatedUser.objects.create(run=run, index=index)
         for repeat in range(1 if index else 2):
-            for item, letter in zip(items, letters, strict=True):
-                call = make_call(run, item, user, repeat)
-                Completion.objects.filter(pk=call.pk).update(status="done", reply=letter, done_at=timezone.now())
+            answer_items(run, letters, repeat, user)
 
 
 BUILT: dict[str, bytes] = {}  # the world's bundle: it is the same for every test and takes seconds to make
@@ -86,12 +82,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "bundle.zip").write_bytes(BUILT["zip"])
     zipfile.ZipFile(io.BytesIO(BUILT["zip"])).extractall(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing them takes seconds, and these tests look at the rest."""
-    monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])
 
 
 # --- recomputing -------------------------------------------------------------
@@ -192,12 +182,14 @@ def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_fig
         assert re.search(r"^as_planned: 10 numbers, [12] differ$", done.stdout, re.M), name
 
 
-def test_a_bundle_compares_the_sides_that_are_asked_for(no_figures: None, tmp_path: Path) -> None:
+def test_a_bundle_has_the_texts_and_the_sides_that_are_asked_for(no_figures: None, tmp_path: Path) -> None:
     study = make_world()
     sides = ("field/chatgpt/memory=unknown", "offline/gpt-4o-mini")
-    unpack(study, tmp_path, compare=sides)
+    unpack(study, tmp_path, texts=True, compare=sides)
     found = json.loads((tmp_path / "report.json").read_text())["pair"]
     assert (found["a"]["side"], found["b"]["side"]) == sides
+    assert read_csv(tmp_path, "answers")[0]["text"] == "1. Assam\n2. Sencha"
+    assert len([row for row in read_csv(tmp_path, "completions") if row["text"]]) == Completion.objects.count()
     assert recompute(tmp_path).stdout.endswith("All numbers agree.\n")
     with pytest.raises(ReportError, match="has the answers of its own study alone"):
         begin_bundle(study, "tests", compare=("field", "nowhere:field"))
@@ -221,12 +213,7 @@ def test_manifest_names_every_file_with_its_hash(folder: Path) -> None:
 
 
 def test_codebook_describes_each_column_of_each_table(folder: Path) -> None:
-    described = {table["name"]: table for table in json.loads((folder / "codebook.json").read_text())["tables"]}
-    assert {path.stem for path in (folder / "data").iterdir()} == set(described)
-    for name, table in described.items():
-        header = (folder / "data" / f"{name}.csv").read_text().partition("\n")[0].strip()
-        assert header.split(",") == [column["name"] for column in table["columns"]]
-        assert all(column["meaning"] for column in table["columns"])
+    check_codebook(folder)
 
 
 def test_nothing_names_a_person_and_no_text_is_there(folder: Path) -> None:
@@ -236,13 +223,6 @@ def test_nothing_names_a_person_and_no_text_is_there(folder: Path) -> None:
     assert b"Marguerite" not in content
     assert b"1. Assam" not in content and b"I would rather not say" not in content
     assert "text" not in read_csv(folder, "answers")[0] and "text" not in read_csv(folder, "completions")[0]
-
-
-def test_texts_are_there_when_they_are_asked_for(no_figures: None, tmp_path: Path) -> None:
-    unpack(make_world(), tmp_path, texts=True)
-    assert read_csv(tmp_path, "answers")[0]["text"] == "1. Assam\n2. Sencha"
-    assert len([row for row in read_csv(tmp_path, "completions") if row["text"]]) == Completion.objects.count()
-    assert recompute(tmp_path).returncode == 0
 
 
 def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: None, tmp_path: Path) -> None:
@@ -366,7 +346,8 @@ def test_intervals_over_simulated_users_are_recomputed(no_figures: None, tmp_pat
 def test_each_form_of_a_benchmark_is_recomputed_beside_its_own_offline_runs(no_figures: None, tmp_path: Path) -> None:
     study = make_teas()
     dice = random.Random(1)
-    items = [make_item(number) for number in range(1, 9)]
+    for number in range(1, 9):
+        make_item(number)
     for form, right in (("helm", 0.9), ("bare", 0.3)):
         for condition in ("offline", "sp-history", "sp-rag"):
             run = make_model_run(study, condition, benchmark="sums", prompt_form=form, version=study.current)
@@ -376,11 +357,9 @@ def test_each_form_of_a_benchmark_is_recomputed_beside_its_own_offline_runs(no_f
                 if condition != "offline":
                     name = f"user {number // 3}" if condition == "sp-history" else ""
                     user = SimulatedUser.objects.create(run=run, index=number, name=name)
-                for item in items:
-                    call = make_call(run, item, user, 0 if user else number)
-                    letter = "B" if dice.random() < right else dice.choice("AC")
-                    letter = "D" if user and user.name == "user 1" else letter
-                    Completion.objects.filter(pk=call.pk).update(status="done", reply=letter, done_at=timezone.now())
+                letters = ["B" if dice.random() < right else dice.choice("AC") for _ in range(8)]
+                letters = ["D"] * 8 if user and user.name == "user 1" else letters
+                answer_items(run, letters, 0 if user else number, user)
     unpack(study, tmp_path)
     rows = json.loads((tmp_path / "report.json").read_text())["benchmarks"]
     means = {row["settings"]: row["offline_mean"] for row in rows if row["source"] == "sp-history"}

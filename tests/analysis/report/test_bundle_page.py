@@ -4,7 +4,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from analysis.answers.readings import read_new
 from analysis.models import MetricValue
 from analysis.report.filters import Filters
 from analysis.report.pages import shown
@@ -12,18 +11,10 @@ from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
 from analysis.report.reports import views_for
 from surveys.models import Study
-from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def study() -> Study:
-    study = make_teas()
-    read_new(study)
-    return study
 
 
 @pytest.fixture
@@ -70,10 +61,10 @@ def test_answers_are_read_before_anything_is_computed(study: Study, ordered: lis
 
 
 def test_a_bundle_of_nothing_is_refused_with_a_sentence_and_strangers_get_none(ordered: list[list[str]]) -> None:
-    study = make_study("draft")
+    study = make_study("draft", slug="bare")
     Study.objects.filter(pk=study.pk).update(current=None)
     client = log_in(study, "viewer")
-    assert said(client.get(at("prepare-bundle"), follow=True)) and ordered == []
-    assert client.get(at("bundle-progress"))["HX-Refresh"] == "true"
-    assert log_in(name="eve").get(at("prepare-bundle")).status_code == 404
-    assert Client().get(at("prepare-bundle")).status_code == 302
+    assert said(client.get(at("prepare-bundle", "bare"), follow=True)) and ordered == []
+    assert client.get(at("bundle-progress", "bare"))["HX-Refresh"] == "true"
+    assert log_in(name="eve").get(at("prepare-bundle", "bare")).status_code == 404
+    assert Client().get(at("prepare-bundle", "bare")).status_code == 302

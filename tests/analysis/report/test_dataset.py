@@ -8,7 +8,7 @@ from analysis.answers.compared import spellings_of
 from analysis.answers.readings import read_new
 from analysis.report.dataset import Said, encode, load_frames
 from surveys.models import Study
-from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 
 SLUGS = {1: "teas", 2: "teas-typos", 3: "water"}
 FAMILIES = {"teas": "teas", "teas-typos": "teas", "water": "water"}
@@ -68,8 +68,7 @@ def statements(study: Study) -> int:
 
 
 @pytest.mark.django_db
-def test_many_answers_are_loaded_by_as_many_statements_as_few() -> None:
-    study = make_teas()
+def test_many_answers_are_loaded_by_as_many_statements_as_few(study: Study) -> None:
     few = statements(study)
     for number in range(6):
         tell(study, ["Assam", f"Tea {number}"])
@@ -81,7 +80,7 @@ def test_many_answers_are_loaded_by_as_many_statements_as_few() -> None:
 
 
 @pytest.mark.django_db
-def test_only_some_prompts_are_loaded() -> None:
-    frames = load_frames(make_teas(), ["water"])
+def test_only_some_prompts_are_loaded(study: Study) -> None:
+    frames = load_frames(study, ["water"])
     assert set(frames.prompts) == {"water"}
     assert (len(frames.field.table), len(frames.calls.table)) == (4, 6)

@@ -8,37 +8,24 @@ import pytest
 import redis
 from celery.exceptions import OperationalError
 from django.conf import settings
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
-from rest_framework.authtoken.models import Token
 
 from analysis.models import Completion
 from analysis.report import tasks
 from analysis.report.api import flatten
 from analysis.report.pages import shown
 from surveys.models import Study
-from tests.analysis.report.report_samples import make_teas
-from tests.factories import make_account, make_study
-from tests.lasting import lasting_world
+from tests.analysis.exports.test_api import client_of
+from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
 FEW = {"draws": 20}
 
 
-world = lasting_world(make_teas)
-
-
-@pytest.fixture
-def study(world: int) -> Study:
-    cache.clear()
-    return Study.objects.select_related("current").get(pk=world)
-
-
 @pytest.fixture
 def client(study: Study) -> Client:
-    token = Token.objects.create(user=make_account("ada", study, "viewer"))
-    return Client(headers={"Authorization": f"Token {token.key}"})
+    return client_of("ada", study, "viewer")
 
 
 def get(client: Client, name: str = "metrics", *more: str, **query: Any) -> Any:
@@ -85,8 +72,7 @@ def test_bad_input_is_one_sentence(client: Client, query: dict[str, str], words:
 
 
 def test_strangers_and_the_nameless_see_nothing(study: Study) -> None:
-    token = Token.objects.create(user=make_account("eve", make_study("draft", slug="coffees"), "owner"))
-    stranger = Client(headers={"Authorization": f"Token {token.key}"})
+    stranger = client_of("eve", make_study("draft", slug="coffees"), "owner")
     for name, more in (("metrics", ()), ("figure", ("heterogeneity",))):
         assert get(stranger, name, *more).status_code == 404
         assert get(Client(), name, *more).status_code == 401

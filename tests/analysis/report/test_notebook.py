@@ -78,8 +78,9 @@ def check_figures(space: dict[str, Any], told: dict[str, Any]) -> None:
 
 
 @pytest.mark.django_db
-def test_notebook_draws_the_reports_numbers_from_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])
+def test_notebook_draws_the_reports_numbers_from_a_bundle(
+    no_figures: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = make_corrected()
     write_bundle(begin_bundle(study, "tests"), tmp_path / "teas.zip")
     check_figures(run_notebook(monkeypatch, BUNDLE=str(tmp_path / "teas.zip")), report(study))
@@ -93,8 +94,7 @@ def test_notebook_draws_the_reports_numbers_from_the_api(live_server: Any, monke
     check_figures(run_notebook(monkeypatch, **names), report(study))
 
 
-def test_client_says_where_a_number_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None) -> None:
-    monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])
+def test_client_says_where_a_number_differs(no_figures: None, tmp_path: Path, db: None) -> None:
     unpack(make_corrected(), tmp_path)
     spec = importlib.util.spec_from_file_location("client", ROOT / "examples" / "fieldstudy_client.py")
     client = importlib.util.module_from_spec(spec)
@@ -106,10 +106,7 @@ def test_client_says_where_a_number_differs(tmp_path: Path, monkeypatch: pytest.
     assert client.differences(study)[0].startswith("teas, field, chatgpt: ")
 
 
-def test_corrected_readings_are_recomputed_from_the_bundle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, db: None
-) -> None:
-    monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])
+def test_corrected_readings_are_recomputed_from_the_bundle(no_figures: None, tmp_path: Path, db: None) -> None:
     unpack(make_corrected(), tmp_path)
     done = recompute(tmp_path)
     assert done.returncode == 0, done.stdout

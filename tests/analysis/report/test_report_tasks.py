@@ -13,7 +13,7 @@ from django.db import connection
 from analysis.report import tasks
 from analysis.report.filters import Filters
 from analysis.report.reports import Reporting, keep_part
-from tests.analysis.report.report_samples import is_kept, make_teas
+from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
@@ -46,8 +46,8 @@ def test_a_worker_computes_the_parts_of_the_view(sent: list[Any]) -> None:
     study = make_teas()
     assert tasks.compute_report(study.pk, "memory=on", ["about", "choices"]) == 2
     view = Reporting(study, Filters(memory=("on",)))
-    assert (is_kept(view, "choices"), is_kept(view, "items")) == (True, False)
-    assert not is_kept(Reporting(study), "choices")
+    assert (view.is_kept("choices"), view.is_kept("items")) == (True, False)
+    assert not Reporting(study).is_kept("choices")
 
 
 @pytest.mark.django_db(transaction=True)

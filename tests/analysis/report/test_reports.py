@@ -21,7 +21,7 @@ from analysis.report.reports import ReportError, Reporting, fingerprint, report,
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
-from tests.analysis.report.report_samples import is_kept, listed, make_model_run, reply, tell
+from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_definition, make_participant, make_response, make_study
 
@@ -111,10 +111,10 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_part_is_computed_once_and_then_read(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     done = computed(monkeypatch)
-    assert not is_kept(Reporting(study, draws=FEW), "choices")
+    assert not Reporting(study, draws=FEW).is_kept("choices")
     first = report(study, draws=FEW, parts=["choices"])
     assert done == ["about", "choices"]
-    assert is_kept(Reporting(study, draws=FEW), "choices")
+    assert Reporting(study, draws=FEW).is_kept("choices")
     assert report(study, draws=FEW, parts=["choices"]) == first
     assert done == ["about", "choices"]
 
@@ -156,9 +156,9 @@ def test_what_a_part_was_before_is_thrown_away(study: Study) -> None:
     tell(study, ["Matcha", "Chai"])
     read_new(study)
     reporting = Reporting(study, draws=FEW)
-    assert not is_kept(reporting, "choices")
+    assert not reporting.is_kept("choices")
     assert reporting.part("choices") != kept.value
-    assert is_kept(reporting, "choices")
+    assert reporting.is_kept("choices")
     assert MetricValue.objects.filter(name=kept.name).count() == 1
 
 
@@ -169,7 +169,7 @@ def test_no_more_than_so_many_views_are_kept(study: Study, monkeypatch: pytest.M
     for seed in range(5):
         report(study, seed=seed, draws=FEW, parts=[])
     assert MetricValue.objects.filter(study=study).count() == 3 + 3
-    assert is_kept(Reporting(study, seed=4, draws=FEW), "about")
+    assert Reporting(study, seed=4, draws=FEW).is_kept("about")
 
 
 def test_reading_a_kept_part_takes_few_statements(study: Study, django_assert_max_num_queries: Any) -> None:

@@ -1,7 +1,6 @@
 """What is independent in the answers that are compared: people, simulated users with all repeats, single calls."""
 
 import csv
-import json
 import random
 import re
 from collections.abc import Iterable
@@ -131,13 +130,11 @@ def test_what_else_sets_runs_apart_is_part_of_the_source(study: Study, tmp_path:
     ]  # fmt: skip
 
 
-# --- through the report, as it is printed
+# --- through the report
 
 
-def printed(study: Study, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
-    call_command("report", study.slug, "--json", "--draws", "200", *options)
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+def found_in(study: Study) -> dict[str, Any]:
+    return report(study, draws=200)
 
 
 TEAS = ["Assam", "Sencha", "Oolong", "Chai", "Matcha", "Rooibos", "Mate", "Keemun"]
@@ -169,9 +166,9 @@ def make_people_and_users(folder: Path, users: int = 10, repeats: int = 12) -> S
     return study
 
 
-def test_few_users_with_many_answers_count_as_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_users_with_many_answers_count_as_few(tmp_path: Path) -> None:
     study = make_people_and_users(tmp_path)
-    found = printed(study, capsys)
+    found = found_in(study)
     for part in ("heterogeneity", "choices", "items", "distances", "calibration"):
         rows = [row for row in found[part] if row["source"] == "sp-history"]
         if part != "calibration":
@@ -192,7 +189,7 @@ def test_three_users_have_no_interval_of_entropy_and_pages_say_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = make_people_and_users(tmp_path, users=3, repeats=40)
-    (row,) = [row for row in printed(study, capsys)["heterogeneity"] if row["source"] == "sp-history"]
+    (row,) = [row for row in found_in(study)["heterogeneity"] if row["source"] == "sp-history"]
     assert row["ci"] == dict.fromkeys(MEASURES)
     assert set(row["ci_why"].values()) == {FEW_UNITS}
     call_command("report", study.slug, "--parts", "heterogeneity", "--draws", "50")
@@ -201,11 +198,11 @@ def test_three_users_have_no_interval_of_entropy_and_pages_say_why(
     assert "120, 3 simulated users" in words
 
 
-def test_a_small_source_changes_no_other_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_small_source_changes_no_other_row(tmp_path: Path) -> None:
     study = make_people_and_users(tmp_path, users=25, repeats=2)
-    before = printed(study, capsys)
+    before = found_in(study)
     bring_in(study, tmp_path, [{"source": "other", "text": listed(TEAS[:2])} for _ in range(5)])
-    after = printed(study, capsys)
+    after = found_in(study)
     for part in ("heterogeneity", "choices", "distances", "items", "calibration", "cells"):
         others = [row for row in after[part] if row.get("source") != "other"]
         assert others == before[part], part
@@ -214,12 +211,10 @@ def test_a_small_source_changes_no_other_row(tmp_path: Path, capsys: pytest.Capt
     assert row["rarefied"]["n"] == row["against_field"]["entropy_bits"]["n"] == 5
 
 
-def test_no_interval_of_a_report_has_no_width_or_lacks_its_value(
-    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_interval_of_a_report_has_no_width_or_lacks_its_value(study: Study, tmp_path: Path) -> None:
     bring_in(study, tmp_path, [{"user": user, "text": listed(["Assam"]), "run": "a"} for user in "abcabc"])
     bring_in(study, tmp_path, [{"prompt": "water", "text": "C", "source": "sure"} for _ in range(40)])
-    found = printed(study, capsys)
+    found = found_in(study)
     parts = ("heterogeneity", "choices", "distances", "items", "cells", "contexts", "sensitivity", "calibration")
     seen = list(spans_of([found[part] for part in parts]))
     assert len(seen) > 60
@@ -232,14 +227,14 @@ def test_no_interval_of_a_report_has_no_width_or_lacks_its_value(
     assert sure["shares"]["A"] == {"share": 0, "ci": [0, pytest.approx(0.0876, abs=1e-4)]}
 
 
-def test_what_has_no_interval_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_no_interval_says_why(tmp_path: Path) -> None:
     study = make_people_and_users(tmp_path, users=3)
     run, item = make_model_run(study, benchmark="sums"), make_item(1)
     for repeat in range(2):
         call = make_call(run, item, repeat=repeat)
         Completion.objects.filter(pk=call.pk).update(status="done", reply="B", done_at=timezone.now())
     read_new(study)
-    found = printed(study, capsys)
+    found = found_in(study)
     pairs = {
         "calibration": {"ci": "jsd_excess", "ci_jsd": "jsd_bits"},
         "benchmarks": {"ci_questions": "mean", "ci_distinct": "distinct_letters", "ci_entropy": "entropy_bits"},
@@ -269,11 +264,11 @@ def test_an_unknown_temperature_is_called_unknown(
     bring_in(study, tmp_path, [{"source": "lab", "text": listed(["Assam", "Chai"]), "temperature": ""}])
     call_command("report", study.slug, "--parts", "heterogeneity", "--draws", "50")
     assert "temperature unknown" in " ".join(capsys.readouterr().out.split())
-    (row,) = [row for row in printed(study, capsys)["heterogeneity"] if row["source"] == "lab"]
+    (row,) = [row for row in found_in(study)["heterogeneity"] if row["source"] == "lab"]
     assert row["temperature"] is None
 
 
-def test_nothing_is_claimed_without_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_claimed_without_people() -> None:
     study = make_study(slug="others")
     run = make_model_run(study)
     for repeat in range(30):

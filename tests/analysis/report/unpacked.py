@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import runpy
 import subprocess
 import sys
@@ -52,6 +53,16 @@ runpy.run_path(sys.argv[1] + "/recompute.py", run_name="__main__")
 def read_csv(folder: Path, name: str) -> list[dict[str, str]]:
     with (folder / "data" / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def check_codebook(folder: Path) -> None:
+    """It describes each column of each table."""
+    described = {table["name"]: table for table in json.loads((folder / "codebook.json").read_text())["tables"]}
+    assert {path.stem for path in (folder / "data").iterdir()} == set(described)
+    for name, table in described.items():
+        header = (folder / "data" / f"{name}.csv").read_text().partition("\n")[0].strip()
+        assert header.split(",") == [column["name"] for column in table["columns"]]
+        assert all(column["meaning"] for column in table["columns"])
 
 
 def change(path: Path, old: str, new: str) -> None:

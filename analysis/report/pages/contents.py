@@ -1,0 +1,330 @@
+"""What stands on a comparing page: filters, the first screen, sections, notices, and the way to the other pages."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from analysis.answers.compared import runs_of
+from analysis.charts.figure import Report, Row
+from analysis.report.columns import ASKED
+from analysis.report.dataset import FIELD, OFFLINE
+from analysis.report.filters import Filters, filter_options
+from analysis.report.overview import OVERVIEW_FIGURES
+from analysis.report.pages.sections import Places, address_of, figure_of, section_of, setting_words
+from analysis.report.pages.shown import (
+    GROUPS,
+    OVERVIEW,
+    PAGE_OF_KIND,
+    PAGES,
+    VALUES,
+    Asked,
+    Page,
+    Shown,
+    chips_of,
+    form_of,
+)
+from analysis.report.pages.texts import load_texts, text_of
+from analysis.report.pairs.sides import offered_sides
+from analysis.report.parts import DEFINITIONS
+from analysis.report.planned.cards import planned_on_page
+from analysis.report.planned.part import say as say_planned
+from analysis.report.reports import findings
+from analysis.report.sentences import field_of
+from surveys.console.wording import plural
+from surveys.models import Study
+from surveys.studies.access import studies_of
+from surveys.studies.lifecycle import definition_of
+
+NO_FILTERS = Filters()
+MULTIVERSE = "multiverse"  # a page of its own, beside the overview of a study with hypotheses
+RULE = "Of each side the answer that has most items in common with all others of that side."
+
+
+def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
+    """What a page has before its numbers are there: the others, filters, chips and its address."""
+    study = request.study
+    offered = filter_options(study)
+    return {
+        "page": wanted,
+        "asked": asked,
+        "query": asked.address(),
+        **navigation(study, wanted.name, asked.filters),
+        "path": request.path,
+        "form": form_of(offered, asked.filters),
+        "chips": chips_of(offered, asked),
+        "hidden": [(name, value) for name, value in (("values", asked.values), ("measure", asked.measure))]
+        + [("compare", side) for side in asked.filters.compare],
+        "link": request.build_absolute_uri(f"{request.path}?{asked.address()}".rstrip("?")),
+        "switches": switches_of(wanted, asked),
+        "sides": pair_form(request, asked) if wanted.name == "pair" else None,
+    }
+
+
+def navigation(study: Study, name: str = "", filters: Filters = NO_FILTERS) -> dict[str, Any]:
+    """The tabs, and the pages in the one that is open: the filters go with the reader."""
+    query, of_pair = replace(filters, compare=()).to_query(), filters.to_query()
+    addresses = {page: address_of(study, page, of_pair if page == "pair" else query) for page in PAGES}
+    tabs = [
+        {"title": title, "address": addresses[pages[0]], "is_here": name in pages} for title, pages in GROUPS.items()
+    ]
+    together = next((pages for pages in GROUPS.values() if name in pages), ())
+    pages = [(page, PAGES[page].title, addresses[page]) for page in together]
+    if OVERVIEW.name in together and definition_of(study.current_id).of_answers:
+        pages.insert(1, (MULTIVERSE, "Multiverse", reverse("compare:multiverse", args=[study.slug])))
+    return {"compare_tabs": tabs, "compare_pages": pages}
+
+
+def pair_form(request: HttpRequest, asked: Asked) -> dict[str, Any]:
+    """The menus of both sides, and the address with the sides swapped."""
+    offered = offered_sides(request.study, studies_of(request.user))
+    known = {text for _, sides in offered for text in sides}
+    own = {text: text for text in asked.filters.compare if text not in known}
+    chosen = asked.filters.compare or ("", "")
+    groups = [*offered, *([("As written in the address", own)] if own else [])]
+    return {
+        "chosen": list(zip(("Compare", "with"), chosen, strict=True)),
+        "groups": groups,
+        "swapped": asked.with_filters(compare=chosen[::-1]),
+        "kept": [(name, value) for name, value in asked.filters.to_pairs() if name != "compare"],
+    }
+
+
+def switches_of(wanted: Page, asked: Asked) -> list[dict[str, Any]]:
+    """The page's own choices, each a row of links."""
+    found = []
+    if "values" in wanted.switches:
+        options = [(value, value, asked.address(values=value), value == asked.values) for value in VALUES]
+        found.append({"label": "Values", "options": options})
+    if "measure" in wanted.switches:
+        options = [
+            (name, measure.label, asked.address(measure=name), name == asked.measure) for name, measure in ASKED.items()
+        ]
+        found.append({"label": "Measure", "options": options})
+    return found
+
+
+def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str]) -> dict[str, Any]:
+    places = Places(shown)
+    report = shown.report
+    found = findings(report, wanted.name)
+    sections = [section_of(places, section) for section in wanted.sections]
+    opening = first_screen(places) if wanted is OVERVIEW else {}
+    planned = planned_on_page(report) if wanted is OVERVIEW else None
+    used = list(opening.pop("used", ()))
+    used += [name for section in sections for table in section["tables"] for name in table.definitions]
+    used += [name for finding in found for name in finding["definitions"]]
+    picked = places.chosen_prompt if "prompt" in wanted.switches else ""
+    tested = next((family for family in report["families"] if family["page"] == wanted.name), None)
+    notices = notices_of(request.study.slug, report, tested, shown.asked.address(), shown.older)
+    return {
+        **frame(request, wanted, shown.asked),
+        "report": report,
+        "answer": say_planned(report) if planned else wanted.say(report),
+        "explored": wanted.say(report) if planned else "",
+        "planned": planned,
+        **opening,
+        "found": [finding_links(places, entry) for entry in found],
+        "others": [finding_links(places, entry) for entry in found[1:]],
+        "tested": tested,
+        "notices": notices,
+        "more_notices": len(notices) - 1,
+        "sections": sections,
+        "definitions": [(name, DEFINITIONS[name]) for name in dict.fromkeys(used) if name in DEFINITIONS],
+        "computed_at": shown.computed_at,
+        "missing": missing,
+        "picker": picker_of(places, picked) if picked else [],
+        "picked": picked,
+        "plain_query": shown.asked.address(sort=""),
+        "without_search": shown.asked.address(q="", sort=""),
+        "kept_pairs": searched_with(shown.asked, picked),
+        "compared": [compared_row(places, row) for row in (*report["sources"], *report.get("repeated", ()))],
+        "has_runs": runs_of(request.study).filter(study=request.study).exists,
+        "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
+        "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
+        "looks": 1,
+    }
+
+
+def finding_links(places: Places, finding: dict[str, Any]) -> dict[str, Any]:
+    """Where a finding is shown, and the texts it rests on."""
+    params = finding["params"]
+    query = places.shown.asked.with_filters(**({"prompt": (params["prompt"],)} if "prompt" in params else {}))
+    name = PAGE_OF_KIND.get(finding["kind"], OVERVIEW.name)
+    texts = ""
+    if {"prompt", "source", "model"} <= params.keys():
+        texts = places.texts(params, **{key: params[key] for key in ("item",) if key in params})
+    return {
+        "sentence": finding["sentence"],
+        "page": PAGES[name].title,
+        "href": places.compared(name, query),
+        "texts": texts,
+    }
+
+
+def picker_of(places: Places, picked: str) -> list[tuple[str, str, bool]]:
+    asked = places.shown.asked
+    lists = [prompt["slug"] for prompt in places.shown.report["prompts"] if prompt["kind"] == "recommendation"]
+    return [(places.prompt(slug), asked.with_filters(prompt=(slug,)), slug == picked) for slug in lists]
+
+
+def searched_with(asked: Asked, picked: str) -> list[tuple[str, str]]:
+    """What a search keeps of the view: its filters, and the prompt that is shown."""
+    kept = [pair for pair in asked.filters.to_pairs() if pair[0] != "prompt"]
+    return [*kept, ("prompt", picked)] if picked else kept
+
+
+def compared_row(places: Places, row: dict[str, Any]) -> dict[str, Any]:
+    return row | {
+        "source": places.source_cell(row).text,
+        "chatbot": places.chatbot(row["chatbot"]),
+        "setting": setting_words(row),
+        "where": where_compared(row),
+    }
+
+
+def where_compared(row: dict[str, Any]) -> str:
+    """On which pages a source is compared, and why not on the others."""
+    if "first" in row:
+        return f"Drift only: the settings of run {row['first']} on another day, so that no answer counts twice"
+    if row["main"]:
+        return "on every page"
+    return "Distances only: of several settings the others show temperature 1, the longest history, the most answers"
+
+
+# --- the first screen: a sentence in shares of people, one figure and three small ones, and two answers
+
+
+class Headline(NamedTuple):
+    """A claim about an item, with the rows of the two sources that it is about."""
+
+    claim: Row
+    row: Row
+    people: Row
+
+
+def first_screen(places: Places) -> dict[str, Any]:
+    headline = find_headline(places.shown.report)
+    far, *small = [figure_of(places, name) | about_figure(places, name) for name in OVERVIEW_FIGURES]
+    found: dict[str, Any] = {"far": far, "small": small, "pair": pair_on_page(places, headline)}
+    found["used"] = ["jsd_excess", "jsd_bits"]
+    if headline:
+        rows = (("people", headline.people), ("calls", headline.row))
+        behind = [(f"{row['n']:,} {whose}", places.texts(row)) for whose, row in rows]
+        found |= {"detail": headline.claim["detail"], "behind": behind}
+    return found
+
+
+def about_figure(places: Places, name: str) -> dict[str, Any]:
+    """What stands beside a figure of the first screen; nothing beside others."""
+    if name not in OVERVIEW_FIGURES:
+        return {}
+    figure = OVERVIEW_FIGURES[name]
+    return {
+        "question": figure.question,
+        "sentence": figure.say(places.shown.report),
+        "href": places.compared(figure.page, places.shown.asked.address()),
+    }
+
+
+def find_headline(report: Report) -> Headline | None:
+    """The first claim of the page where it is about an item and filters show both sources; None otherwise."""
+    claim = next((claim for claim in report.get("claims") or () if claim["page"] == "overview"), None)
+    if claim is None or "headline" not in claim:
+        return None
+    rows, names = report["heterogeneity"], ("prompt", "source", "model")
+    row = next((row for row in rows if all(row[name] == claim[name] for name in names)), None)
+    people = field_of(rows, row) if row else None
+    return Headline(claim, row, people) if row and people else None
+
+
+def pair_on_page(places: Places, headline: Headline | None) -> dict[str, Any] | None:
+    """A typical answer of the field and one of offline, with the headline's item marked."""
+    rows = pair_of(places.shown.report, headline)
+    kinds = ("response", "completion")
+    found = [load_texts(kind, [row["typical"]]) for kind, row in zip(kinds, rows or (), strict=False)]
+    if rows is None or not all(found):
+        return None
+    item = {str(headline.claim["item"])} if headline else set()
+    sides = [
+        {"text": text_of(places.shown.study, one, item), "source": row["source"], "name": places.source_cell(row).text}
+        | {"model": places.model(row), "all": places.texts(row), "n": row["n"]}
+        for (one,), row in zip(found, rows, strict=True)
+    ]
+    return {"prompt": places.prompt(rows[0]["prompt"]), "sides": sides, "rule": RULE}
+
+
+def pair_of(report: Report, headline: Headline | None) -> tuple[Row, Row] | None:
+    """The rows of the field and of offline whose typical answers are shown: of the headline's prompt, else a first."""
+    rows: list[Any] = list(report.get("heterogeneity") or [])
+    if headline:
+        rows.sort(key=lambda row: (row["prompt"], row["model"]) != (headline.row["prompt"], headline.row["model"]))
+    for row in rows:
+        people = field_of(rows, row) if row["source"] == OFFLINE else None
+        if people and row.get("typical") and people.get("typical") and people["source"] == FIELD:
+            return people, row
+    return None
+
+
+# --- what a reader has to know beside the numbers: one line above the figure, in full below it
+
+
+@dataclass(frozen=True)
+class Notice:
+    """`look` is its class on the page; `is_live` of the one that is renewed by itself while newer numbers come."""
+
+    words: str
+    links: tuple[tuple[str, str], ...] = ()
+    look: str = "notice"
+    is_live: bool = False
+
+
+def notices_of(slug: str, report: Report, tested: Row | None, query: str, newer: bool) -> list[Notice]:
+    """The most severe first: what is made up, what is not counted yet, what may turn out otherwise, what to know."""
+    return list(find_notices(slug, report["answers"], report, (tested or {}).get("held", 0), query, newer))
+
+
+def find_notices(slug: str, answers: Row, report: Report, held: int, query: str, newer: bool) -> Iterator[Notice]:
+    def page(name: str) -> str:
+        return reverse(f"answers:{name}", args=[slug])
+
+    if report["simulated"]["is_any"]:
+        yield Notice(f"Simulated, not real: {made_up(report['simulated'])}.", look="banner")
+    if newer:
+        yield Notice("Newer answers are being counted.", is_live=True)
+    if count := answers["unread"]:
+        words = (
+            f"{plural(count, 'text')} {is_or_are(count)} not read yet and not counted; the numbers are being brought"
+        )
+        yield Notice(f"{words} up to date.", (("Look again", f"?{query}"), ("Answers", page("list"))))
+    if count := answers["outdated"]:
+        words = f"{plural(count, 'reading')} {is_or_are(count)} by earlier rules."
+        yield Notice(words, (("See what today’s would change", page("changes")),))
+    back = f"{plural(held, 'comparison')} {is_or_are(held)} held back"
+    if count := answers["waiting"]:
+        verbs = ("waits", "counts") if count == 1 else ("wait", "count")
+        words = f"{plural(count, 'answer')} {verbs[0]} to be checked, and {verbs[1]} as read until then."
+        yield Notice(f"{words} {back}." if held else words, (("Check them", page("review")),))
+    elif held:
+        link = ("Look at them", f"{page('list')}?state=unknown")
+        yield Notice(f"{back}: in too many answers nothing was found.", (link,))
+    if words := report["languages"]["sentence"]:
+        yield Notice(words)
+    if words := report["reading_error"]:
+        yield Notice(words, (("Check the sample", f"{page('accuracy')}#sample"),), "soft")
+
+
+def is_or_are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def made_up(simulated: dict[str, Any]) -> str:
+    people = f"{simulated['people']:,} of {simulated['people_in_all']:,} people" if simulated["people"] else ""
+    models = ""
+    if simulated["completions"]:
+        models = f"{simulated['completions']:,} completions of {', '.join(simulated['models'])}"
+    elif not people:
+        models = f"runs of {', '.join(simulated['models'])}"
+    return " and ".join(filter(None, (people, models)))
