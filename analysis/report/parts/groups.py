@@ -18,9 +18,9 @@ from analysis.report.claims.enough import FEWEST as FEWEST_TOLD
 from analysis.report.columns import Columns, Measure, Part, TableSpec, intervals, is_choice, is_list, rows_in
 from analysis.report.dataset import TOLD
 from analysis.report.filters import FILTERS
-from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, letter_row
-from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured, rarefied_row
+from analysis.report.questions.choices import BOUNDS, RIGHT, TESTS, letter_row
+from analysis.report.questions.choices import difference_row as choice_difference_row
 from analysis.report.samples import Data, Rows, Source, common_n, correct_over_prompts, difference_in, generator_for
 from analysis.stats import choices, heterogeneity
 from analysis.stats.heterogeneity import Chance, Difference, Heterogeneity

@@ -12,8 +12,8 @@ from analysis.report import columns as col
 from analysis.report.claims.enough import is_enough, too_few_people
 from analysis.report.columns import Measure, Part, TableSpec, is_choice, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.parts.choices import RIGHT
 from analysis.report.parts.groups import GroupFigure, choice_values, common, item_values
+from analysis.report.questions.choices import RIGHT
 from analysis.report.samples import Data
 from analysis.report.sentences import chatbot_name
 from surveys.console.wording import INTERVAL, decimal, sized

@@ -18,8 +18,7 @@ from analysis.report.planned import part
 from analysis.report.planned.answers import find_sides
 from analysis.report.planned.deviations import spent_in_part
 from analysis.report.planned.looks import ACTION, END, Standing, looks_taken, stand
-from analysis.report.planned.part import hypothesis_rows, judge, say_verdict
-from analysis.report.planned.taking import LookError, take_look
+from analysis.report.planned.part import LookError, hypothesis_rows, judge, say_verdict, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
 from analysis.report.reports import Reporting, report
 from analysis.stats.hypotheses.tested import level_at, spent_at
@@ -139,8 +138,8 @@ def test_a_look_is_taken_once_and_stays_in_the_audit_trail() -> None:
 def test_a_look_outside_the_plan_spends_alpha_and_is_a_deviation() -> None:
     study = make_planned(WATER, plan=PlanKeys(looks=(40,)))
     with pytest.raises(LookError, match="no look to take at 5 people"):
-        take_look(study, 5, "me")
-    assert take_look(study, 4, "me") and not take_look(study, 4, "you")
+        take_look(Reporting(study).data, 5, "me")
+    assert take_look(Reporting(study).data, 4, "me") and not take_look(Reporting(study).data, 4, "you")
     found = report(study, draws=20)["as_planned"]
     assert [entry["text"] for entry in found["deviations"]] == ["A look that was not planned, at 4 people, by me."]
     standing = replace(stand(study), people=80)
@@ -166,7 +165,7 @@ def test_a_planned_look_that_nobody_took_spends_nothing() -> None:
     assert found["hypotheses"][0]["level"] == 0.05
     assert found["deviations"][0]["text"] == "Look 1 of 2, at 3 people, was not taken; it spent no alpha."
     with pytest.raises(LookError, match="at its end"):
-        take_look(study, 3, "me")
+        take_look(Reporting(study).data, 3, "me")
 
 
 @pytest.mark.django_db
@@ -277,7 +276,7 @@ def test_the_next_look_is_none_that_was_taken() -> None:
 @pytest.mark.django_db
 def test_a_withdrawal_takes_nobody_else_into_a_look() -> None:
     study = make_planned(WATER, plan=PlanKeys(looks=(3,)))
-    assert take_look(study, 3, "me")  # C, C and A; the fourth has nothing
+    assert take_look(Reporting(study).data, 3, "me")  # C, C and A; the fourth has nothing
     found = report(study, draws=20)["as_planned"]["hypotheses"][0]
     assert found["value"] == pytest.approx(2 / 3 - 5 / 6) and found["a"]["n"] == 3
     recruitment.withdraw(Participant.objects.earliest("finished_at"))

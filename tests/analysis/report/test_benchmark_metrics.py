@@ -23,7 +23,7 @@ from analysis.models import Completion, ReplyScore, Run, SimulatedUser, TrainedM
 from analysis.models.training import hash_reply
 from analysis.report.filters import Filters
 from analysis.report.outputs.text import tables_of
-from analysis.report.parts.benchmarks import draw_benchmarks
+from analysis.report.questions.benchmarks import draw_benchmarks
 from analysis.report.questions.together import BEST
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions

@@ -10,8 +10,8 @@ import pytest
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.report.beyond import missing_distance_words, missing_share_words
-from analysis.report.mixes import NO_ANSWER, OF_NO_CHATBOT
 from analysis.report.parts import FIGURES
+from analysis.report.parts.mixes import NO_ANSWER, OF_NO_CHATBOT
 from analysis.report.reports import Reporting
 from analysis.stats.population import population_entropy
 from analysis.stats.resampling import ItemSample

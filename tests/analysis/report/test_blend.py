@@ -15,9 +15,9 @@ from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_everywhere
 from analysis.models import Answer, Completion, Run, SimulatedUser
-from analysis.report.blends.part import TOO_FEW, say
 from analysis.report.filters import Filters
 from analysis.report.outputs.text import write_text
+from analysis.report.parts.blend import TOO_FEW, say
 from analysis.report.reports import report
 from benchmarks.coverage import answers, zipf
 from surveys.models import Prompt, Study
