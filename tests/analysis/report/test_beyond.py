@@ -18,7 +18,7 @@ from analysis.stats.resampling import ItemSample
 from surveys.models import Response, Study
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
-from tests.analysis.report.test_bundle import recompute, unpack
+from tests.analysis.report.unpacked import recompute, unpack
 from tests.factories import make_study
 from tests.lasting import lasting_world
 
