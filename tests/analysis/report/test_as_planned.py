@@ -347,8 +347,7 @@ def test_who_comes_after_the_end_was_shown_is_explored_and_counted() -> None:
     read_new(study)
     recruitment.withdraw(Participant.objects.latest("finished_at"))
     study.refresh_from_db()
-    found = report(study, draws=20)
-    planned = found["as_planned"]
+    planned = planned_in(study)
     assert {name: planned["hypotheses"][0][name] for name in before} == before
     assert (planned["plan"]["people"], planned["plan"]["planned"], planned["plan"]["came_later"]) == (6, 8, 2)
     assert planned["plan"]["next"] is None and not planned["plan"]["taken"]
