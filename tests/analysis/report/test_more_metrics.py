@@ -207,9 +207,6 @@ def test_drift_compares_a_repetition_with_its_first_run_alone(study: Study) -> N
     assert one(study, "heterogeneity", source="offline")["n"] == 6
 
 
-# --- variants
-
-
 def test_drift_of_the_same_simulated_users_is_over_their_changes(study: Study) -> None:
     runs = [make_model_run(study, "sp-history", history_size=10, seed=5)]
     runs.append(
@@ -225,6 +222,9 @@ def test_drift_of_the_same_simulated_users_is_over_their_changes(study: Study) -
     assert (row["unit"], row["units"], row["effect"]) == ("simulated user", 6, -0.125)
     sd = 0.125 * (6 / 5) ** 0.5
     assert row["ci"] == pytest.approx([-0.125 - 2.5706 * sd / 6**0.5, -0.125 + 2.5706 * sd / 6**0.5], abs=1e-4)
+
+
+# --- variants
 
 
 def with_variants(state: str = "draft", **changes: Any) -> Study:
@@ -262,9 +262,6 @@ def test_variants_of_a_list_share_the_originals_items() -> None:
     assert (row["jsd_bits"], row["tv"]) == (0, 0)
 
 
-# --- scores
-
-
 def test_what_the_same_person_names_in_a_list_and_its_variant_is_no_second_sample() -> None:
     study = with_variants("live", places=20)
     for number in range(8):
@@ -276,6 +273,9 @@ def test_what_the_same_person_names_in_a_list_and_its_variant_is_no_second_sampl
     assert (row["n"], row["unit"], row["units"], row["jsd_bits"]) == (8, "person", 8, 0)
     assert row["chance"] == pytest.approx(0, abs=1e-6)
     assert (row["ci"], row["ci_why"], row["p"]) == (None, ALIKE, 1)
+
+
+# --- scores
 
 
 def test_rank_correlation_over_prompts_needs_three_of_them(study: Study) -> None:
@@ -392,17 +392,12 @@ def test_intervals_get_narrower_with_more_answers(study: Study) -> None:
     assert widths[3] == pytest.approx(2 * 1.96 * 0.5 / 20, rel=0.1)
 
 
+# --- sources
+
+
 def test_an_imported_offline_source_stands_beside_our_own(study: Study) -> None:
-    Run.objects.create(
-        study=study,
-        version=study.current,
-        condition="imported",
-        imported_source="offline",
-        imported_model="gpt-4o-mini",
-        temperature=None,
-        created_by="tests",
-    )
-    imported = study.runs.get(condition="imported")
+    named = {"imported_source": "offline", "imported_model": "gpt-4o-mini", "temperature": None, "created_by": "tests"}
+    imported = Run.objects.create(study=study, version=study.current, condition="imported", **named)
     reply(imported, "teas", listed(["Matcha", "Chai"]))
     read_new(study)
     sources = report(study, draws=FEW, parts=[])["sources"]

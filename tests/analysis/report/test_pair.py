@@ -42,13 +42,8 @@ def make_fields() -> Study:
         for number in range(60):
             teas = [f"Planted {place}" for place, share in enumerate(planted) if random.random() < share]
             teas += random.sample(TEAS, 4)
-            tell(
-                study,
-                teas,
-                "C" if random.random() < 0.5 else "A",
-                chatbot=chatbot,
-                plan="free" if number % 2 else "paid",
-            )
+            letter, plan = "C" if random.random() < 0.5 else "A", ("paid", "free")[number % 2]
+            tell(study, teas, letter, chatbot=chatbot, plan=plan)
     read_new(study)
     return study
 
@@ -121,12 +116,10 @@ def test_of_null_pairs_hardly_any_claims_an_item(units: tuple[int, int]) -> None
 
 
 def test_two_plans_of_one_chatbot_differ_in_nothing(study: Study) -> None:
-    pair = pair_of(study, "field/gemini/plan=free", "field/gemini/plan=paid")
-    assert [row["a"]["n"] for row in pair["items"][:1]] == [30]
-    assert pair["claims"] == []
-    whole = report(
-        study, Filters(compare=("field/gemini/plan=free", "field/gemini/plan=paid")), draws=FEW, parts=["pair"]
-    )
+    plans = ("field/gemini/plan=free", "field/gemini/plan=paid")
+    whole = report(study, Filters(compare=plans), draws=FEW, parts=["pair"])
+    assert whole["pair"]["items"][0]["a"]["n"] == 30
+    assert whole["pair"]["claims"] == []
     opening = next(family["sentence"] for family in whole["families"] if family["page"] == "pair")
     assert opening.startswith("For no item is a difference between Gemini in the field, plan free and Gemini in the")
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
@@ -234,7 +233,7 @@ def test_of_nobody_and_of_three_people_nothing_is_said() -> None:
     assert heading(page_of(study, "explanations")) == NOBODY
     for teas in (["Assam"], ["Sencha"], ["Oolong"]):
         tell(study, teas)
-    call_command("read_answers", study.slug, verbosity=0)
+    read_new(study)
     for name in ("person-or-dice", "explanations"):
         assert page_of(study, name).status_code == 200
     said = heading(page_of(study, "explanations"))
