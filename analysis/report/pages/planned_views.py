@@ -23,9 +23,9 @@ from analysis.report.pages.sections import FILE_WORDS, draw_once, file_of, key_o
 from analysis.report.pages.shown import OVERVIEW
 from analysis.report.pages.views import compare_page, here
 from analysis.report.planned.cards import measure_words
-from analysis.report.planned.taking import LookError, take_look
+from analysis.report.planned.part import LookError, take_look
 from analysis.report.planned.verdicts import say_difference
-from analysis.report.reports import ReportError
+from analysis.report.reports import ReportError, Reporting
 from analysis.report.tasks import compute_multiverse
 from surveys.console.pages import as_file, show, study_page
 from surveys.models import Study
@@ -43,7 +43,7 @@ def take(request: HttpRequest) -> HttpResponse:
     try:
         if not (at.isascii() and at.isdecimal() and len(at) < 8):
             raise LookError("A look is at a number of people.")
-        take_look(planned(request), int(at), request.user.get_username())
+        take_look(Reporting(planned(request)).data, int(at), request.user.get_username())
     except LookError as error:
         messages.error(request, str(error))
     return redirect("compare:overview", request.study.slug)

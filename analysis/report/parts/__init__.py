@@ -1,20 +1,18 @@
 """The parts of a report, one file each: numbers, tables, figure and sentences; and the registry of them all."""
 
-from analysis.report import mixes
-from analysis.report.blends import part as blend
 from analysis.report.columns import Part, intervals
 from analysis.report.pairs import part as pair
 from analysis.report.parts import (
     about,
-    benchmarks,
+    blend,
     calibration,
-    choices,
     costs,
     distances,
     drift,
     groups,
     heterogeneity,
     items,
+    mixes,
     precision,
     scores,
     sensitivity,
@@ -22,7 +20,7 @@ from analysis.report.parts import (
 )
 from analysis.report.persons import arms, explanations, person_or_dice, positions, taken
 from analysis.report.planned import part as as_planned
-from analysis.report.questions import field_benchmark, variability
+from analysis.report.questions import benchmarks, choices, field_benchmark, variability
 
 # In the order of a document.
 ALL_PARTS = (

@@ -18,9 +18,9 @@ from analysis.report.claims.enough import FEWEST as FEWEST_TOLD
 from analysis.report.columns import Columns, Measure, Part, TableSpec, intervals, is_choice, is_list, rows_in
 from analysis.report.dataset import TOLD
 from analysis.report.filters import FILTERS
-from analysis.report.parts.choices import BOUNDS, RIGHT, TESTS, letter_row
-from analysis.report.parts.choices import difference_row as choice_difference_row
 from analysis.report.parts.heterogeneity import difference_rows, measured, rarefied_row
+from analysis.report.questions.choices import BOUNDS, RIGHT, TESTS, letter_row
+from analysis.report.questions.choices import difference_row as choice_difference_row
 from analysis.report.samples import Data, Rows, Source, common_n, correct_over_prompts, difference_in, generator_for
 from analysis.stats import choices, heterogeneity
 from analysis.stats.heterogeneity import Chance, Difference, Heterogeneity
@@ -65,12 +65,15 @@ def frequent(data: Data, column: str) -> list[str]:
 
 def parted(data: Data, column: str, values: list[str]) -> list[tuple[str, Row]]:
     """Each chatbot's field in parts by a column of its people; a part without answers has no row."""
-    cells = [(column, values, group.field, prompt) for group in data.groups for prompt in data.prompts]
-    return [row for cell in cells for row in part_rows(data, cell)]
+    return [
+        row
+        for group in data.groups
+        for prompt in data.prompts
+        for row in part_rows(data, column, values, group.field, prompt)
+    ]
 
 
-def part_rows(data: Data, cell: tuple[str, list[str], Source, str]) -> list[tuple[str, Row]]:
-    column, values, field, prompt = cell
+def part_rows(data: Data, column: str, values: list[str], field: Source, prompt: str) -> list[tuple[str, Row]]:
     given = data.once_for_all(("people's", column), partial(given_by_answer, data, column))
     rows = data.rows_of(field, prompt)
     parts = {value: part for value in values if len(part := rows[given[rows] == value])}

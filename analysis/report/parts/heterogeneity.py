@@ -12,7 +12,6 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_fi
 from analysis.charts.panels import Grid, draw_grids, with_axes
 from analysis.charts.tables import COUNT, Column
 from analysis.report import columns as col
-from analysis.report import pooled
 from analysis.report.beyond import OF_POPULATION, POPULATION_DRAWN, population_columns, population_row
 from analysis.report.claims.enough import too_few
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
@@ -25,13 +24,15 @@ from analysis.report.samples import (
     comparison,
     correct_over_prompts,
     difference_in,
+    interval_cells,
     item_gaps,
     low_high,
     low_highs,
     name_of,
     reasons,
 )
-from analysis.stats.heterogeneity import Comparison, Difference, Heterogeneity, share_intervals
+from analysis.stats import item_measures
+from analysis.stats.heterogeneity import Comparison, Difference, Heterogeneity, mean_difference, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
 from surveys.console.wording import percent, plural, sized
@@ -44,7 +45,7 @@ def compute(data: Data) -> list[Row]:
     rows_of_cell = rows_by_cell(data)
     found = [row for prompt in data.lists for group in data.groups for row in rows_of_cell[group, prompt]]
     correct_over_prompts(found, *(difference_in("against_field", measure) for measure in MEASURES))
-    effects = pooled.pooled_rows(data)
+    effects = pooled_rows(data)
     for row in found:
         if (key := (row["source"], row["model"])) in effects:
             row["pooled"] = effects[key]
@@ -53,16 +54,15 @@ def compute(data: Data) -> list[Row]:
 
 def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
     """The rows of each group and prompt."""
-    return data.once(("heterogeneity",), lambda: {cell: group_rows(data, cell) for cell in cells_of(data)})
+    return data.once(("heterogeneity",), lambda: {cell: group_rows(data, *cell) for cell in cells_of(data)})
 
 
 def cells_of(data: Data) -> list[tuple[Group, str]]:
     return [(group, prompt) for group in data.groups for prompt in data.lists]
 
 
-def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
+def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
     """The field and its neighbours; a source that was not asked has no row."""
-    group, prompt = cell
     found = []
     for source in group.sources:
         if not data.items(source, prompt).n:
@@ -184,27 +184,63 @@ def typical_answer(data: Data, source: Source, prompt: str) -> int | None:
 def item_rows(data: Data, source: Source, prompt: str, codes: Sequence[int]) -> list[Row]:
     sample, vocabulary = data.items(source, prompt), data.frames.vocabulary(prompt)
     lows, highs = data.once(("item shares", source, prompt), partial(share_intervals, sample))
-    counts = sample.counts()
+    counts = sample.counts().tolist()
     return [
         {
             "item": vocabulary[code],
             "name": data.frames.name_of(prompt, vocabulary[code]),
-            "count": int(counts[code]),
-            "share": int(counts[code]) / sample.n,
-            **(
-                {"ci": None, "ci_why": ONE_UNIT}
-                if sample.unit_count < 2
-                else {"ci": [float(lows[code]), float(highs[code])]}
-            ),
+            "count": counts[code],
+            "share": counts[code] / sample.n,
+            **interval_cells("ci", (lows[code], highs[code]) if sample.unit_count > 1 else None, ONE_UNIT),
         }
         for code in codes
     ]
 
 
+def pooled_rows(data: Data) -> dict[tuple[str, str], Row]:
+    """Of each source and model one effect over all prompts, the mean of the field minus the source by prompt."""
+    found = {
+        (source.name, source.model): row
+        for group in data.groups
+        for source in group.others
+        if (row := pooled_row(data, group, source))
+    }
+    correct_over_prompts([*found.values()], *(difference_in("effects", measure) for measure in MEASURES))
+    return found
+
+
+def pooled_row(data: Data, group: Group, source: Source) -> Row:
+    by_prompt = {prompt: found for prompt in data.lists if (found := against_field(data, group, source, prompt))}
+    if len(by_prompt) < 2:
+        return {}
+    drawn = [redrawn_differences(data, group, source, prompt) for prompt in by_prompt]
+    units = min(data.items(side, prompt).unit_count for side in (group.field, source) for prompt in by_prompt)
+    effects = {}
+    for name in MEASURES:
+        values, draws = [found[name] for found in by_prompt.values()], [each[name] for each in drawn]
+        mean = mean_difference(values, draws, units)
+        ends = interval_cells("ci", mean.ci, mean.ci_why)
+        effects[name] = {"n": units, "effect": mean.effect, **ends, "p": mean.p, "p_holm": None}
+    return {"prompts": len(by_prompt), "n": units, **data.unit_row(source, units), "effects": effects}
+
+
+def redrawn_differences(data: Data, group: Group, source: Source, prompt: str) -> dict[str, Any]:
+    """Of the draws that all prompts share, so that what people's answers have in common is in them."""
+
+    def measured_draws(side: Source) -> dict[str, Any]:
+        sample = data.items(side, prompt)
+        return data.once(
+            ("measured draws", side, prompt),
+            lambda: item_measures.measure(data.shared_draws.redraw(sample, name_of(side)).counted),
+        )
+
+    field, other = measured_draws(group.field), measured_draws(source)
+    return {name: field[name] - other[name] for name in MEASURES}
+
+
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "How varied the answers are"
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def drawn_columns(rarefied: bool) -> list[Column]:
@@ -310,6 +346,12 @@ def page_columns(rows: list[Row], options: Options) -> list[Column]:
     return [*col.WHO, col.N, *drawn_down, *measures, TOP_ITEM, without, *population_columns(rows)]
 
 
+def difference_columns(inside: str) -> list[Column]:
+    """Of each measure, the one that is shown first in front."""
+    measures = sorted(col.OF_LISTS, key=lambda measure: measure is not col.DEFAULT)
+    return [column for measure in measures for column in measure.differences(inside)]
+
+
 MEASURED = tuple(measure.name for measure in col.OF_LISTS)
 TABLE = TableSpec(
     "heterogeneity",
@@ -337,16 +379,34 @@ AGAINST = TableSpec(
     (
         *col.WHO,
         replace(col.SIZE, name=f"against_field.{col.DEFAULT.key}.n"),
-        *(
-            column
-            for measure in sorted(col.OF_LISTS, key=lambda measure: measure is not col.DEFAULT)
-            for column in measure.differences("against_field")
-        ),
+        *difference_columns("against_field"),
     ),
     rows_in("heterogeneity", lambda row: "against_field" in row),
     ("against_field",),
     f"Field minus source, both drawn down to as many units as the smaller has, one answer each. {col.CORRECTED}",
 )
+
+
+def once_each(report: Report, options: Options) -> list[Row]:
+    """A row for each source and model, whatever the prompt."""
+    found = {(row["source"], row["model"]): row for row in report.get("heterogeneity") or [] if row.get("pooled")}
+    return list(found.values())
+
+
+POOLED = TableSpec(
+    "pooled",
+    "One effect over all prompts",
+    (
+        *(col.SOURCE, col.COMPARED, Column("pooled.prompts", "Prompts", COUNT), Column("pooled.n", "n", COUNT)),
+        *difference_columns("pooled.effects"),
+    ),
+    once_each,
+    ("pooled",),
+    "The mean over prompts of the field minus the source, each prompt counting the same; n is that of the smaller side "
+    "where it is smallest. p is corrected over sources, models and measures (Holm).",
+    optional=True,
+)
+
 # In sentences -----------------------------------------------------------------------------------------------
 
 
@@ -375,7 +435,8 @@ PART = Part(
         "unit": "What is independent in the answers: a person, a simulated user with all repeats, or a repeat.",
         "against_field": "Field minus source, both of as many units as the smaller has, one answer each; p by "
         "permuting units, two-sided, Holm over all tests of the page.",
-        **pooled.DEFINED,
+        "pooled": "Mean over prompts of the field minus the source, with an interval over people and the source’s "
+        "units, whose answers to all prompts go together.",
         **col.HOLM,
         "simultaneous": "95 % intervals that hold all at once for whatever a page could have claimed; that of a claim "
         "leaves out 0.",
@@ -385,10 +446,10 @@ PART = Part(
         *(*col.OF_ITEMS, *intervals("jackknife", "unit", "against_field.*.ci")),
         *intervals("jackknife", "unit", "population.ci", "rarefied.field.ci.*"),
         *intervals("wilson", "unit", "top_items.ci"),
-        *pooled.IN_ROWS,
+        *intervals("jackknife", "respondent", "pooled.effects.*.ci"),
     ),
-    tables=(TABLE, pooled.TABLE),
-    pages=(VARIETY, AGAINST, pooled.TABLE),
+    tables=(TABLE, POOLED),
+    pages=(VARIETY, AGAINST, POOLED),
     draw=draw_heterogeneity,
     say=say,
     is_brief=True,

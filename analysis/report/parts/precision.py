@@ -24,13 +24,10 @@ SAMPLES = 6  # of the simulation: the mean width is known to a few per cent
 
 def compute(data: Data) -> list[Row]:
     """From the pilot's answers when the filters say pilot=only, else from those of the main study so far."""
-    cells = [(group.field, prompt) for group in data.groups for prompt in data.prompts]
-    rows_of_cell = {cell: width_rows(data, cell) for cell in cells}
-    return [row for prompt in data.prompts for group in data.groups for row in rows_of_cell[group.field, prompt]]
+    return [row for prompt in data.prompts for group in data.groups for row in width_rows(data, group.field, prompt)]
 
 
-def width_rows(data: Data, cell: tuple[Source, str]) -> list[Row]:
-    field, prompt = cell
+def width_rows(data: Data, field: Source, prompt: str) -> list[Row]:
     return [
         {
             "prompt": prompt,

@@ -16,7 +16,8 @@ from analysis.charts.theme import LIGHT, Series, printable
 from analysis.report import columns as col
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.parts import choices, heterogeneity
+from analysis.report.parts import heterogeneity
+from analysis.report.questions import choices
 from analysis.report.samples import Data, interval_cells, reasons
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.resampling import UNKNOWN, generator

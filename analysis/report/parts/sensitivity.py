@@ -12,8 +12,8 @@ from analysis.report import columns as col
 from analysis.report.claims.enough import is_enough, too_few_people
 from analysis.report.columns import Measure, Part, TableSpec, is_choice, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.parts.choices import RIGHT
 from analysis.report.parts.groups import GroupFigure, choice_values, common, item_values
+from analysis.report.questions.choices import RIGHT
 from analysis.report.samples import Data
 from analysis.report.sentences import chatbot_name
 from surveys.console.wording import INTERVAL, decimal, sized
@@ -35,15 +35,14 @@ def compute(data: Data) -> list[Row]:
     """The field's measures as analysed, and as they would be with other answers left out."""
     flags = set(chain.from_iterable(data.frames.field.table["flags"]))
     names = [name for name in EVERY_SET if name not in BY_CHECK or EVERY_SET[name]["flagged"] in flags]
-    found = [prompt_rows(data, (prompt, names)) for prompt in data.prompts]
+    found = [prompt_rows(data, prompt, names) for prompt in data.prompts]
     places = {name: place for place, name in enumerate(names)}
     ordered = sorted(chain.from_iterable(found), key=lambda entry: (places[entry[0]], entry[1]))
     return [row for _, _, row in ordered]
 
 
-def prompt_rows(data: Data, cell: tuple[str, list[str]]) -> list[tuple[str, int, Row]]:
+def prompt_rows(data: Data, prompt: str, names: list[str]) -> list[tuple[str, int, Row]]:
     """One prompt's rows, each after the name of its set and the place of its chatbot."""
-    prompt, names = cell
     values, found = choice_values if prompt in data.choices else item_values, []
     for name in names:
         view = data.once(("set", name), partial(data.narrowed, **EVERY_SET[name]))

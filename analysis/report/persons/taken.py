@@ -23,14 +23,13 @@ from surveys.console.wording import number, percent
 
 def compute(data: Data) -> list[Row]:
     known = known_of(data)
-    found = [row for prompt in data.prompts for row in prompt_rows(data, (prompt, known))]
+    found = [row for prompt in data.prompts for row in prompt_rows(data, prompt, known)]
     correct_over_prompts(found, lambda row: row)
     return found
 
 
-def prompt_rows(data: Data, cell: tuple[str, Sequence[Characteristic]]) -> list[Row]:
+def prompt_rows(data: Data, prompt: str, known: Sequence[Characteristic]) -> list[Row]:
     """A row for each explanation that varies; an eighth of the draws, since each takes a whole matrix."""
-    prompt, known = cell
     whole = centre([first_answers(data, group, prompt, some=True)[0] for group in fields_of(data)])
     if whole is None:
         return []

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from django.db import transaction
+
 from analysis.charts.figure import Options, Report, Row
 from analysis.charts.tables import Column, P
 from analysis.report.claims.enough import FEWEST
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.planned.answers import Sides, examine, find_sides, first_people, side_row, until_of, without_later
 from analysis.report.planned.deviations import came_later, deviations, later_hypotheses, plan_of, versions_of
-from analysis.report.planned.looks import END, Standing, note_look, say_look, stand
+from analysis.report.planned.looks import ACTION, END, Standing, note_look, say_look, stand
 from analysis.report.planned.verdicts import (
     NOT_LOOKED,
     NOT_YET,
@@ -29,6 +31,7 @@ from analysis.report.samples import Data, low_high, reasons
 from analysis.stats.hypotheses.tested import passed
 from analysis.stats.intervals import holm
 from surveys.console.wording import plural, sized
+from surveys.models import locks
 from surveys.studies.audit import SYSTEM
 from surveys.studies.files.hypotheses import OF_LABELS, Hypothesis, PlanKeys
 from surveys.studies.lifecycle import hold_withdrawals
@@ -154,6 +157,41 @@ def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None, is_o
                 row["verdict"] = TOO_FEW if is_over and not waits else NOT_YET
                 row["n"], row["of_n"] = waits or (fewest["n"], FEWEST)
                 row["unit"] = fewest["unit"] if not waits else "label" if row["measure"] in OF_LABELS else "person"
+
+
+# Taking a look before the end ---------------------------------------------------------------------------------
+
+
+class LookError(Exception):
+    """A look that cannot be taken; the message says why."""
+
+
+def take_look(data: Data, at: int, actor: str) -> bool:
+    """Look at the hypotheses of the `at` people who completed first; False where somebody has done so before.
+
+    A look that the plan does not have spends alpha too, and is a deviation. Raises LookError.
+    """
+    study = data.study
+    with transaction.atomic():
+        locks.hold(ACTION, study.pk)
+        standing = stand(study, len(data.people))
+        if at in {row["at"] for row in standing.taken}:
+            return False
+        check_look(standing, at)
+        looked = standing.and_at(at, until_of(data, at))
+        note_look(study, actor, ACTION, looked, decided(seen_by(data, looked), looked)[0])
+    return True
+
+
+def check_look(standing: Standing, at: int) -> None:
+    if not standing.is_launched:
+        raise LookError("The study is not launched: its plan is not frozen yet, and nothing is hidden.")
+    if standing.is_over:
+        raise LookError("The study is at its end: its hypotheses are shown, and there is nothing to look at before.")
+    if not (standing.at or 0) < at <= standing.people:
+        raise LookError(f"There is no look to take at {plural(at, 'person', 'people')}.")
+    if standing.due and at != standing.due:
+        raise LookError(f"Look {standing.number(standing.due)}, which is planned, comes first.")
 
 
 # In tables --------------------------------------------------------------------------------------------------

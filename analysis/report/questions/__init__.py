@@ -1,1 +1,1 @@
-"""Questions with choices: runs over the same ones together, how variable each is offline, how far letters lie apart."""
+"""Questions with choices: shares of letters, runs over the same ones together, how variable each is offline."""

@@ -8,7 +8,7 @@ import numpy as np
 from django.utils import timezone
 
 from analysis.answers.readings import read_everywhere
-from analysis.models import Answer, Completion, Run, SimulatedUser
+from analysis.models import Answer, Completion, Endpoint, Run, SimulatedUser
 from benchmarks.coverage import answers, zipf
 from benchmarks.report_world import somebody_done
 from surveys.models import ChatbotContext, Participant, Prompt, QuotaCell, ReadBack, Response, Study
@@ -147,37 +147,39 @@ def make_runs(study: Study, truth: Truth, prompts: list[Prompt], rng: np.random.
     endpoint = make_endpoint(model="gpt-4o-mini", provider="openai")
     for condition, users in (("offline", 0), ("sp-profile", truth.users)):
         if condition == "offline" or users:
-            run = Run.objects.create(
-                study=study, version_id=study.current_id, endpoint=endpoint, condition=condition, created_by="t",
-                state="done",
-            )  # fmt: skip
-            whose = SimulatedUser.objects.bulk_create(
-                SimulatedUser(run=run, index=index, recipe={"n": index}) for index in range(users)
-            )
+            run, whose = make_users(study, endpoint, condition, users)
             for prompt in prompts:
-                reply_all(run, prompt, list(whose), truth, rng)
+                count = 2 * users or truth.calls
+                logits = np.tile(zipf(3 if prompt.kind == "choice" else ITEMS, 0.8), (count, 1))
+                if users:
+                    taste = np.random.default_rng(3).normal(size=(users, logits.shape[1]))
+                    logits = logits + np.repeat(2.0 * taste, 2, axis=0)
+                reply_all(run, prompt, whose, logits, rng)
 
 
-def reply_all(run: Run, prompt: Prompt, users: list[SimulatedUser], truth: Truth, rng: np.random.Generator) -> None:
-    count = 2 * len(users) or truth.calls
-    logits = np.tile(zipf(ITEMS if prompt.kind != "choice" else 3, 0.8), (count, 1))
-    if users:
-        logits = logits + np.repeat(
-            2.0 * np.random.default_rng(3).normal(size=(len(users), logits.shape[1])), 2, axis=0
-        )
+def make_users(
+    study: Study, endpoint: Endpoint, condition: str, users: int, **changes: Any
+) -> tuple[Run, list[SimulatedUser]]:
+    run = Run.objects.create(
+        study=study, version_id=study.current_id, endpoint=endpoint, condition=condition, created_by="t", state="done",
+        **changes,
+    )  # fmt: skip
+    return run, SimulatedUser.objects.bulk_create(
+        SimulatedUser(run=run, index=index, recipe={"n": index}) for index in range(users)
+    )
+
+
+def reply_all(
+    run: Run, prompt: Prompt, users: list[SimulatedUser], logits: np.ndarray, rng: np.random.Generator
+) -> None:
+    """A row of `logits` for each reply: two of every simulated user, or any number without one."""
     calls = Completion.objects.bulk_create(
         Completion(
-            run=run,
-            prompt=prompt,
-            user=users[at // 2] if users else None,
-            repeat=at % 2 if users else at,
-            position=at,
-            status="done",
-            done_at=timezone.now(),
-            reply="said",
+            run=run, prompt=prompt, user=users[at // 2] if users else None, repeat=at % 2 if users else at, position=at,
+            status="done", done_at=timezone.now(), reply="said",
         )
-        for at in range(count)
-    )
+        for at in range(len(logits))
+    )  # fmt: skip
     if prompt.kind == "choice":
         said = [([], "ABC"[letter]) for letter in choose(logits, rng)]
     else:

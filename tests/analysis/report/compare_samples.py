@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from analysis.answers.readings import read_new
 from analysis.models import SimulatedUser
+from analysis.report.filters import Filters
 from analysis.report.pages.shown import PAGES
+from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import answer_items, listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_item
@@ -49,6 +51,11 @@ def add_people(study: Study, count: int) -> None:
     for number in range(count):
         tell(study, ["Assam", f"Tea {number}"], "C", cell="milky" if number % 2 else "")
     read_new(study)
+
+
+def pair_of(study: Study, *sides: str, **filters: Any) -> dict[str, Any]:
+    found: dict[str, Any] = report(study, Filters(compare=sides, **filters), draws=FEW, parts=["pair"])["pair"]
+    return found
 
 
 # --- what a page says ---

@@ -18,8 +18,7 @@ from analysis.report.planned import part
 from analysis.report.planned.answers import find_sides
 from analysis.report.planned.deviations import spent_in_part
 from analysis.report.planned.looks import ACTION, END, Standing, looks_taken, stand
-from analysis.report.planned.part import hypothesis_rows, judge, say_verdict
-from analysis.report.planned.taking import LookError, take_look
+from analysis.report.planned.part import LookError, hypothesis_rows, judge, say_verdict, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
 from analysis.report.reports import Reporting, report
 from analysis.stats.hypotheses.tested import level_at, spent_at
@@ -73,9 +72,24 @@ def make_planned(*hypotheses: Hypothesis, **changes: Any) -> Study:
     return make_teas(definition=definition)
 
 
+def planned_in(study: Study, seed: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = report(study, seed=seed, draws=20, parts=["as_planned"])["as_planned"]
+    return found
+
+
+def withdraw_first(study: Study) -> None:
+    recruitment.withdraw(Participant.objects.earliest("finished_at"))
+    study.refresh_from_db()
+
+
+def close(study: Study) -> None:
+    lifecycle.close(study, "me")
+    study.refresh_from_db()
+
+
 @pytest.mark.django_db
 def test_a_study_without_hypotheses_has_nothing_planned() -> None:
-    assert report(make_teas(), draws=20)["as_planned"] == {}
+    assert planned_in(make_teas()) == {}
 
 
 @pytest.mark.django_db
@@ -102,7 +116,7 @@ def test_a_draft_shows_its_numbers_because_nothing_is_frozen() -> None:
     study = make_planned(WATER)
     Study.objects.filter(pk=study.pk).update(launched_at=None, state="draft")
     study.refresh_from_db()
-    (water,) = report(study, draws=20)["as_planned"]["hypotheses"]
+    (water,) = planned_in(study)["hypotheses"]
     # Two of four people answer C, five of six calls.
     assert water["value"] == pytest.approx(2 / 4 - 5 / 6) and water["verdict"] == "not enough yet"
 
@@ -126,7 +140,7 @@ def test_a_look_is_taken_once_and_stays_in_the_audit_trail() -> None:
     assert not list(find_breaks(study))
     tell(study, ["Assam"], "C")
     read_new(study)
-    found = report(study, draws=20)["as_planned"]
+    found = planned_in(study)
     # Those who completed first, whoever came since.
     assert found["hypotheses"][0]["value"] == pytest.approx(2 / 4 - 5 / 6)
     assert found["plan"]["look"] == 4 and found["plan"]["taken"][0]["at"] == 4 and not found["deviations"]
@@ -139,9 +153,9 @@ def test_a_look_is_taken_once_and_stays_in_the_audit_trail() -> None:
 def test_a_look_outside_the_plan_spends_alpha_and_is_a_deviation() -> None:
     study = make_planned(WATER, plan=PlanKeys(looks=(40,)))
     with pytest.raises(LookError, match="no look to take at 5 people"):
-        take_look(study, 5, "me")
-    assert take_look(study, 4, "me") and not take_look(study, 4, "you")
-    found = report(study, draws=20)["as_planned"]
+        take_look(Reporting(study).data, 5, "me")
+    assert take_look(Reporting(study).data, 4, "me") and not take_look(Reporting(study).data, 4, "you")
+    found = planned_in(study)
     assert [entry["text"] for entry in found["deviations"]] == ["A look that was not planned, at 4 people, by me."]
     standing = replace(stand(study), people=80)
     assert standing.times == (4 / 80, 1.0) and standing.level(0.05) == pytest.approx(level_at(1, (4 / 80, 1.0), 0.05))
@@ -151,7 +165,7 @@ def test_a_look_outside_the_plan_spends_alpha_and_is_a_deviation() -> None:
 def test_a_plan_of_an_earlier_analysis_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifecycle, "RULES_VERSION", RULES_VERSION - 1)
     study = make_planned(WATER)
-    found = report(study, draws=20)["as_planned"]
+    found = planned_in(study)
     assert found["plan"]["analysis"]["planned"] == {"rules": RULES_VERSION - 1, "tests": TESTS_VERSION}
     (said,) = found["deviations"]
     assert said["text"].startswith(f"Planned with reading rules {RULES_VERSION - 1}, reported with {RULES_VERSION}.")
@@ -160,13 +174,12 @@ def test_a_plan_of_an_earlier_analysis_says_so(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.django_db
 def test_a_planned_look_that_nobody_took_spends_nothing() -> None:
     study = make_planned(WATER, plan=PlanKeys(looks=(3,)))
-    lifecycle.close(study, "me")
-    study.refresh_from_db()
-    found = report(study, draws=20)["as_planned"]
+    close(study)
+    found = planned_in(study)
     assert found["hypotheses"][0]["level"] == 0.05
     assert found["deviations"][0]["text"] == "Look 1 of 2, at 3 people, was not taken; it spent no alpha."
     with pytest.raises(LookError, match="at its end"):
-        take_look(study, 3, "me")
+        take_look(Reporting(study).data, 3, "me")
 
 
 @pytest.mark.django_db
@@ -179,9 +192,8 @@ def test_a_closed_study_is_decided_and_says_what_differs_from_the_plan() -> None
     definition = replace(lifecycle.definition_of(study.current_id), hypotheses=(WATER, later))
     lifecycle.load_definition(definition, "me", "Gemini too.")
     study.refresh_from_db()
-    lifecycle.close(study, "me")
-    study.refresh_from_db()
-    found = report(study, draws=20)["as_planned"]
+    close(study)
+    found = planned_in(study)
     water, added = found["hypotheses"]
     assert (water["later"], added["later"]) == (False, True)
     assert water["verdict"] == "not enough" and say_verdict(water) == "not enough: 6 of 20 repeats"
@@ -193,7 +205,7 @@ def test_a_closed_study_is_decided_and_says_what_differs_from_the_plan() -> None
 @pytest.mark.django_db
 def test_a_run_that_is_not_there_is_named() -> None:
     study = make_planned(replace(WATER, b="offline/gpt-5"))
-    found = report(study, draws=20)["as_planned"]
+    found = planned_in(study)
     assert found["hypotheses"][0]["why"] == "There is no run with answers of offline/gpt-5 yet."
     assert [entry["kind"] for entry in found["deviations"]] == ["run"]
 
@@ -277,12 +289,11 @@ def test_the_next_look_is_none_that_was_taken() -> None:
 @pytest.mark.django_db
 def test_a_withdrawal_takes_nobody_else_into_a_look() -> None:
     study = make_planned(WATER, plan=PlanKeys(looks=(3,)))
-    assert take_look(study, 3, "me")  # C, C and A; the fourth has nothing
-    found = report(study, draws=20)["as_planned"]["hypotheses"][0]
+    assert take_look(Reporting(study).data, 3, "me")  # C, C and A; the fourth has nothing
+    found = planned_in(study)["hypotheses"][0]
     assert found["value"] == pytest.approx(2 / 3 - 5 / 6) and found["a"]["n"] == 3
-    recruitment.withdraw(Participant.objects.earliest("finished_at"))
-    study.refresh_from_db()
-    found = report(study, draws=20)["as_planned"]["hypotheses"][0]
+    withdraw_first(study)
+    found = planned_in(study)["hypotheses"][0]
     assert found["value"] == pytest.approx(1 / 2 - 5 / 6) and found["a"]["n"] == 2
     until = AuditEvent.objects.get(action=ACTION).detail["until"]
     assert until not in {str(at) for at in Participant.objects.values_list("finished_at", flat=True)}
@@ -293,16 +304,14 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
     study = make_ended()
     assert stand(study).is_over and not AuditEvent.objects.filter(action=END).exists()
     for seed in range(2):
-        assert report(study, seed=seed, draws=20)["as_planned"]["hypotheses"][0]["value"] is not None
+        assert planned_in(study, seed)["hypotheses"][0]["value"] is not None
     assert AuditEvent.objects.get(action=END).detail["at"] == 4 and not list(find_breaks(study))
-    recruitment.withdraw(Participant.objects.earliest("finished_at"))
-    study.refresh_from_db()
-    found = report(study, draws=20)["as_planned"]
+    withdraw_first(study)
+    found = planned_in(study)
     assert found["hypotheses"][0]["value"] is not None and found["hypotheses"][0]["level"] == 0.05
     assert found["plan"]["next"] is None and not found["plan"]["taken"]
-    lifecycle.close(study, "me")
-    study.refresh_from_db()
-    for each in (found, report(study, draws=20)["as_planned"]):
+    close(study)
+    for each in (found, planned_in(study)):
         (fewer,) = each["deviations"]
         assert (fewer["text"], fewer["when"]) == ("Fewer people: 3 of 4 completed.", "withdrawn since the end")
 
@@ -310,8 +319,7 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
 @pytest.mark.django_db
 def test_the_sentence_of_a_study_of_three_people_that_is_over_waits_for_nobody() -> None:
     study = make_ended()
-    recruitment.withdraw(Participant.objects.earliest("finished_at"))
-    study.refresh_from_db()
+    withdraw_first(study)
     client = log_in(study, "viewer")
     assert heading(client.get(address())) == "As planned: 1 hypothesis, not enough people yet to decide."
     lifecycle.close(study, "me")
@@ -328,7 +336,7 @@ def make_ended(places: int = 4) -> Study:
 @pytest.mark.django_db
 def test_who_comes_after_the_end_was_shown_is_explored_and_counted() -> None:
     study = make_ended()
-    before = report(study, draws=20)["as_planned"]["hypotheses"][0]
+    before = planned_in(study)["hypotheses"][0]
     now = lifecycle.definition_of(study.current_id)
     cells = tuple(replace(cell, places=8) for cell in now.cells)
     more = replace(now, cells=cells, plan=PlanKeys(looks=(6,)))  # which could never be taken
@@ -339,8 +347,7 @@ def test_who_comes_after_the_end_was_shown_is_explored_and_counted() -> None:
     read_new(study)
     recruitment.withdraw(Participant.objects.latest("finished_at"))
     study.refresh_from_db()
-    found = report(study, draws=20)
-    planned = found["as_planned"]
+    planned = planned_in(study)
     assert {name: planned["hypotheses"][0][name] for name in before} == before
     assert (planned["plan"]["people"], planned["plan"]["planned"], planned["plan"]["came_later"]) == (6, 8, 2)
     assert planned["plan"]["next"] is None and not planned["plan"]["taken"]
@@ -359,10 +366,10 @@ def test_of_two_who_see_the_end_at_once_one_notes_it(monkeypatch: pytest.MonkeyP
 
     def waits(waiting: Study) -> None:
         monkeypatch.undo()
-        report(waiting, seed=1, draws=20)
+        planned_in(waiting, seed=1)
 
     monkeypatch.setattr(part, "hold_withdrawals", waits)
-    report(study, draws=20)
+    planned_in(study)
     assert AuditEvent.objects.filter(action=END).count() == 1
 
 
@@ -372,7 +379,7 @@ def test_looks_of_earlier_versions_are_read() -> None:
     audit.record(study, "me", ACTION, look="", at=4, alpha={"items": {"alpha": 0.05, "spent": 0.1, "level": 0.2}})
     (look,) = looks_taken(study)
     assert look["alpha"] == [{"family": "items", "alpha": 0.05, "spent": 0.1, "level": 0.2}]
-    report(study, draws=20)
+    planned_in(study)
 
 
 # --- studies in memory

@@ -23,7 +23,7 @@ from analysis.models import Completion, ReplyScore, Run, SimulatedUser, TrainedM
 from analysis.models.training import hash_reply
 from analysis.report.filters import Filters
 from analysis.report.outputs.text import tables_of
-from analysis.report.parts.benchmarks import draw_benchmarks
+from analysis.report.questions.benchmarks import draw_benchmarks
 from analysis.report.questions.together import BEST
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
@@ -31,31 +31,39 @@ from surveys.models import BenchmarkItem, Study
 from surveys.studies.files.definitions import read_study
 from surveys.studies.files.schema import Reference
 from surveys.studies.imports.benchmarks import import_benchmark
-from tests.analysis.report.report_samples import answer_items, make_model_run
+from tests.analysis.report.report_samples import FEW, answer_items, make_model_run, rows_of
 from tests.analysis.runs.baseline_factories import make_call, make_item, real_data
 from tests.factories import make_account, make_study
 
 pytestmark = pytest.mark.django_db
-FEW = 200
 
 
-def benchmark_rows(study: Study) -> list[dict[str, Any]]:
-    read_new(study)
-    return report(study, draws=FEW, parts=["benchmarks"])["benchmarks"]
+def benchmark_rows(study: Study, filters: Filters | None = None, **wanted: Any) -> list[dict[str, Any]]:
+    return rows_of(study, "benchmarks", filters, **wanted)
 
 
-def make_sums(**changes: Any) -> tuple[Study, Run]:
-    """A study of four sums, each with the answer B, and an offline run of them."""
+def make_sums(*letters: str, **changes: Any) -> tuple[Study, Run]:
+    """A study of four sums, each with the answer B, and an offline run of them with the letters of each repeat."""
     study = make_study("draft", **changes)
     for number in range(1, 5):
         make_item(number)
-    return study, make_model_run(study, benchmark="sums")
+    offline = make_model_run(study, benchmark="sums")
+    for repeat, said in enumerate(letters):
+        answer_items(offline, said, repeat)
+    return study, offline
+
+
+def add_users(study: Study, *letters: str, repeats: int = 1, **changes: Any) -> None:
+    """A run of sock puppets, with the letters of each simulated user, the same in each repeat."""
+    run = make_model_run(study, benchmark="sums", **{"condition": "sp-history", "history_size": 10} | changes)
+    for index, said in enumerate(letters):
+        user = SimulatedUser.objects.create(run=run, index=index)
+        for repeat in range(repeats):
+            answer_items(run, said, repeat, user)
 
 
 def test_accuracy_of_each_run_and_over_runs() -> None:
-    study, offline = make_sums()
-    for repeat, letters in enumerate(("BBBB", "BBBA", "BB-x")):
-        answer_items(offline, letters, repeat)
+    study, _ = make_sums("BBBB", "BBBA", "BB-x")
     (row,) = benchmark_rows(study)
     assert (row["benchmark"], row["source"], row["model"]) == ("sums", "offline", "gpt-4o-mini")
     assert (row["temperature"], row["questions"], row["incomplete"]) == (1, 4, 0)
@@ -69,13 +77,8 @@ def test_accuracy_of_each_run_and_over_runs() -> None:
 
 
 def test_puppets_beside_offline_runs() -> None:
-    study, offline = make_sums()
-    answer_items(offline, "BBBB", 0)
-    answer_items(offline, "BBBA", 1)
-    answer_items(offline, "BBBA", 2)
-    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10)
-    for index, letters in enumerate(("BCAA", "BC-A")):
-        answer_items(puppets, letters, user=SimulatedUser.objects.create(run=puppets, index=index))
+    study, _ = make_sums("BBBB", "BBBA", "BBBA")
+    add_users(study, "BCAA", "BC-A")
     offline_row, row = benchmark_rows(study)
     assert [run["run"] for run in row["runs"]] == ["user 0", "user 1"]
     # C on question 2 and A on question 3 were never given offline; A on question 4 was.
@@ -101,22 +104,18 @@ def test_offline_runs_of_unknown_temperature_are_second_choice_and_named() -> No
     imported = make_model_run(study, benchmark="sums", temperature=None)
     for repeat, letters in enumerate(("BBBB", "BBBA")):
         answer_items(imported, letters, repeat)
-    of_unknown = next(row for row in benchmark_rows(study) if row["temperature"] is None)
+    of_unknown = benchmark_rows(study, temperature=None)[0]
     assert of_unknown["noise_floor"]["of"] == "2 offline runs at an unknown temperature"
     answer_items(offline, "BBBB")
-    of_unknown = next(row for row in benchmark_rows(study) if row["temperature"] is None)
+    of_unknown = benchmark_rows(study, temperature=None)[0]
     assert of_unknown["noise_floor"]["of"] == "1 offline run at temperature 1"
 
 
 @pytest.mark.parametrize("query", ["source=sp-history", "temperature=0.5", "history_size=10&source=sp-history"])
 def test_offline_runs_that_a_filter_hides_are_still_what_others_are_compared_with(query: str) -> None:
-    study, offline = make_sums()
-    answer_items(offline, "BBBB", 0)
-    answer_items(offline, "BBBA", 1)
-    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10, temperature=0.5)
-    answer_items(puppets, "BCAA", user=SimulatedUser.objects.create(run=puppets, index=0))
-    read_new(study)
-    (row,) = report(study, Filters.from_query(QueryDict(query)), draws=FEW, parts=["benchmarks"])["benchmarks"]
+    study, _ = make_sums("BBBB", "BBBA")
+    add_users(study, "BCAA", temperature=0.5)
+    (row,) = benchmark_rows(study, Filters.from_query(QueryDict(query)))
     assert (row["source"], row["novel_share"], row["offline_mean"]) == ("sp-history", 0.5, 0.875)
 
 
@@ -128,8 +127,7 @@ def test_runs_that_were_asked_in_another_order_are_compared_question_by_question
     for item in BenchmarkItem.objects.order_by("-pk"):
         call = make_call(offline, item)
         Completion.objects.filter(pk=call.pk).update(status="done", reply=item.answer, done_at=timezone.now())
-    puppets = make_model_run(study, "sp-history", benchmark="sums", history_size=10)
-    answer_items(puppets, "ABCA", user=SimulatedUser.objects.create(run=puppets, index=0))
+    add_users(study, "ABCA")
     offline_row, row = benchmark_rows(study)
     # All right offline; the puppet's last answer is wrong, and the only one that is new.
     assert (offline_row["mean"], offline_row["offline_mean"], row["offline_mean"]) == (1, 1, 1)
@@ -137,17 +135,14 @@ def test_runs_that_were_asked_in_another_order_are_compared_question_by_question
 
 
 def test_runs_without_an_answer_to_every_question_are_left_out_and_counted() -> None:
-    study, offline = make_sums()
-    answer_items(offline, "BBBB", 0)
-    answer_items(offline, "BBB.", 1)
+    study, _ = make_sums("BBBB", "BBB.")
     (row,) = benchmark_rows(study)
     assert (len(row["runs"]), row["incomplete"]) == (1, 1)
     assert (row["mean"], row["sd"], row["why"]) == (1, None, "One run alone has no spread.")
 
 
 def test_no_complete_run_is_a_row_that_says_so() -> None:
-    study, offline = make_sums()
-    answer_items(offline, "BBB.")
+    study, _ = make_sums("BBB.")
     (row,) = benchmark_rows(study)
     assert (row["runs"], row["mean"], row["incomplete"]) == ([], None, 1)
     assert row["why"] == "No run has an answer to every question yet."
@@ -155,8 +150,7 @@ def test_no_complete_run_is_a_row_that_says_so() -> None:
 
 def test_temperatures_are_rows_of_their_own_and_lines_of_a_leaderboard_stand_beside() -> None:
     line = Reference(benchmark="sums", name="Abacus", accuracy=0.9, source="made up")
-    study, offline = make_sums(references=(line,))
-    answer_items(offline, "BBBB")
+    study, _ = make_sums("BBBB", references=(line,))
     answer_items(make_model_run(study, benchmark="sums", temperature=0.0), "BBBA")
     rows = benchmark_rows(study)
     assert [(row["temperature"], row["mean"]) for row in rows] == [(0, 0.75), (1, 1)]
@@ -177,8 +171,7 @@ def test_a_benchmark_and_its_subsets_share_the_lines_of_a_leaderboard(of_study: 
 
 def test_references_that_fit_no_benchmark_are_told() -> None:
     line = Reference(benchmark="mmlu", name="Abacus", accuracy=0.9, source="made up")
-    study, offline = make_sums(references=(line,))
-    answer_items(offline, "BBBB")
+    study, _ = make_sums("BBBB", references=(line,))
     (row,) = benchmark_rows(study)
     assert row["references"] == []
     assert row["why_references"] == "The study's references are scores on mmlu: none fits sums."
@@ -189,13 +182,10 @@ def test_references_that_fit_no_benchmark_are_told() -> None:
 
 
 def test_runs_are_compared_with_offline_runs_that_were_asked_in_the_same_form() -> None:
-    study, offline = make_sums()
-    answer_items(offline, "BBBB")
-    answer_items(offline, "BBBA", 1)
+    study, _ = make_sums("BBBB", "BBBA")
     for form in ("helm", "bare"):
-        run = make_model_run(study, "sp-history", benchmark="sums", history_size=10, language="en", prompt_form=form)
-        answer_items(run, "BBAA", 0, SimulatedUser.objects.create(run=run, index=0))
-    found = {row["settings"]: row for row in benchmark_rows(study) if row["source"] == "sp-history"}
+        add_users(study, "BBAA", language="en", prompt_form=form)
+    found = {row["settings"]: row for row in benchmark_rows(study, source="sp-history")}
     helm, bare = found["helm, histories in en"], found["bare, histories in en"]
     assert helm["overlaps_offline"] is False and helm["novel_share"] == 0.25
     assert (helm["offline"]["settings"], helm["offline_runs"]) == ("helm", 2)
@@ -214,19 +204,15 @@ def test_a_form_that_is_not_known_of_one_side_does_not_keep_runs_apart(known: st
         if condition != known:
             of_file = {"condition": "imported", "imported_source": condition, "imported_model": run.model}
             Run.objects.filter(pk=run.pk).update(endpoint=None, history_size=None, **of_file)
-    (row,) = [row for row in benchmark_rows(study) if row["source"] == "sp-history"]
+    (row,) = benchmark_rows(study, source="sp-history")
     assert (row["overlaps_offline"], row["novel_share"]) == (False, 0.5)
 
 
 def test_repeats_of_a_simulated_user_are_one_unit_in_any_run_of_the_same_seed() -> None:
     study, _ = make_sums()
     for _ in range(2):
-        run = make_model_run(study, "sp-history", benchmark="sums", history_size=10, seed=5)
-        for index in range(3):
-            user = SimulatedUser.objects.create(run=run, index=index)
-            for repeat in range(2):
-                answer_items(run, "BBBB" if index else "BAAA", repeat, user)
-    (row,) = [row for row in benchmark_rows(study) if row["source"] == "sp-history"]
+        add_users(study, "BAAA", "BBBB", "BBBB", repeats=2, seed=5)
+    (row,) = benchmark_rows(study, source="sp-history")
     assert (len(row["runs"]), row["unit"], row["units"]) == (12, "simulated user", 3)
     # Users score 1/4, 1 and 1: mean 3/4, sd √3/4, t = 4.303 at two degrees of freedom.
     assert row["ci"] == [0, 1]
@@ -236,19 +222,13 @@ def test_repeats_of_a_simulated_user_are_one_unit_in_any_run_of_the_same_seed() 
 
 def test_runs_after_what_a_whole_corpus_has_nearest_are_units_themselves() -> None:
     study, _ = make_sums()
-    run = make_model_run(study, "sp-rag", benchmark="sums", history_size=10)
-    for index in range(2):
-        user = SimulatedUser.objects.create(run=run, index=index)
-        for repeat in range(2):
-            answer_items(run, "BBBB" if index else "BAAA", repeat, user)
-    (row,) = [row for row in benchmark_rows(study) if row["source"] == "sp-rag"]
+    add_users(study, "BAAA", "BBBB", repeats=2, condition="sp-rag")
+    (row,) = benchmark_rows(study, source="sp-rag")
     assert (len(row["runs"]), row["unit"], row["units"]) == (4, "repeat", 4)
 
 
 def test_runs_that_score_alike_have_an_interval_over_questions_only() -> None:
-    study, offline = make_sums()
-    for repeat in range(3):
-        answer_items(offline, "BBBA", repeat)
+    study, _ = make_sums(*["BBBA"] * 3)
     (row,) = benchmark_rows(study)
     assert (row["unit"], row["units"], row["ci"]) == ("repeat", 3, None)
     assert row["ci_why"].startswith("All runs score alike")
@@ -263,15 +243,11 @@ def test_novel_letters_stand_beside_what_as_many_offline_runs_give() -> None:
     dice = Random(1)
     for number in range(1, 41):
         make_item(number)
-    offline, puppets = (
-        make_model_run(study, condition, benchmark="sums", **more)
-        for condition, more in (("offline", {}), ("sp-history", {"history_size": 10}))
-    )
+    offline = make_model_run(study, benchmark="sums")
     for repeat in range(6):
         answer_items(offline, "".join(dice.choices("ABCD", k=40)), repeat)
-        user = SimulatedUser.objects.create(run=puppets, index=repeat)
-        answer_items(puppets, "".join(dice.choices("ABCD", k=40)), user=user)
-    (row,) = [row for row in benchmark_rows(study) if row["source"] == "sp-history"]
+    add_users(study, *("".join(dice.choices("ABCD", k=40)) for _ in range(6)))
+    (row,) = benchmark_rows(study, source="sp-history")
     assert row["novel_share"] > 0.3
     assert (row["novel_runs"], row["novel_reference"]) == (3, 3)
     low, high = row["novel_excess_ci"]
@@ -327,12 +303,9 @@ def test_ten_real_models_as_ten_models(tmp_path: Path) -> None:
 
 def test_ranks_among_published_scores_by_questions_and_by_subjects() -> None:
     lines = [("top", "0.9"), ("middle", "0.7"), ("low", "0.3")]
-    study, offline = make_sums(
-        references=tuple(Reference("sums", name, float(score), "a paper") for name, score in lines)
-    )
+    references = tuple(Reference("sums", name, float(score), "a paper") for name, score in lines)
+    study, _ = make_sums("BBBB", "BBBA", "BBAA", references=references)
     BenchmarkItem.objects.filter(item__endswith="4").update(subject="other")
-    for repeat, letters in enumerate(("BBBB", "BBBA", "BBAA")):
-        answer_items(offline, letters, repeat)
     (row,) = benchmark_rows(study)
     by_question, by_subject = row["ranks"]
     # 1, .75 and .5 have the mean .75, which is below `top` alone.
@@ -365,9 +338,7 @@ def score_replies(study: Study, likes: Callable[[str], float], name: str = "tast
 
 
 def test_the_best_of_several_replies_by_a_reward_model() -> None:
-    study, offline = make_sums()
-    for repeat, letters in enumerate(("BBBA", "BAAA", "CC-x")):
-        answer_items(offline, letters, repeat)
+    study, _ = make_sums("BBBA", "BAAA", "CC-x")
     assert [row["best_of"] for row in benchmark_rows(study)] == [[]]
     assert BEST.title not in titles_of(study)
     score_replies(study, lambda reply: reply == "B")
@@ -385,9 +356,7 @@ def test_the_best_of_several_replies_by_a_reward_model() -> None:
 
 
 def test_scores_of_some_replies_alone_or_by_models_of_others_give_no_accuracy() -> None:
-    study, offline = make_sums()
-    for repeat, letters in enumerate(("BBBA", "BAAA", "CCCC")):
-        answer_items(offline, letters, repeat)
+    study, offline = make_sums("BBBA", "BAAA", "CCCC")
     model = score_replies(study, lambda reply: 1.0)
     TrainedModel.objects.filter(pk=model.pk).update(study=make_study("draft", slug="other"))
     assert [row["best_of"] for row in benchmark_rows(study)] == [[]]
@@ -402,9 +371,7 @@ def test_scores_of_some_replies_alone_or_by_models_of_others_give_no_accuracy() 
 
 
 def test_the_most_variable_questions_go_into_a_study_file(tmp_path: Path) -> None:
-    study, offline = make_sums()
-    for repeat, letters in enumerate(("BBBA", "BBAB", "BCAA", "BABB", "BBAA", "BBAB")):
-        answer_items(offline, letters, repeat)
+    study, _ = make_sums("BBBA", "BBAB", "BCAA", "BABB", "BBAA", "BBAB")
     read_new(study)
     rows = [row for row in report(study, draws=FEW, parts=["variability"])["variability"] if row["benchmark"]]
     items = list(BenchmarkItem.objects.order_by("pk").values_list("item", flat=True))
@@ -451,8 +418,7 @@ def test_the_page_saves_questions_where_there_are_some(client: Client) -> None:
 
 
 def test_without_offline_repeats_no_question_is_taken() -> None:
-    study, offline = make_sums()
-    answer_items(offline, "BBBB")
+    study, _ = make_sums("BBBB")
     read_new(study)
     with pytest.raises(CommandError, match="No such benchmark and model have two offline repeats"):
         call_command("take_questions", study.slug)

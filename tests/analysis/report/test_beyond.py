@@ -9,15 +9,15 @@ import pytest
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.report.beyond import missing_distance_words, missing_share_words
-from analysis.report.mixes import NO_ANSWER, OF_NO_CHATBOT
 from analysis.report.parts import FIGURES
+from analysis.report.parts.mixes import NO_ANSWER, OF_NO_CHATBOT
 from analysis.report.reports import Reporting
 from analysis.stats.population import population_entropy
 from analysis.stats.resampling import ItemSample
 from surveys.models import Response, Study
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
-from tests.analysis.report.test_bundle import recompute, unpack
+from tests.analysis.report.unpacked import recompute, unpack
 from tests.factories import make_study
 from tests.lasting import lasting_world
 

@@ -10,22 +10,29 @@ import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_everywhere
-from analysis.models import Answer, Completion, Run, SimulatedUser
-from analysis.report.blends.part import TOO_FEW, say
+from analysis.models import Answer, Completion
 from analysis.report.filters import Filters
 from analysis.report.outputs.text import write_text
+from analysis.report.parts.blend import TOO_FEW, say
 from analysis.report.reports import report
 from benchmarks.coverage import answers, zipf
-from surveys.models import Prompt, Study
-from surveys.reading.answers import RULES_VERSION
-from tests.analysis.report.asked_twice import ITEMS, Truth, choose, make_people, write_letters, write_lists
+from surveys.models import Study
+from tests.analysis.report.asked_twice import (
+    ITEMS,
+    Truth,
+    choose,
+    make_people,
+    make_users,
+    reply_all,
+    write_letters,
+    write_lists,
+)
 from tests.analysis.report.compare_samples import heading, table
 from tests.analysis.report.report_samples import make_teas
-from tests.analysis.report.unpacked import recompute, unpack
+from tests.analysis.report.unpacked import agreed_in, recompute, unpack
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import make_account, make_study
 from tests.lasting import lasting_world
@@ -38,7 +45,7 @@ SOURCES = (("offline", None, 0), ("sp-profile", None, 12), ("sp-history", 10, 20
 TRUTH = (0.5, 0.0, 0.0, 0.5)
 
 
-def make_blended(people: int = 60, truth: tuple[float, ...] = TRUTH, count: int = 4, **changes: Any) -> Study:
+def make_blended(people: int = 60, truth: tuple[float, ...] = TRUTH, **changes: Any) -> Study:
     """Lists of teas and a letter; each person answers as one source does, drawn with the shares of `truth`."""
     study = make_study(places=200, **changes)
     prompts = {prompt.slug: prompt for prompt in study.current.prompts.all()}
@@ -48,44 +55,17 @@ def make_blended(people: int = 60, truth: tuple[float, ...] = TRUTH, count: int 
     write_lists(everybody, teas, answers(np.stack([odds_of(kind, ITEMS) for kind in kinds]), rng))
     write_letters(everybody, water, choose(np.stack([odds_of(kind, 3) for kind in kinds]), rng))
     endpoint = make_endpoint(model="gpt-4o-mini", provider="openai")
-    for place, (condition, size, users) in enumerate(SOURCES[:count]):
-        run = Run.objects.create(
-            study=study, version_id=study.current_id, endpoint=endpoint, condition=condition, history_size=size,
-            created_by="t", state="done",
-        )  # fmt: skip
-        whose = SimulatedUser.objects.bulk_create(
-            SimulatedUser(run=run, index=index, recipe={"n": index}) for index in range(users)
-        )
+    for place, (condition, size, users) in enumerate(SOURCES):
+        run, whose = make_users(study, endpoint, condition, users, history_size=size)
         for prompt in (teas, water):
-            reply_all(run, prompt, list(whose), place, rng)
+            odds = odds_of(place, 3 if prompt.kind == "choice" else ITEMS)
+            reply_all(run, prompt, whose, np.tile(odds, (2 * users or 40, 1)), rng)
     read_everywhere()
     return Study.objects.select_related("current").get(pk=study.pk)
 
 
 def odds_of(kind: int, size: int) -> np.ndarray:
     return np.roll(zipf(size, 1.5), kind * max(1, size // 5))
-
-
-def reply_all(run: Run, prompt: Prompt, users: list[SimulatedUser], place: int, rng: np.random.Generator) -> None:
-    """Every simulated user answers twice, offline 40 times."""
-    count, is_choice = 2 * len(users) or 40, prompt.kind == "choice"
-    odds = np.tile(odds_of(place, 3 if is_choice else ITEMS), (count, 1))
-    calls = Completion.objects.bulk_create(
-        Completion(
-            run=run, prompt=prompt, user=users[at // 2] if users else None, repeat=at % 2 if users else at, position=at,
-            status="done", done_at=timezone.now(), reply="said",
-        )
-        for at in range(count)
-    )  # fmt: skip
-    said = choose(odds, rng) if is_choice else answers(odds, rng)
-    Answer.objects.bulk_create(
-        Answer(
-            completion=call, rules_version=RULES_VERSION, letter="ABC"[one] if is_choice else "",
-            items=[] if is_choice else [f"tea {item:02d}" for item in one],
-            names=[] if is_choice else [f"Tea {item:02d}" for item in one],
-        )
-        for call, one in zip(calls, said, strict=True)
-    )  # fmt: skip
 
 
 world = lasting_world(lambda: make_blended(slug="lasting"))
@@ -201,6 +181,5 @@ def test_where_people_answer_as_one_source_does_no_blend_is_told_apart() -> None
 def test_a_bundle_finds_the_same_distances_and_weights(tmp_path: Path) -> None:
     unpack(make_blended(24), tmp_path)
     done = recompute(tmp_path)
-    said = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
     assert done.returncode == 0, done.stdout
-    assert said["blend"].endswith(" 0 differ") and int(said["blend"].split()[0]) == 5 + 4 + 8 + 1 + 4
+    assert agreed_in(done.stdout)["blend"] == 5 + 4 + 8 + 1 + 4

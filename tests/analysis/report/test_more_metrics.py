@@ -38,6 +38,7 @@ from tests.analysis.report.report_samples import (
 )
 from tests.analysis.stats.sample_factories import draw_clustered, draw_items
 from tests.factories import make_definition, make_participant, make_response, make_study
+from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 
@@ -49,19 +50,22 @@ FIELD_TEAS = (("Assam", "Sencha"), ("Assam", "Oolong"), ("Assam", "Sencha"), ("C
 OTHER_TEAS = (("Matcha", "Sencha"), ("Matcha", "Rooibos"))
 
 
-def with_puppets(n: int = 20, *others: tuple[str, int, int]) -> Study:
-    """20 people; histories of 10 conversations answer as they do, histories of 100 do not.
-
-    `others` are further sock puppets of the first kind: condition, conversations and users.
-    """
-    study = make_teas(places=40, slug="others")
+def make_puppets() -> Study:
+    """20 people; histories of 10 conversations answer as they do, histories of 100 do not."""
+    study = make_teas(places=40, slug="puppets")
     for number in range(16):
         tell(study, FIELD_TEAS[number % 4])
-    add_puppet(study, "sp-history", 10, n, FIELD_TEAS)
-    add_puppet(study, "sp-history", 100, n, OTHER_TEAS)
-    for condition, size, users in others:
-        add_puppet(study, condition, size, users, FIELD_TEAS)
+    add_puppet(study, "sp-history", 10, 20, FIELD_TEAS)
+    add_puppet(study, "sp-history", 100, 20, OTHER_TEAS)
     return study
+
+
+lasting_puppets = lasting_world(make_puppets)
+
+
+@pytest.fixture
+def puppets(lasting_puppets: int) -> Study:
+    return Study.objects.select_related("current").get(pk=lasting_puppets)
 
 
 def add_puppet(study: Study, condition: str, size: int, users: int, teas: Sequence[Sequence[str]]) -> None:
@@ -71,8 +75,8 @@ def add_puppet(study: Study, condition: str, size: int, users: int, teas: Sequen
         reply(run, "teas", listed(teas[index % len(teas)]), user=user)
 
 
-def test_the_nearest_sock_puppet_is_found_among_all_history_sizes() -> None:
-    rows = {row["history_size"]: row for row in rows_of(with_puppets(), "calibration", source="sp-history")}
+def test_the_nearest_sock_puppet_is_found_among_all_history_sizes(puppets: Study) -> None:
+    rows = {row["history_size"]: row for row in rows_of(puppets, "calibration", source="sp-history")}
     assert (rows[10]["nearest"], rows[10]["nearest_for"], rows[10]["prompts"]) == (True, ["teas"], 1)
     assert (rows[100]["nearest"], rows[100]["nearest_for"]) == (False, [])
     assert rows[10]["not_told_apart"] == rows[100]["not_told_apart"] == []
@@ -83,25 +87,24 @@ def test_the_nearest_sock_puppet_is_found_among_all_history_sizes() -> None:
     assert (rows[10]["unit"], rows[10]["units"]) == ("simulated user", 20)
 
 
-def test_sock_puppets_of_one_kind_are_not_told_apart_and_named() -> None:
-    study = with_puppets(20, ("sp-rag", 10, 24))
-    rows = {(row["source"], row["history_size"]): row for row in rows_of(study, "calibration")}
+def test_sock_puppets_of_one_kind_are_not_told_apart_and_named(puppets: Study) -> None:
+    add_puppet(puppets, "sp-rag", 10, 24, FIELD_TEAS)
+    rows = {(row["source"], row["history_size"]): row for row in rows_of(puppets, "calibration")}
     of_history, of_rag, other = rows["sp-history", 10], rows["sp-rag", 10], rows["sp-history", 100]
     assert not any(row["nearest"] or row["nearest_for"] for row in rows.values())
     assert of_history["not_told_apart"] == ["sp-rag"]
     assert of_rag["not_told_apart"] == of_rag["by_prompt"][0]["not_told_apart"] == ["sp-history, 10 conversations"]
     assert other["not_told_apart"] == []
-    found = draw_calibration(report(study, draws=FEW, parts=["calibration"]), Options())
+    found = draw_calibration(report(puppets, draws=FEW, parts=["calibration"]), Options())
     assert "Not told apart for gpt-4o-mini: SP-RAG; SP-History, 10 conversations." in found.alt
     assert "Not told apart for gpt-4o-mini: SP-RAG; SP-History, 10 conversations." in found.caption
     assert not any(point["nearest"] for point in found.spec["datasets"]["rows"])
 
 
-def test_a_small_sock_puppet_takes_no_part_and_changes_no_other_row() -> None:
-    study = with_puppets()
-    before = rows_of(study, "calibration")
-    add_puppet(study, "sp-rag", 10, 5, FIELD_TEAS)
-    after = {(row["source"], row["history_size"]): row for row in rows_of(study, "calibration")}
+def test_a_small_sock_puppet_takes_no_part_and_changes_no_other_row(puppets: Study) -> None:
+    before = rows_of(puppets, "calibration")
+    add_puppet(puppets, "sp-rag", 10, 5, FIELD_TEAS)
+    after = {(row["source"], row["history_size"]): row for row in rows_of(puppets, "calibration")}
     small = after.pop(("sp-rag", 10))
     assert list(after.values()) == before
     assert (small["nearest"], small["not_told_apart"]) == (False, [])
@@ -169,23 +172,19 @@ def test_forty_answers_of_the_fields_kind_do_not_lose_to_four_hundred_of_another
     assert low < 0 < high and other["ci"][0] > 0
 
 
-def test_one_sock_puppet_alone_is_not_the_nearest() -> None:
-    study = make_teas(places=40, slug="others")
-    for number in range(16):
-        tell(study, FIELD_TEAS[number % 4])
-    add_puppet(study, "sp-rag", 10, 20, FIELD_TEAS)
-    assert not one(study, "calibration", source="sp-rag")["nearest"]
+def test_one_sock_puppet_alone_is_not_the_nearest(puppets: Study) -> None:
+    puppets.runs.get(history_size=100).delete()
+    assert not one(puppets, "calibration", source="sp-history")["nearest"]
 
 
-def test_offline_has_a_row_but_is_no_sock_puppet() -> None:
-    offline = one(with_puppets(), "calibration", source="offline")
+def test_offline_has_a_row_but_is_no_sock_puppet(puppets: Study) -> None:
+    offline = one(puppets, "calibration", source="offline")
     assert (offline["nearest"], offline["prompts"]) == (False, 1)
 
 
-def test_other_parts_show_the_longest_history_and_a_filter_another_one() -> None:
-    study = with_puppets()
-    assert one(study, "heterogeneity", source="sp-history")["history_size"] == 100
-    assert one(study, "heterogeneity", Filters(history_size=(10,)), source="sp-history")["history_size"] == 10
+def test_other_parts_show_the_longest_history_and_a_filter_another_one(puppets: Study) -> None:
+    assert one(puppets, "heterogeneity", source="sp-history")["history_size"] == 100
+    assert one(puppets, "heterogeneity", Filters(history_size=(10,)), source="sp-history")["history_size"] == 10
 
 
 # --- drift
@@ -208,9 +207,6 @@ def test_drift_compares_a_repetition_with_its_first_run_alone(study: Study) -> N
     assert one(study, "heterogeneity", source="offline")["n"] == 6
 
 
-# --- variants
-
-
 def test_drift_of_the_same_simulated_users_is_over_their_changes(study: Study) -> None:
     runs = [make_model_run(study, "sp-history", history_size=10, seed=5)]
     runs.append(
@@ -226,6 +222,9 @@ def test_drift_of_the_same_simulated_users_is_over_their_changes(study: Study) -
     assert (row["unit"], row["units"], row["effect"]) == ("simulated user", 6, -0.125)
     sd = 0.125 * (6 / 5) ** 0.5
     assert row["ci"] == pytest.approx([-0.125 - 2.5706 * sd / 6**0.5, -0.125 + 2.5706 * sd / 6**0.5], abs=1e-4)
+
+
+# --- variants
 
 
 def with_variants(state: str = "draft", **changes: Any) -> Study:
@@ -263,9 +262,6 @@ def test_variants_of_a_list_share_the_originals_items() -> None:
     assert (row["jsd_bits"], row["tv"]) == (0, 0)
 
 
-# --- scores
-
-
 def test_what_the_same_person_names_in_a_list_and_its_variant_is_no_second_sample() -> None:
     study = with_variants("live", places=20)
     for number in range(8):
@@ -277,6 +273,9 @@ def test_what_the_same_person_names_in_a_list_and_its_variant_is_no_second_sampl
     assert (row["n"], row["unit"], row["units"], row["jsd_bits"]) == (8, "person", 8, 0)
     assert row["chance"] == pytest.approx(0, abs=1e-6)
     assert (row["ci"], row["ci_why"], row["p"]) == (None, ALIKE, 1)
+
+
+# --- scores
 
 
 def test_rank_correlation_over_prompts_needs_three_of_them(study: Study) -> None:
@@ -393,17 +392,12 @@ def test_intervals_get_narrower_with_more_answers(study: Study) -> None:
     assert widths[3] == pytest.approx(2 * 1.96 * 0.5 / 20, rel=0.1)
 
 
+# --- sources
+
+
 def test_an_imported_offline_source_stands_beside_our_own(study: Study) -> None:
-    Run.objects.create(
-        study=study,
-        version=study.current,
-        condition="imported",
-        imported_source="offline",
-        imported_model="gpt-4o-mini",
-        temperature=None,
-        created_by="tests",
-    )
-    imported = study.runs.get(condition="imported")
+    named = {"imported_source": "offline", "imported_model": "gpt-4o-mini", "temperature": None, "created_by": "tests"}
+    imported = Run.objects.create(study=study, version=study.current, condition="imported", **named)
     reply(imported, "teas", listed(["Matcha", "Chai"]))
     read_new(study)
     sources = report(study, draws=FEW, parts=[])["sources"]

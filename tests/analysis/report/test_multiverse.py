@@ -31,19 +31,9 @@ from tests.analysis.report.unpacked import change, read_csv, recompute, unpack
 from tests.factories import make_definition
 from tests.surveys.console.console_pages import log_in
 
-ASSAM = Hypothesis(
-    "assam",
-    "Assam is named less.",
-    "item_share",
-    "field",
-    "less",
-    "offline/gpt-4o-mini",
-    prompts=("teas",),
-    item="assam",
-)
-WATER = Hypothesis("water", "Fewer are right.", "correct_share", "field", "less", "offline/gpt-4o-mini")
-
-
+SIDES = {"a": "field", "expected": "less", "b": "offline/gpt-4o-mini"}
+ASSAM = Hypothesis("assam", "Assam is named less.", "item_share", **SIDES, prompts=("teas",), item="assam")
+WATER = Hypothesis("water", "Fewer are right.", "correct_share", **SIDES)
 ALL_BUT_FLAGGED = PlanKeys(multiverse=tuple(name for name in VARIED if name != "flagged"))
 
 
@@ -155,9 +145,8 @@ def test_one_that_was_stopped_goes_on_and_one_of_other_answers_is_older(monkeypa
     assert len(tested) == 12
     accept(study, "teas", ["oolong"], "assam", "me")
     assert find_multiverse(study) == (whole, False)
-    assert (
-        keep_multiverse(study)["done"] == 12 and MetricValue.objects.filter(study=study, name="multiverse").count() == 1
-    )
+    assert keep_multiverse(study)["done"] == 12
+    assert MetricValue.objects.filter(study=study, name="multiverse").count() == 1
 
 
 @pytest.mark.django_db
@@ -177,12 +166,8 @@ def test_the_page_asks_a_worker_and_shows_a_curve(monkeypatch: pytest.MonkeyPatc
     assert part in shown and "being drawn" in shown
     assert "<svg" in client.get(part).content.decode()
     shown = client.get(page).content.decode()
-    assert (
-        "being drawn" not in shown
-        and "1 hypothesis in 8 universes; the planned sign in 38" in shown
-        and "<svg" in shown
-        and "as written" in shown
-    )
+    assert "being drawn" not in shown and "<svg" in shown and "as written" in shown
+    assert "1 hypothesis in 8 universes; the planned sign in 38" in shown
     assert "38\u202f% of 8 have the sign of the planned one" in shown and "robust" not in shown
     table = client.get(reverse("compare:multiverse-figure", args=[study.slug, 1, "csv"])).content.decode()
     assert table.startswith("rank,value,low,high,p,n_a,n_b,doubtful,spellings,temperature") and table.count("\n") == 9

@@ -1,10 +1,8 @@
 """Any two sides compared: what is planted is found, nothing is claimed of chance, every way has the same numbers."""
 
-import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +22,9 @@ from analysis.report.reports import report
 from analysis.stats.simultaneous import LEVEL, Family, share_gaps
 from surveys.models import ReadBack, Study
 from tests.analysis.report.asked_twice import ARM, Truth, make_asked_twice
-from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared
+from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared, pair_of
 from tests.analysis.report.report_samples import tell
-from tests.analysis.report.unpacked import recompute, unpack
+from tests.analysis.report.unpacked import agreed_in, recompute, unpack
 from tests.factories import make_study
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in
@@ -44,13 +42,8 @@ def make_fields() -> Study:
         for number in range(60):
             teas = [f"Planted {place}" for place, share in enumerate(planted) if random.random() < share]
             teas += random.sample(TEAS, 4)
-            tell(
-                study,
-                teas,
-                "C" if random.random() < 0.5 else "A",
-                chatbot=chatbot,
-                plan="free" if number % 2 else "paid",
-            )
+            letter, plan = "C" if random.random() < 0.5 else "A", ("paid", "free")[number % 2]
+            tell(study, teas, letter, chatbot=chatbot, plan=plan)
     read_new(study)
     return study
 
@@ -61,11 +54,6 @@ world = lasting_world(make_fields)
 @pytest.fixture
 def client(study: Study) -> Client:
     return log_in(study, "researcher")
-
-
-def pair_of(study: Study, *sides: str, **filters: Any) -> dict[str, Any]:
-    found: dict[str, Any] = report(study, Filters(compare=sides, **filters), draws=FEW, parts=["pair"])["pair"]
-    return found
 
 
 def test_planted_differences_come_first_with_intervals_that_hold_them(study: Study) -> None:
@@ -128,12 +116,10 @@ def test_of_null_pairs_hardly_any_claims_an_item(units: tuple[int, int]) -> None
 
 
 def test_two_plans_of_one_chatbot_differ_in_nothing(study: Study) -> None:
-    pair = pair_of(study, "field/gemini/plan=free", "field/gemini/plan=paid")
-    assert [row["a"]["n"] for row in pair["items"][:1]] == [30]
-    assert pair["claims"] == []
-    whole = report(
-        study, Filters(compare=("field/gemini/plan=free", "field/gemini/plan=paid")), draws=FEW, parts=["pair"]
-    )
+    plans = ("field/gemini/plan=free", "field/gemini/plan=paid")
+    whole = report(study, Filters(compare=plans), draws=FEW, parts=["pair"])
+    assert whole["pair"]["items"][0]["a"]["n"] == 30
+    assert whole["pair"]["claims"] == []
     opening = next(family["sentence"] for family in whole["families"] if family["page"] == "pair")
     assert opening.startswith("For no item is a difference between Gemini in the field, plan free and Gemini in the")
 
@@ -266,4 +252,4 @@ def test_a_bundle_recomputes_a_state(
     monkeypatch.setattr(bundles, "figures_of", lambda report: [])
     unpack(asked_twice, tmp_path, compare=("field/chatgpt", f"field/chatgpt/{again}"))
     done = recompute(tmp_path)
-    assert int(re.findall(r"pair: ([\d,]+) numbers, 0 differ", done.stdout)[0]) > 10
+    assert agreed_in(done.stdout)["pair"] > 10

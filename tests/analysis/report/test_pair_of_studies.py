@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -17,10 +16,10 @@ from analysis.models import MetricValue
 from analysis.report.filters import FilterError, Filters
 from analysis.report.pairs.sides import check_pair
 from analysis.report.pairs.vocabulary import united
-from analysis.report.reports import Reporting, keep_part, report
+from analysis.report.reports import Reporting, keep_part
 from surveys.models import Membership, Study
 from surveys.participation import recruitment
-from tests.analysis.report.compare_samples import FEW, address, heading, links, table
+from tests.analysis.report.compare_samples import FEW, address, heading, links, pair_of, table
 from tests.analysis.report.report_samples import make_model_run, reply, tell
 from tests.factories import make_definition, make_study
 from tests.lasting import lasting_world
@@ -62,11 +61,6 @@ world = lasting_world(make_both)
 @pytest.fixture
 def second(world: int) -> Study:
     return Study.objects.select_related("current").get(slug="again")
-
-
-def pair_of(study: Study, *sides: str, **filters: Any) -> dict[str, Any]:
-    found: dict[str, Any] = report(study, Filters(compare=sides, **filters), draws=FEW, parts=["pair"])["pair"]
-    return found
 
 
 def log_in_to_both(study: Study, second: Study, name: str = "bea") -> Client:

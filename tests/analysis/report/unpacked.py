@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -33,6 +34,12 @@ def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
         for name in [name for name in sys.modules if name.startswith("bundle_")]:  # the next bundle has its own
             sys.modules.pop(name)
     return subprocess.CompletedProcess(names["argv"], status, out.getvalue(), "")
+
+
+def agreed_in(out: str) -> dict[str, int]:
+    """By part how many numbers agree with the report, where all do."""
+    found = re.findall(r"^(\w+): ([\d,]+) numbers, 0 differ$", out, re.M)
+    return {name: int(count.replace(",", "")) for name, count in found}
 
 
 def recompute_elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -24,9 +23,9 @@ from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import LETTERS
+from analysis.report.parts.heterogeneity import item_rows
 from analysis.report.samples import Data, Source, low_high
 from analysis.stats import choices
-from analysis.stats.heterogeneity import share_intervals
 from analysis.stats.population import StratumShare, weighted
 from surveys.console.wording import INTERVAL, join_words, number, percent, span
 
@@ -92,15 +91,9 @@ def shares_of(data: Data, prompt: str, source: Source, answers: Sequence[str]) -
         found = data.once(("choices", source, prompt), lambda: choices.describe(data.options(source, prompt)))
         places = [LETTERS.index(answer) for answer in answers]
         return {LETTERS[place]: StratumShare(found.shares[place], found.share_ci[place]) for place in places}
-    sample = data.items(source, prompt)
-    lows, highs = data.once(("item shares", source, prompt), partial(share_intervals, sample))
-    counts, vocabulary = sample.counts(), data.frames.vocabulary(prompt)
-    known = sample.unit_count > 1
-    codes = {answer: vocabulary.index(answer) for answer in answers}
-    return {
-        answer: StratumShare(counts[code] / sample.n, (float(lows[code]), float(highs[code])) if known else None)
-        for answer, code in codes.items()
-    }
+    codes = [data.frames.vocabulary(prompt).index(answer) for answer in answers]
+    rows = item_rows(data, source, prompt, codes)
+    return {row["item"]: StratumShare(row["share"], row["ci"]) for row in rows}
 
 
 def mixed(answer: str, field: Sequence[Stratum], calls: Sequence[Stratum]) -> Row:

@@ -45,11 +45,10 @@ def compute(data: Data) -> list[Row]:
 def rows_by_cell(data: Data) -> dict[tuple[Group, str], list[Row]]:
     """The rows of each group and prompt."""
     cells = [(group, prompt) for group in data.groups for prompt in data.choices]
-    return data.once(("choices",), lambda: {cell: group_rows(data, cell) for cell in cells})
+    return data.once(("choices",), lambda: {cell: group_rows(data, *cell) for cell in cells})
 
 
-def group_rows(data: Data, cell: tuple[Group, str]) -> list[Row]:
-    group, prompt = cell
+def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
     found: list[Row] = []
     for source in group.sources:
         if not data.options(source, prompt).n:

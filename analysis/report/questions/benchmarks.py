@@ -18,7 +18,6 @@ from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import LETTERS
 from analysis.report.filters import OF_SETTINGS
-from analysis.report.parts.choices import BOUNDS, ENTROPY_OF_LETTERS
 from analysis.report.questions import together
 from analysis.report.questions.benchmark_letters import (
     BenchmarkRuns,
@@ -28,6 +27,7 @@ from analysis.report.questions.benchmark_letters import (
     load_scores,
     load_subjects,
 )
+from analysis.report.questions.choices import BOUNDS, ENTROPY_OF_LETTERS
 from analysis.report.samples import Data, generator_for, interval_cells, low_high, reasons
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Interval
