@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 from analysis.stats.agreement import pairs
-from analysis.stats.agreement.labels import TIE, Scale, read_maybe
-from tests.analysis.stats.label_factories import draw_labels, make_labels, measure
+from analysis.stats.agreement.agreement import measure_agreement
+from analysis.stats.agreement.labels import NOMINAL, TIE, Scale, read_maybe
+from tests.analysis.stats.label_factories import draw_labels, make_labels
 
 ORDERED = Scale(ordered=True)
+
+
+def measure(labels, scale=NOMINAL, threshold=1, draws=100, seed=0):
+    return measure_agreement(labels, np.random.default_rng(seed), scale, threshold, draws)
 
 
 def test_means_are_taken_over_pairs_of_people_of_models_and_across():
@@ -76,6 +81,13 @@ def test_pair_with_one_label_has_raw_agreement_and_no_kappa():
     }
     assert pair.measures["kappa"].why == "both raters gave one and the same label only"
     assert pair.measures["spearman"].why == "one of the two raters gave one label only"
+
+
+def test_rater_who_never_varies_has_kappa_zero_and_no_rank_correlation():
+    """Chance explains all of it, which is a finding; a rank correlation is not defined at all."""
+    [pair] = measure(make_labels([[0, 0], [0, 1], [0, 1], [0, 0]]), ORDERED).pairs
+    assert pair.measures["kappa"].value == 0
+    assert pair.measures["spearman"].value is None
 
 
 def test_labels_without_an_order_have_no_ordinal_measures():

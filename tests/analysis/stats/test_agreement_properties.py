@@ -2,16 +2,15 @@
 
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis.stats.agreement.agreement import measure_agreement
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Scale
-from tests.analysis.stats import label_factories
 from tests.analysis.stats.label_factories import draw_labels, make_labels
 
 NUMBERS = Scale(ordered=True, numbers=(1.0, 2.0, 4.0))
@@ -21,7 +20,8 @@ label = st.one_of(st.none(), st.integers(0, 2))
 tables = st.integers(0, 4).flatmap(lambda n: st.lists(st.lists(label, min_size=n, max_size=n), max_size=10))
 
 
-measure = partial(label_factories.measure, scale=NUMBERS, draws=60)
+def measure(labels, seed=0, threshold=1, draws=60, scale=NUMBERS):
+    return measure_agreement(labels, np.random.default_rng(seed), scale, threshold, draws)
 
 
 def list_estimates(agreement):
@@ -102,6 +102,15 @@ def test_raters_who_always_agree_have_agreement_one(truth):
     assert [getattr(found, name).value for name in COEFFICIENTS] == pytest.approx([1] * 6)
     assert [each.value for each in agreement.means["all"].values()] == pytest.approx([1] * 6)
     assert [each.value for rater in agreement.raters for each in rater.scores.values()] == pytest.approx([1] * 12)
+
+
+def test_raters_who_guess_have_agreement_near_zero():
+    agreement = measure(draw_labels(5, items=4000, raters=4, agreeing=0.0))
+    found = agreement.coefficients["all"]
+    for estimate in (found.alpha_nominal, found.alpha_ordinal, found.alpha_interval, found.fleiss, found.ac1):
+        assert abs(estimate.value) < 0.03
+    for name in ("kappa", "kappa_linear", "kappa_quadratic", "spearman"):
+        assert abs(agreement.means["all"][name].value) < 0.03
 
 
 def test_copies_of_all_items_leave_pairs_as_they_are():

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from analysis.stats.agreement.agreement import measure_agreement
 from analysis.stats.agreement.coefficients import MEASURES, Tables
-from analysis.stats.agreement.labels import Scale
-from tests.analysis.stats.label_factories import make_counted_labels, make_labels, make_pair_labels, measure
+from analysis.stats.agreement.labels import NOMINAL, Scale
+from tests.analysis.stats.label_factories import make_counted_labels, make_labels, make_pair_labels
 
 N = None
 # Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, section D: 12 units, observers A to D, codes 1 to 5.
@@ -15,6 +16,9 @@ FOUR_OBSERVERS = [
     [N, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, N],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, N],
 ]
+# Sections A and B of the same paper: two observers of ten binary units, and of twelve units with labels a to e.
+TWO_BINARY = ["0100000010", "1110010000"]
+TWO_NOMINAL = ["aabbdcccedda", "babbbccceddd"]
 # The worked example of Fleiss' kappa: 14 raters, 10 subjects, 5 categories.
 FOURTEEN_RATERS = [
     [0, 0, 0, 0, 14],
@@ -30,6 +34,10 @@ FOURTEEN_RATERS = [
 ]
 # Two radiologists, 85 mammograms: normal, benign, suspect, cancer (Stata manual, kappa; data of Boyd et al. 1982).
 MAMMOGRAMS = [[21, 12, 0, 0], [4, 17, 1, 0], [3, 9, 15, 2], [0, 0, 0, 1]]
+
+
+def measure(labels, scale=NOMINAL, threshold=1):
+    return measure_agreement(labels, np.random.default_rng(0), scale, threshold, draws=100)
 
 
 def measure_table(cells):
@@ -56,10 +64,24 @@ def test_four_observers_with_missing_data_have_gwets_ac1_and_agreement():
     assert found.raw.value == pytest.approx(0.8181818, abs=5e-8)
 
 
+@pytest.mark.parametrize(("rows", "alpha"), [(TWO_BINARY, 0.095), (TWO_NOMINAL, 0.692)])
+def test_two_observers_have_krippendorffs_alpha(rows, alpha):
+    codes = sorted(set("".join(rows)))
+    labels = make_labels([[codes.index(code) for code in unit] for unit in zip(*rows, strict=True)])
+    assert measure(labels).coefficients["all"].alpha_nominal.value == pytest.approx(alpha, abs=5e-4)
+
+
 def test_fourteen_raters_have_fleiss_kappa():
     found = measure(make_counted_labels(FOURTEEN_RATERS)).coefficients["all"]
     assert found.fleiss.value == pytest.approx(0.210, abs=5e-4)
     assert found.fleiss.n == 10
+
+
+def test_fifty_grant_proposals_have_cohens_kappa():
+    [pair] = measure(make_pair_labels([[20, 5], [10, 15]])).pairs
+    # p_o = 35/50, p_e = (25 · 30 + 25 · 20) / 2,500 = 0.5
+    assert (pair.n, pair.measures["raw"].value) == (50, 0.7)
+    assert pair.measures["kappa"].value == pytest.approx(0.4)
 
 
 def test_mammograms_have_the_published_weighted_kappas():
@@ -74,3 +96,10 @@ def test_two_abstractors_have_gwets_ac1():
     assert found["kappa"] == pytest.approx(0.7964094, abs=5e-8)
     assert found["ac1"] == pytest.approx(0.8493305, abs=5e-8)
     assert found["raw"] == pytest.approx(0.89)
+
+
+def test_skewed_table_has_low_kappa_and_high_ac1():
+    # p_o 0.944; chance for kappa (123 · 120 + 2 · 5) / 125² = 0.94528; for AC1 2 · 0.972 · 0.028 = 0.054432
+    found = measure_table([[118, 5], [2, 0]])
+    assert found["kappa"] == pytest.approx((0.944 - 0.94528) / (1 - 0.94528))
+    assert found["ac1"] == pytest.approx((0.944 - 0.054432) / (1 - 0.054432))

@@ -162,6 +162,13 @@ def test_noise_floor_from_few_repeats_is_right_on_average() -> None:
     assert np.mean(floors) == pytest.approx(truth, rel=0.03)
 
 
+def test_noise_floor_grows_with_the_runs() -> None:
+    repeats, key = random_runs(np.full(30, 0.5), 50, rng()), np.zeros(30, dtype=np.int8)
+    floors = [noise_floor(repeats, key, runs, rng()).range for runs in (2, 10, 100, 400)]
+    assert floors == sorted(floors, key=lambda floor: floor or 0)
+    assert len(set(floors)) == 4
+
+
 def test_noise_floor_tells_how_likely_an_observed_range_is() -> None:
     repeats, key = random_runs(np.full(100, 0.5), 50, rng()), np.zeros(100, dtype=np.int8)
     assert (noise_floor(repeats, key, 10, rng(), observed=0.9).p or 1) < 0.001

@@ -15,6 +15,13 @@ def rows(*angles: float) -> np.ndarray:
     return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype("float32")
 
 
+def test_cut_joins_while_the_mean_similarity_reaches_the_threshold() -> None:
+    # cos 30° = .866, cos 60° = .5: {0, 30} joins at .866; with 60 the mean is (.866 + .5) / 2 = .683.
+    assert cut_average_linkage(rows(0, 30, 60), 0.7).tolist() == [0, 0, 1]
+    assert cut_average_linkage(rows(0, 30, 60), 0.68).tolist() == [0, 0, 0]
+    assert cut_average_linkage(rows(0, 30, 60), 0.9).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("n", [0, 1])
 def test_cut_of_none_or_one(n: int) -> None:
     assert cut_average_linkage(rows(*[0.0] * n), 0.7).tolist() == [0] * n

@@ -44,6 +44,10 @@ def test_lists_without_a_positive_case_are_in_no_mean() -> None:
     assert (found["map"], found["mrr"]) == (0.5, 0.5)
 
 
+def test_equal_scores_are_half_a_win() -> None:
+    assert values(make_cases([1, 0, 0]), [0.5, 0.5, 0.1])["auroc"] == 0.75
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from([0.1, 0.2, 0.5, 0.8, 0.9])), min_size=4, max_size=30).filter(

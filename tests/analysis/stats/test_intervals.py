@@ -22,6 +22,12 @@ from analysis.stats.intervals import (
 )
 
 
+def test_share_of_none_and_of_all_keeps_a_width() -> None:
+    # Wilson for 0 of 10: upper end z² / (n + z²) = 3.8415 / 13.8415 = 0.2775
+    assert share_interval(0, 10) == pytest.approx((0, 0.2775), abs=1e-4)
+    assert share_interval(10, 10) == pytest.approx((0.7225, 1), abs=1e-4)
+
+
 def test_share_of_nothing_has_no_interval() -> None:
     low, high = wilson_interval([0, 0], 0)
     assert np.isnan(low).all() and np.isnan(high).all()
@@ -40,6 +46,11 @@ def test_wilson_agrees_with_statsmodels_and_holds_the_share(n: int, data: st.Dat
     found = share_interval(hits, n)
     assert found == pytest.approx(proportion_confint(hits, n, method="wilson"), abs=1e-12)
     assert found and 0 <= found[0] <= hits / n <= found[1] <= 1
+
+
+def test_interval_is_the_middle_95_percent() -> None:
+    # 0.000, 0.001 … 1.000: a fortieth lies below 0.025, a fortieth above 0.975.
+    assert interval(np.arange(1001) / 1000) == pytest.approx((0.025, 0.975))
 
 
 def test_interval_leaves_few_undefined_draws_out_and_gives_up_on_many() -> None:
@@ -64,6 +75,12 @@ def test_quantiles_shift_by_the_bias_of_the_draws() -> None:
     low, high, _ = corrected_intervals(np.array([899.5]), drawn)
     assert low[0] == pytest.approx(0.7268 * 999, abs=0.5)
     assert high[0] == pytest.approx(999, abs=0.1)
+
+
+def test_quantiles_without_bias_are_the_percentiles() -> None:
+    drawn = np.random.default_rng(0).permutation(np.arange(1001.0))[None]
+    low, high, undefined = corrected_intervals(np.array([500.0]), drawn)
+    assert (low[0], high[0], undefined[0]) == (pytest.approx(25), pytest.approx(975), 0)
 
 
 def test_undefined_draws_are_left_out_and_counted() -> None:

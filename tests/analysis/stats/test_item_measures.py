@@ -42,6 +42,15 @@ def test_measures_of_a_handful() -> None:
     assert found["entropy_bits"] == pytest.approx(log2(14) - (12 + 3 * log2(3)) / 14)
 
 
+@pytest.mark.parametrize(("counts", "bits"), [([1, 1, 1, 1], 2.0), ([2, 1, 1], 1.5), ([7, 0], 0.0), ([3], 0.0)])
+def test_entropy_of_easy_shares(counts: list[int], bits: float) -> None:
+    assert entropy(np.array(counts)) == pytest.approx(bits, abs=1e-12)
+
+
+def test_few_items_are_all_in_the_top_five() -> None:
+    assert measure(np.array([9, 1, 1]))["top5_coverage"] == 1.0
+
+
 def test_nothing_named_leaves_shares_undefined() -> None:
     found = measure(np.array([[0, 0, 0], [0, 2, 0]]))
     assert found["unique"].tolist() == [0, 1]
@@ -65,12 +74,23 @@ def test_measures_are_bounded_and_know_no_order(counts: np.ndarray) -> None:
         assert 0 <= found["entropy_bits"] <= log2(found["unique"]) + 1e-12
 
 
-@pytest.mark.parametrize(("usual", "shape"), [(2, (40, 12)), (0.6, (200, 90))])
-def test_many_draws_are_measured_as_each_alone(usual: float, shape: tuple[int, int]) -> None:
-    counts = np.random.default_rng(1).poisson(usual, shape)
+def test_many_draws_are_measured_as_each_alone() -> None:
+    counts = np.random.default_rng(1).poisson(2, (40, 12))
     together = measure(np.asfortranarray(counts.astype(np.float32)))
     for name in MEASURES:
         assert together[name] == pytest.approx([float(measure(row)[name]) for row in counts])
+
+
+def test_rarefied_number_of_items_by_hand() -> None:
+    # 2 of 4 responses: an item named by two is missed by C(2,2)/C(4,2) = 1/6 of subsets, by one: C(3,2)/6 = 1/2.
+    assert rarefied_measures(np.array([2, 1, 0]), 4, 2)["unique"] == pytest.approx(5 / 6 + 1 / 2)
+
+
+def test_rarefaction_tables_by_hand() -> None:
+    # Of 4 responses 3 name the item: both of a random two do so with C(3,2)/6 = 1/2, and then X log2 X = 2.
+    present, terms = rarefaction_tables(4, 2)
+    assert present == pytest.approx([0, 1 / 2, 5 / 6, 1, 1])
+    assert terms == pytest.approx([0, 0, 2 / 6, 1, 2])
 
 
 @pytest.mark.parametrize(("total", "n"), [(1, 1), (30, 7), (400, 390), (400, 400), (800, 100), (1000, 999)])
@@ -108,6 +128,12 @@ def test_top_items_that_are_rare_elsewhere_are_found() -> None:
     found = measure(counts)["top5_coverage"]
     assert found[:-1] == pytest.approx(np.full(39, 45 / 100))
     assert found[-1] == pytest.approx(100 / (45 + 100 + 50))
+
+
+def test_top_items_of_many_rows_are_those_of_each_row() -> None:
+    counts = np.random.default_rng(1).poisson(0.6, (200, 90)).astype(np.float32)
+    each = [measure(row)["top5_coverage"] for row in counts]
+    assert measure(counts)["top5_coverage"] == pytest.approx(np.array(each))
 
 
 # --- shorter ways to what a sample is without each of its units

@@ -36,6 +36,12 @@ def test_width_at_the_pilots_own_size_is_like_its_own() -> None:
     assert ci and entropy_width(pilot, 150, rng()).width == pytest.approx(ci[1] - ci[0], rel=0.15)
 
 
+def test_four_times_the_responses_halve_the_width() -> None:
+    pilot = draw_items(rng(), 200, size=12)
+    small, large = (entropy_width(pilot, n, rng()).width or 0 for n in (200, 800))
+    assert large == pytest.approx(small / 2, rel=0.1)
+
+
 def test_pilot_without_answers_tells_nothing() -> None:
     assert entropy_width(make_items("", ""), 50, rng()).why == "The pilot has no answer to judge from."
     found = item_share_width(make_items(), 0, 50, rng())

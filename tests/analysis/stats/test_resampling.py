@@ -37,11 +37,25 @@ def test_p_counts_draws_at_least_as_large() -> None:
     assert p_value(float("nan"), np.array([1.0])) is None
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-def test_holm_agrees_with_statsmodels_and_passes_over_what_is_undefined(p_values: list[float]) -> None:
-    assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1])
-    assert holm([None, *p_values]) == [None, *holm(p_values)]
+def test_holm_multiplies_the_smallest_most() -> None:
+    # Sorted 0.01, 0.03, 0.04: times 3, 2, 1 = 0.03, 0.06, 0.04; none below the one before it.
+    assert holm([0.01, 0.04, None, 0.03]) == [pytest.approx(0.03), pytest.approx(0.06), None, pytest.approx(0.06)]
+    assert holm([0.7, 0.8]) == [1.0, 1.0]
     assert holm([None]) == [None]
+
+
+@pytest.mark.parametrize("number", [1, 2, 9, 30])
+def test_holm_agrees_with_statsmodels(number: int) -> None:
+    p_values = np.random.default_rng(number).random(number).round(2) ** 3
+    assert holm(p_values.tolist()) == pytest.approx(multipletests(p_values, method="holm")[1])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+def test_holm_keeps_the_order_and_lowers_nothing(p_values: list[float]) -> None:
+    adjusted = [p for p in holm(p_values) if p is not None]
+    assert all(p <= higher <= 1 for p, higher in zip(p_values, adjusted, strict=True))
+    assert [p for _, p in sorted(zip(p_values, adjusted, strict=True))] == sorted(adjusted)
+    assert min(adjusted) == pytest.approx(min(1.0, len(p_values) * min(p_values)))
 
 
 @given(n=st.integers(1, 40), size=st.integers(1, 60), seed=st.integers(0, 99))
@@ -50,6 +64,15 @@ def test_bootstrap_weights_are_draws_with_replacement(n: int, size: int, seed: i
     weights = bootstrap_weights(n, 7, np.random.default_rng(seed), size)
     assert weights.shape == (n, 7)
     assert (weights >= 0).all()
+    assert (weights.sum(axis=0) == size).all()
+
+
+@given(n=st.integers(1, 60), seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=50)
+def test_subset_weights_choose_each_response_at_most_once(n: int, seed: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, n))
+    weights = subset_weights(n, size, 7, np.random.default_rng(seed))
+    assert set(np.unique(weights)) <= {0.0, 1.0}
     assert (weights.sum(axis=0) == size).all()
 
 

@@ -82,6 +82,12 @@ def test_correlation_that_is_undefined_says_why(x: list[float], y: list[float], 
     assert (found.spearman, found.kendall, found.ci_spearman, found.why) == (None, None, None, why)
 
 
+def test_correlation_of_three_pairs_has_no_interval() -> None:
+    # One draw in nine takes the same pair three times, and then nothing varies.
+    found = rank_correlation([1, 2, 3], [1, 3, 2], rng())
+    assert (found.spearman, found.ci_spearman) == (pytest.approx(0.5), None)
+
+
 def test_correlation_of_lists_of_unequal_length_is_refused() -> None:
     with pytest.raises(ValueError, match="not pairs"):
         rank_correlation([1, 2, 3], [1, 2], rng())
