@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from django.test import Client
-from playwright.sync_api import Page, expect
+from playwright.sync_api import ConsoleMessage, Page, expect
 
 from surveys.models import Study
 from tests.browser.axe import faults_of
@@ -17,10 +17,19 @@ def log_in(page: Page, study: Study, role: str) -> None:
     page.context.add_cookies([{"name": "sessionid", "value": session, "domain": "localhost", "path": "/"}])
 
 
+# What HTMX notes of a request that a newer one replaces; of one that fails it notes more.
+REPLACED = ("htmx:afterRequest", "htmx:sendAbort")
+
+
 def watch(page: Page) -> list[str]:
     """What the browser warns of from now on: what it refused to load or run, and what went wrong."""
     said: list[str] = []
-    page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not message.text.startswith(REPLACED):
+            said.append(message.text)
+
+    page.on("console", note)
     page.on("pageerror", lambda error: said.append(str(error)))
     return said
 
