@@ -91,13 +91,14 @@ def test_the_same_command_asks_only_what_came_since() -> None:
     assert Attribute.objects.count() == 2
 
 
-def test_what_a_cancelled_run_was_told_is_not_asked_again() -> None:
+@pytest.mark.parametrize("new", [[], ["--new"]])
+def test_what_a_cancelled_run_was_told_is_not_asked_again(new: list[str]) -> None:
     make_fake()
     corpus = corpus_of("I live in Leeds.")
     first = Run.objects.get(pk=extract(corpus, "scripted", "--limit", "3")["run"])
     plan_conversations(EXTRACT, corpus, "scripted", "test")
     cancel(first)
-    report = extract(corpus)
+    report = extract(corpus, "scripted", *new)
     assert report["run"] != first.pk and report["planned"] == 1
     assert Completion.objects.filter(status="done").count() == 4
 
