@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
-from analysis.endpoints.endpoints import LIMITS, NAME, EndpointError, add_endpoint
+from analysis.endpoints.endpoints import LIMITS, EndpointError, add_endpoint
 from analysis.endpoints.owners.sharing import take_back
 from analysis.models import Endpoint
 from surveys.console.pages import may, show, study_page
@@ -67,6 +67,7 @@ class EndpointForm(forms.ModelForm):
             "shared_with": "Or only these of your studies",
         }
         widgets = {"extra": forms.Textarea(attrs={"rows": 3})}
+        error_messages = {"name": {"invalid": "Use up to 50 letters, digits, - and _."}}
         help_texts = {
             "key_env": "The name of an environment variable, such as OPENAI_API_KEY, never the key itself.",
             "requests_per_minute": "Over all workers; empty: no limit.",
@@ -101,12 +102,6 @@ class EndpointForm(forms.ModelForm):
         no_studies = ["shared_with"] if not self.fields["shared_with"].queryset else []
         for title, names in SECTIONS.items():
             yield title, [self[name] for name in names if name not in no_studies]
-
-    def clean_name(self) -> str:
-        name = self.cleaned_data["name"]
-        if not NAME.fullmatch(name):
-            raise forms.ValidationError("Up to 50 letters, digits, - and _.")
-        return name
 
     def clean_extra(self) -> dict[str, Any]:
         extra = self.cleaned_data["extra"]

@@ -99,7 +99,11 @@ def models(request: HttpRequest) -> HttpResponse:
 class TrainingForm(forms.Form):
     """What a model is to learn from the study's labels; all else is as the command has it by itself."""
 
-    name = forms.SlugField(max_length=50, help_text="Letters, digits, - and _.")
+    name = forms.SlugField(
+        max_length=50,
+        help_text="Letters, digits, - and _.",
+        error_messages={"invalid": "Use up to 50 letters, digits, - and _."},
+    )
     task = forms.ChoiceField(choices=TrainingTask.choices)
     tier = forms.ChoiceField(label="Kind", choices=TrainedModel.Tier.choices)
 

@@ -131,6 +131,13 @@ def test_key_goes_to_a_new_address_only_when_an_administrator_says_so(run: Run) 
     assert endpoint_named("mini").base_url == "https://api.example.org/v1"
 
 
+def test_a_name_that_does_not_fit_is_refused_in_plain_words_and_kept(run: Run) -> None:
+    response = save("owner", run, name="two words")
+    page = response.content.decode()
+    assert response.status_code == 422 and endpoint_named("two words") is None
+    assert "Use up to 50 letters, digits, - and _." in page and 'value="two words"' in page and "slug" not in page
+
+
 @pytest.mark.parametrize("name", ["SECRET_KEY", "DATABASE_URL", "PROLIFIC_TOKEN", "sk-live-4711", "PATH"])
 def test_the_sites_own_secrets_and_keys_themselves_are_no_variables(run: Run, name: str) -> None:
     make_account("root", is_superuser=True)

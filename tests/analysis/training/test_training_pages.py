@@ -68,6 +68,10 @@ def test_the_list_counts_states_apart(study: Study) -> None:
     assert "1 model learned from people, 1 waiting and 1 failed." in lines_of(client.get(address("models")))
 
 
+def test_a_models_name_that_does_not_fit_is_refused_in_plain_words() -> None:
+    assert views.TrainingForm({"name": "two words"}).errors["name"] == ["Use up to 50 letters, digits, - and _."]
+
+
 def test_texts_that_a_warning_quotes_stand_in_a_list() -> None:
     texts = ["it's", 'so "far"', "a; b"]
     report = {"warnings": [f"Too many, so the test {TEXTS_FOLLOW}{'; '.join(map(repr, texts))}", "Another."]}
