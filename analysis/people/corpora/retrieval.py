@@ -102,7 +102,7 @@ def nearest_to_many(
 
 
 def nearest(corpus: Corpus, model: str, question: np.ndarray, number: int, approximate: bool = False) -> list[Near]:
-    """The `number` nearest conversations to one question, found in the database.
+    """The `number` nearest conversations to one question, found in the database; equal ones by their hash.
 
     `approximate` uses the index of `build_index`, which may miss some; `measure_recall` says how many.
     """
@@ -110,7 +110,7 @@ def nearest(corpus: Corpus, model: str, question: np.ndarray, number: int, appro
         cursor.execute(
             "SELECT c.sha256, -(v.vector <#> %s::vector) FROM analysis_conversationvector v"
             " JOIN analysis_conversation c ON c.id = v.conversation_id"
-            " WHERE c.corpus_id = %s AND v.model = %s ORDER BY v.vector <#> %s::vector LIMIT %s",
+            " WHERE c.corpus_id = %s AND v.model = %s ORDER BY v.vector <#> %s::vector, c.sha256 LIMIT %s",
             [literal := str(question.tolist()), corpus.pk, model, literal, number],
         )
         rows = [Near(*row) for row in cursor.fetchall()]

@@ -63,6 +63,17 @@ def test_nearest_are_those_of_a_sorted_product() -> None:
     assert many[0][0].similarity == pytest.approx(float(np.max(matrix @ questions[0])), abs=1e-6)
 
 
+@pytest.mark.parametrize("approximate", [False, True])
+def test_of_equally_near_ones_the_first_by_hash_are_found(approximate: bool) -> None:
+    corpus = make_corpus()
+    rows = [make_conversation(corpus, 1) for _ in range(40)]
+    add_vectors(rows, np.repeat(unit_vectors(2), 20, axis=0))
+    connection.check_constraints()
+    build_index()
+    found = nearest(corpus, "made-up", unit_vectors(2)[1], 5, approximate)
+    assert [near.sha256 for near in found] == sorted(row.sha256 for row in rows[20:])[:5]
+
+
 def test_empty_corpus_gives_nothing_for_each_question() -> None:
     assert nearest_to_many(make_corpus("empty"), "made-up", unit_vectors(2), 5) == [[], []]
 
