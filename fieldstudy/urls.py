@@ -45,7 +45,7 @@ urlpatterns = [
     path("", include("surveys.urls")),
     Later("surveys.prolific.urls", "paying"),
     Later("surveys.simulation.urls", "simulation"),
-    Later("surveys.editor.urls", "editor"),
+    Later("surveys.console.editor.urls", "editor"),
     Later("analysis.report.urls", "compare"),
     Later("analysis.exports.urls", "export"),
     Later("analysis.endpoints.owners.urls", "sharing"),

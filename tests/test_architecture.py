@@ -24,7 +24,6 @@ ROOMS = {
     "surveys.annotation": "models studies participation",
     "surveys.console": "reading models studies participation annotation",
     "surveys.prolific": "reading models studies annotation console",
-    "surveys.editor": "models studies participation console",
     "surveys.simulation": "reading models studies participation annotation console",
     "surveys.management": "reading models studies annotation prolific simulation",
     "analysis.stats": "",
@@ -49,7 +48,12 @@ ROOMS = {
     "fieldstudy.frame": "| models studies console | models answers",
 }
 # Folders with a concept of their own: the rest of the room does not know an upper one, a lower one not the rest.
-UPPER = ("surveys.studies.imports", "surveys.participation.pasting", "analysis.agreement.papers")
+UPPER = (
+    "surveys.studies.imports",
+    "surveys.participation.pasting",
+    "surveys.console.editor",
+    "analysis.agreement.papers",
+)
 LOWER = ("surveys.console.monitoring", "analysis.endpoints.owners", "analysis.people.corpora")
 # Modules that lie in no room: what Django looks for at the top of an app.
 LOOSE = {

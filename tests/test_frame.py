@@ -9,8 +9,7 @@ from django.urls import resolve, reverse
 
 from analysis.answers.readings import read_everywhere
 from analysis.report.reports import Reporting
-from fieldstudy.frame.entries import EXPORT, entries_of
-from fieldstudy.frame.standing import STANDINGS, count_study
+from fieldstudy.frame.entries import EXPORT, STANDINGS, count_study, entries_of
 from surveys.console.monitoring.monitor import watch
 from surveys.models import Participant, Study
 from tests.analysis.agreement.annotation_samples import make_annotated

@@ -19,8 +19,8 @@ from analysis.people.corpora.personas import _read_object
 from analysis.people.corpora.records import RecordError, storable
 from analysis.people.evidence import locate
 from analysis.runs.imports import CompletionReader
-from surveys.annotation.label_rows import COLUMNS as LABELS
-from surveys.annotation.label_rows import LabelReader
+from surveys.annotation.label_imports import COLUMNS as LABELS
+from surveys.annotation.label_imports import LabelReader
 from surveys.participation.pasting import privacy
 from surveys.participation.pasting.privacy import remove_personal
 from surveys.participation.webhooks import EVENT_PARTS, read_event

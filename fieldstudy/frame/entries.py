@@ -1,14 +1,226 @@
 """The console's frame: the six entries of a study, how each stands, and the tabs of the one that is open."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
 
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum, TextField, Value
+from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.urls import reverse
 
-from fieldstudy.frame.standing import STANDINGS, Advice, EntryStanding, count_study
-from surveys.models import Study
-from surveys.studies.access import RANK, Role
+from analysis.answers.reviews import answers_of, waiting
+from analysis.models import Run
+from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
+from surveys.console.monitoring.people import people_of
+from surveys.console.wording import dollars, plural
+from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
+from surveys.studies.access import RANK, Role, studies_of
+
+ENDED_EARLY = (Run.State.STOPPED, Run.State.PAUSED)
+WORDS, NUMBERS = ("of_what", "of_key", "of_name"), ("rows", "rows_done", "rows_now")
+MILLION = 1_000_000
+NOTHING = Value("")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What somebody is to do next, and why."""
+
+    words: str
+    why: str
+    page: str
+    arguments: tuple[str, ...] = ()
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class EntryStanding:
+    """How an entry stands: a count with its unit, one line, and what waits for somebody."""
+
+    count: str = ""
+    unit: str = ""
+    words: str = ""
+    step: Advice | None = None
+
+
+@dataclass
+class Counts(PlacesOfCells):
+    """What the database has of a study: quota cells, runs by state, other studies, and single numbers by name."""
+
+    cells: list[CellProgress] = field(default_factory=list)
+    runs: dict[str, int] = field(default_factory=dict)
+    millionths: int = 0  # of a dollar, that the runs have cost
+    studies: list[tuple[str, str]] = field(default_factory=list)
+    numbers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    asked: dict[str, str] = field(default_factory=dict)  # what waits for a second person, with who asked
+
+    def number(self, name: str) -> int:
+        return sum(self.runs.values()) if name == "runs" else self.numbers.get(name, (0, 0, 0))[0]
+
+
+def count_study(study: Study, user: AbstractBaseUser) -> Counts:
+    counts = Counts()
+    first, *others = rows_of(study, user)
+    for what, key, name, n, done, now in sorted(first.union(*others, all=True)):
+        match what:
+            case "cell":
+                counts.cells.append(CellProgress(int(key), name, n, done, now))
+            case "run":
+                counts.runs[key] = n
+                counts.millionths += done
+            case "study":
+                counts.studies.append((key, name))
+            case "asked":
+                counts.asked[key] = name
+            case _:
+                counts.numbers[what] = (n, done, now)
+    counts.cells.sort(key=lambda cell: cell.id)
+    return counts
+
+
+def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
+    """Each kind of count as rows of the same columns."""
+    total, filled, leased = places_of_cells()
+    cells = QuotaCell.objects.filter(study=study)
+    yield rows("cell", cells, F("position"), F("name"), rows=total, rows_done=filled, rows_now=leased)
+    spent = Cast(Sum("spent") * MILLION, BigIntegerField())
+    yield rows("run", study.runs.all(), F("state"), rows_done=spent)
+    yield rows("study", studies_of(user, Role.BLINDED).filter(archived_at=None), F("slug"), F("title"))
+    completed = Q(state=Participant.State.COMPLETED)
+    simulated = Count("pk", filter=completed & Q(origin=Participant.Origin.SIMULATED))
+    yield rows("people", people_of(study, "main"), rows_done=simulated, rows_now=Count("pk", filter=completed))
+    wanted = study.current.document.get("second_person", ()) if study.current else ()
+    asked = TeamRequest.objects.filter(study=study, state=TeamRequest.State.WAITING, what__in=wanted)
+    yield rows("asked", asked, F("what"), F("asked_by__username"))
+    yield rows("members", study.memberships.all())
+    yield rows("waiting", waiting(answers_of(study)))
+    yield rows("exported", AuditEvent.objects.filter(study=study, action="exported"))
+    if work_of(study):
+        slots = Slot.objects.filter(item__study=study, item__purpose=AnnotationItem.Purpose.WORK)
+        given = {"rows": Count("item", distinct=True), "rows_done": Count("done_at"), "rows_now": Count("pk")}
+        yield rows("labels", slots, **given)
+        yield rows("decisions", GateDecision.objects.filter(study=study))
+
+
+def rows(what: str, of: QuerySet[Any], key: Any = NOTHING, name: Any = NOTHING, **numbers: Any) -> QuerySet[Any]:
+    """One row for each key and name; where nothing is found, none."""
+    words = {column: Cast(value, TextField()) for column, value in zip(WORDS, (Value(what), key, name), strict=True)}
+    none = Value(0, BigIntegerField())
+    found = {"rows": Count("pk"), "rows_done": none, "rows_now": none} | numbers
+    return of.order_by().annotate(**words).values(*words).annotate(**found).values_list(*WORDS, *NUMBERS)
+
+
+def work_of(study: Study) -> dict[str, Any]:
+    """What annotators are asked; nothing in other studies."""
+    return study.current.document.get("annotation") or {} if study.current else {}
+
+
+# --- in words ----------------------------------------------------------------------
+
+
+WAITS = "{} asked for it. Another researcher confirms or declines it."
+
+
+def study_stands(study: Study, counts: Counts) -> EntryStanding:
+    version, words, step = f"Version {study.current.number}" if study.current else "No version", "nothing to do", None
+    if study.archived_at:
+        words = "in the archive"
+    elif name := counts.asked.get(TeamRequest.What.LAUNCH):
+        words = "waits for a second person"
+        step = Advice("A launch waits for a second person", WAITS.format(name), "console:change-state", ("launch",))
+    elif study.state == Study.State.DRAFT:
+        words, why = "not launched", "Nobody can take part before. A pilot tries it first."
+        step = Advice("Read and launch the study", why, "console:setup")
+    elif study.state == Study.State.PAUSED:
+        words = "recruiting is paused"
+        step = Advice("Resume recruiting", "Nobody new can begin.", "console:change-state", ("resume",))
+    return EntryStanding(study.get_state_display(), "", f"{version}, {words}", step)
+
+
+def collect_stands(study: Study, counts: Counts) -> EntryStanding:
+    is_live, step = study.state == Study.State.LIVE, None
+    if name := counts.asked.get(TeamRequest.What.PAY):
+        words = "A payment waits for a second person"
+        step = Advice(words, WAITS.format(name), "paying:board")
+    elif not counts.number("people"):
+        words = "Nobody has come yet"
+        why = f"{words}. The set-up has the link and the codes."
+        step = Advice("Give people the link", why, "console:setup") if is_live else None
+    elif is_live and counts.filled == counts.places:
+        words = "All places are filled"
+        step = Advice("Close the study", f"{words}.", "console:change-state", ("close",))
+    elif is_live and (slow := behind(counts.cells)):
+        words = f"{slow.name} is behind"
+        step = Advice(words, f"{slow.filled:,} of {slow.places:,} places are filled.", "console:monitor")
+    else:
+        words = f"{plural(counts.leased, 'person', 'people')} at work" if counts.leased else "Nobody is at work now"
+    return EntryStanding(f"{counts.filled:,}", f"of {counts.places:,}", words, step)
+
+
+def models_stand(study: Study, counts: Counts) -> EntryStanding:
+    n, running = counts.number("runs"), counts.runs.get(Run.State.RUNNING, 0)
+    unit, cost = "run" if n == 1 else "runs", dollars(Decimal(counts.millionths) / MILLION)
+    if not n:
+        wanted = counts.number("people") and not work_of(study)
+        step = Advice("Start a first run", "People’s answers have nothing beside them yet.", "baselines:new-run")
+        return EntryStanding("0", unit, "None yet", step if wanted else None)
+    if early := sum(counts.runs.get(state, 0) for state in ENDED_EARLY):
+        words = f"{plural(early, 'run')} stopped early"
+        return EntryStanding(f"{n:,}", unit, words, Advice(words, "Go on with it, or end it.", "baselines:runs"))
+    return EntryStanding(f"{n:,}", unit, f"{running:,} running, {cost}" if running else f"Not running, {cost}")
+
+
+def answers_stand(study: Study, counts: Counts) -> EntryStanding:
+    n = counts.number("waiting")
+    if not n:
+        return EntryStanding("0", "to check", "Nothing to check")
+    step = Advice(f"Check {plural(n, 'answer')}", "The rules are not sure what the text says.", "answers:review")
+    return EntryStanding(f"{n:,}", "to check", "The rules are not sure", step)
+
+
+def compare_stands(study: Study, counts: Counts) -> EntryStanding:
+    asked = len({prompt["slug"] for prompt in study.current.document.get("prompts", ())}) if study.current else 0
+    _, simulated, completed = counts.numbers.get("people", (0, 0, 0))
+    people = plural(completed, "person", "people") + (f" ({simulated:,} simulated)" if simulated else "")
+    return EntryStanding(
+        f"{asked:,}", "prompt" if asked == 1 else "prompts", f"{people}, {plural(counts.number('runs'), 'run')}"
+    )
+
+
+def items_stand(study: Study, counts: Counts) -> EntryStanding:
+    n, done, wanted = counts.numbers.get("labels", (0, 0, 0))
+    if not n:
+        handed = work_of(study).get("kind") != "imported"
+        step = Advice("Give annotators items", "There is nothing to judge yet.", "people:items") if handed else None
+        return EntryStanding("0", "items", "None yet", step)
+    return EntryStanding(f"{n:,}", "item" if n == 1 else "items", f"{done:,} of {plural(wanted, 'label')}")
+
+
+def agreement_stands(study: Study, counts: Counts) -> EntryStanding:
+    done = counts.numbers.get("labels", (0, 0, 0))[1]
+    decided = "Pilot gate decided" if counts.number("decisions") else "Pilot gate not decided"
+    return EntryStanding(f"{done:,}", "label" if done == 1 else "labels", decided)
+
+
+def export_stands(study: Study, counts: Counts) -> EntryStanding:
+    n = counts.number("exported")
+    return EntryStanding(f"{n:,}", "download" if n == 1 else "downloads", "Data, figures, bundle")
+
+
+STANDINGS: dict[str, Callable[[Study, Counts], EntryStanding]] = {
+    "study": study_stands,
+    "collect": collect_stands,
+    "models": models_stand,
+    "judges": models_stand,
+    "answers": answers_stand,
+    "compare": compare_stands,
+    "items": items_stand,
+    "agreement": agreement_stands,
+    "export": export_stands,
+}
 
 # What the tabs of the comparing pages say stands with those pages, since filters go along (analysis/report/pages).
 COMPARE = "compare"

@@ -192,7 +192,7 @@ ACCOUNT = {
     *("console:studies", "console:account", "console:new-study", "console:invitations", "editor:start"),
     *("export:token", "api:studies"),
 }
-# Of somebody's own working copy, which nobody else finds (tests/surveys/editor/test_editor_pages.py).
+# Of somebody's own working copy, which nobody else finds (tests/surveys/console/editor/test_editor_pages.py).
 OWN = {f"editor:{name}" for name in ("first", "edit", "standing", "text", "download", "make", "drop", "seen")}
 OPEN = {"console:login", "console:logout", "console:accept", "api:schema", "api:docs"}
 # Without a name: the way to the console, the administrators' door, health, webhooks, what no address of the API is.

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from surveys.editor import views
+from surveys.console.editor import views
 
 app_name = "editor"
 urlpatterns = [

@@ -11,8 +11,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from surveys.editor import copies, writing
-from surveys.editor.copies import begin, copy_of
+from surveys.console.editor import copies, writing
+from surveys.console.editor.copies import begin, copy_of
 from surveys.models import Membership, Study, WorkingCopy
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
@@ -22,7 +22,7 @@ from surveys.studies.lifecycle import SHIPPED
 from surveys.studies.members import LONGEST_REASON, create_study
 from tests.analysis.runs.baseline_factories import make_item
 from tests.factories import make_study
-from tests.surveys.editor.test_writing import as_posted, fields_of
+from tests.surveys.console.editor.test_writing import as_posted, fields_of
 from tests.surveys.studies.files.sample_study import SAMPLES
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from typing import Any
 from django.http import QueryDict
 from tomlkit.items import Float, Integer
 
-from surveys.editor.writing import Literal, Value, as_toml, item_of, plain
+from surveys.console.editor.writing import Literal, Value, as_toml, item_of, plain
 from surveys.studies.files.definitions import StudyFault
 from surveys.studies.files.json_schema import DOCS, described, read_words
 from surveys.studies.files.lines import join_place

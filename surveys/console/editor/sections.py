@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.editor.fields import FormField, Groups, as_words, fields_for, words_of_docs
-from surveys.editor.writing import is_list_of_tables
+from surveys.console.editor.fields import FormField, Groups, as_words, fields_for, words_of_docs
+from surveys.console.editor.writing import is_list_of_tables
 from surveys.studies.files.definitions import NOT_FOR_ANNOTATORS, StudyFault, read_keys
 from surveys.studies.files.languages import PAGE_LANGUAGES, Wanted, texts_of
 from surveys.studies.files.lines import join_place

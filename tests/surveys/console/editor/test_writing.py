@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
-from surveys.editor import writing
-from surveys.editor.copies import to_file
-from surveys.editor.fields import FormField, as_words
-from surveys.editor.sections import LANGUAGES, SECTIONS, FileSection, locate, parts_of_section, sections_for
+from surveys.console.editor import writing
+from surveys.console.editor.copies import to_file
+from surveys.console.editor.fields import FormField, as_words
+from surveys.console.editor.sections import LANGUAGES, SECTIONS, FileSection, locate, parts_of_section, sections_for
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.files.lines import statements
 from surveys.studies.files.schema import LISTS, TABLES
