@@ -1,1 +1,1 @@
-"""Two sides of a reader's choice, compared with each other: who they are, and the part of the report about them."""
+"""Two sides that a reader chooses to compare: whose answers they have, and the part of the report about them."""

@@ -29,7 +29,7 @@ from surveys.console.wording import INTERVAL, decimal, join_words, percent, plur
 
 
 def compute(data: Data) -> Row:
-    """Nothing unless the filters name a pair. Differences are always the first side minus the second."""
+    """Empty unless the filters name a pair. Differences are always the first side minus the second."""
     if not data.filters.compare:
         return {}
     a, b = (choose(data, text) for text in data.filters.compare)
@@ -80,7 +80,7 @@ Found = tuple[list[Row], ShareGaps]
 
 
 def gaps_of(a: Chosen, b: Chosen, prompt: str, named: Named) -> Found:
-    """A row for each item that is frequent enough to be tested, with the widths of their differences."""
+    """A row for each item frequent enough to be tested, and the differences of all items with their widths."""
     samples = named.samples
     shares, gaps = item_gaps(samples)
     counts = [sample.counts() for sample in samples]
@@ -105,7 +105,7 @@ def gaps_of(a: Chosen, b: Chosen, prompt: str, named: Named) -> Found:
 
 
 def letters_of(a: Chosen, b: Chosen, prompt: str) -> Found:
-    """A row for each letter of a choice."""
+    """A row for each letter of a choice, and the differences with their widths."""
     samples = [side.options(prompt) for side in (a, b)]
     counts = [sample.counts().tolist() for sample in samples]
     sides = [
@@ -133,7 +133,7 @@ def letters_of(a: Chosen, b: Chosen, prompt: str) -> Found:
 
 
 def families(items: Sequence[Found], options: Sequence[Found], varied: Sequence[Row]) -> dict[str, Family]:
-    """As the page's claims have them: what is there shares the chance that the page says anything where nothing is."""
+    """Families as in the page's claims: those present share the chance that it says anything if nothing differs."""
     found = {PAIR_ITEMS: items, PAIR_OPTIONS: options}
     enough = {
         name: any(is_enough(row["a"], row["b"]) for rows, _ in some for row in rows) for name, some in found.items()
@@ -156,7 +156,7 @@ def by_size(rows: Iterable[Row]) -> list[Row]:
 
 
 def shares_rows(rows: Sequence[Row], gaps: ShareGaps, family: Family | None) -> Iterator[Row]:
-    """With difference, simultaneous interval and corrected p."""
+    """Adds the difference, its simultaneous interval and corrected p, or why there is none."""
     for row in rows:
         place = row.pop("place")
         gap, width, strength = (float(found[place]) for found in (gaps.gaps, gaps.widths, gaps.strength))
@@ -182,7 +182,7 @@ def varied_row(a: Chosen, b: Chosen, prompt: str, found: Comparison) -> Row:
 
 
 def distances_of(a: Chosen, b: Chosen, compared: dict[str, Comparison]) -> Row:
-    """By prompt, and the mean over prompts above what chance gives samples of these sizes."""
+    """Distances by prompt, and their mean over prompts above what chance gives samples of these sizes."""
     pair = (a.side.text, b.side.text)
     found: dict[str, Distance] = {prompt: one.distances[pair] for prompt, one in compared.items()}
     rows = [{"prompt": prompt, "n": one.units, **distance_values(one)} for prompt, one in found.items()]
@@ -203,7 +203,7 @@ def distances_of(a: Chosen, b: Chosen, compared: dict[str, Comparison]) -> Row:
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "Which items differ most"
-NARROW_TOP = 8  # as many as stand below the sentence on a phone's first screen
+NARROW_TOP = 8  # as many as fit below the sentence on a phone's first screen
 NOTHING = "No pair is chosen, or its sides have no item in common prompts yet."
 DRAWN_COLUMNS = [
     Column("prompt", "prompt"),
@@ -227,7 +227,7 @@ def pair_in(report: Report) -> Row:
 
 
 def largest(pair: Row) -> list[Row]:
-    """Its items and letters over all prompts, the largest difference first."""
+    """The pair's items and letters over all prompts, the largest difference first."""
     return by_size([*pair.get("items", ()), *pair.get("options", ())])
 
 
@@ -269,14 +269,14 @@ def marks_of(row: Row, names: Sequence[str], options: Options) -> Iterator[Row]:
 
 
 def difference_words(row: Row) -> str:
-    """+30 (12–48); without an interval the points alone."""
+    """Such as "+30 (12 to 48)"; without an interval the points alone."""
     gap = decimal(100 * row["difference"], 0, "", True)
     ci = row.get("ci")
     return f"{gap} ({decimal(100 * ci[0], 0)} to {decimal(100 * ci[1], 0)})" if ci else gap
 
 
 def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) -> Spec:
-    """Names stand beside the strips, on a phone above them, so that these have the whole width."""
+    """Labels are beside the strips or, on a phone, above them, so that the strips have the whole width."""
     labels = tuple(dict.fromkeys(mark["row"] for mark in marks))
     room = 6 if options.narrow else room_for(labels, 260)
     told = 0 if options.narrow else 92
@@ -304,7 +304,7 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
 
 
 def said_in(base: alt.Chart, width: int, options: Options) -> list[alt.Chart]:
-    """The differences, and the names where they stand above the strips."""
+    """The differences, and the labels if they are above the strips."""
     size, high = (11, -6) if options.column else (12, -8)
     said, label = (base.encode(x=alt.value(x), text=f"{field}:N") for x, field in ((width, "said"), (0, "label")))
     if not options.narrow:
@@ -330,7 +330,7 @@ def caption(report: Report, names: Sequence[str], shown: Sequence[Row], rows: Se
 
 
 def pooled(mean: Row | None) -> str:
-    """How far apart over all prompts, beside chance."""
+    """The mean distance over all prompts, compared with chance, in words."""
     if not mean or mean["excess"] is None:
         return ""
     ci = mean["ci"] and f", {INTERVAL} {decimal(mean['ci'][0], 3)} to {decimal(mean['ci'][1], 3)}"
@@ -342,7 +342,7 @@ def pooled(mean: Row | None) -> str:
 
 
 def describe(rows: Sequence[Row], names: Sequence[str]) -> str:
-    """The first three in words."""
+    """The first three rows in words."""
     return " ".join(
         f"{printable(row['name'])}: {names[0]} {percent(row['a']['share'])}, {names[1]} {percent(row['b']['share'])}."
         for row in rows[:3]
@@ -353,7 +353,7 @@ def describe(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def rows_of_pair(find: Callable[[Row], list[Row]]) -> Callable[[Report, Options], list[Row]]:
-    """Rows with the names of both sides and what leads to their texts, which heads and links need."""
+    """Rows with what headings and links need: both sides' names and what leads to their texts."""
 
     def rows(report: Report, options: Options) -> list[Row]:
         pair = pair_in(report)
@@ -364,9 +364,7 @@ def rows_of_pair(find: Callable[[Row], list[Row]]) -> Callable[[Report, Options]
 
 
 def side_texts(place: int, row: Row) -> Row | None:
-    """None where several items of one study, which the other makes one, are counted together, or no address can say
-    whose texts these are.
-    """
+    """Leads to a side's texts; None if several items of its study are one here, or if no address can select them."""
     behind, texts = row["ab"[place]].get("items", [row["item"]]), row["sides"][place]["texts"]
     if len(behind) != 1 or not texts:
         return None

@@ -1,9 +1,9 @@
-"""The sides of a pair: how each is written, which there are, and whose answers it has.
+"""The sides of a pair: their syntax, which there are, and whose answers each has.
 
-A side is `field`, `field/CHATBOT`, `SOURCE/MODEL` or `run/NUMBER`, and what narrows it: `field/chatgpt/plan=free`,
-`sp-history/gpt-4o-mini/history_size=25`. `field/chatgpt/arm=temporary` and `field/chatgpt/occasion=2` are what the same
-people got in another state of their account, or when they were asked again. With a study's name in front,
-`other-study:field/chatgpt`, it is that study's field; who asks for it has to be allowed to see that study.
+A side is `field`, `field/CHATBOT`, `SOURCE/MODEL` or `run/NUMBER`; all but runs may be narrowed:
+`field/chatgpt/plan=free`, `sp-history/gpt-4o-mini/history_size=25`. `field/chatgpt/arm=temporary` and
+`field/chatgpt/occasion=2` are what the same people got in another state of their account, or when asked again.
+`other-study:field/chatgpt` is the field of another study, which the reader must be allowed to see.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,9 +55,8 @@ MOST_OTHERS = 20  # studies in a menu
 
 @dataclass(frozen=True)
 class Side:
-    """As it is written. `of` is the chatbot or model, "" for everybody's; `run` is None but for a single run; `study`
-    is "" where it is the one that is looked at; `arm` and `occasion` say what of a field is meant beside what everybody
-    was asked.
+    """A side as written. `of` is the chatbot or model, "" for everybody; `run` is set only for a single run; `study` is
+    "" for the one being viewed; `arm` and `occasion` say which asking of a field is meant, by default the first.
     """
 
     text: str
@@ -75,7 +74,7 @@ class Side:
 
     @cached_property
     def filters(self) -> Filters:
-        """What narrows it. Raises FilterError."""
+        """The filters that narrow the side. Raises FilterError."""
         query = QueryDict(mutable=True)
         for name, value in self.narrowed:
             query.appendlist(name, value)
@@ -83,12 +82,12 @@ class Side:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The filters that it sets, as they go before those of the page."""
+        """The filters that it sets, which override the page's."""
         return {name: getattr(self.filters, name) for name, _ in self.narrowed}
 
 
 def read_side(text: str) -> Side:
-    """Raises FilterError."""
+    """Parses a side. Raises FilterError."""
     head, *rest = text.strip().split("/")
     study, _, head = head.rpartition(":")
     if study and head != FIELD:
@@ -115,7 +114,7 @@ def read_side(text: str) -> Side:
 
 
 def read_asking(text: str, name: str, value: str, given: Mapping[str, Any]) -> Any:
-    """Raises FilterError."""
+    """Parses the value of `arm` or `occasion`; a side has only one of them. Raises FilterError."""
     if given:
         raise FilterError(f"{text[:60]}: a side has one arm or one occasion; an arm is asked once.")
     if name == "arm":
@@ -126,9 +125,9 @@ def read_asking(text: str, name: str, value: str, given: Mapping[str, Any]) -> A
 
 
 def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = None) -> Filters:
-    """The filters, when everything that they name is there; raises FilterError.
+    """Returns the filters. Raises FilterError if anything they name is missing.
 
-    `others`: the studies that whoever asks may see.
+    `others` are the studies that the reader may see.
     """
     if filters.to_pairs():
         check_filters(filters, filter_options(study))
@@ -137,13 +136,13 @@ def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = Non
 
 
 def check_pair(study: Study, texts: tuple[str, ...], others: QuerySet[Study] | None = None) -> None:
-    """FilterError unless these are two different sides that are there for whoever asks, or none at all.
+    """Raises FilterError unless these are two sides that exist for the reader, or none at all.
 
-    What is said of a study that they may not see is what is said of one that there is not.
+    A study that the reader may not see gets the same message as one that does not exist.
     """
     if not texts:
         return
-    if len(texts) != 2:
+    if len(texts) != 2 or texts[0] == texts[1]:
         raise FilterError("compare takes two different sides: compare=field/chatgpt&compare=field/gemini.")
     offer = Offer(study)
     for side in map(read_side, texts):
@@ -158,7 +157,7 @@ def check_pair(study: Study, texts: tuple[str, ...], others: QuerySet[Study] | N
 
 
 def sides_in(options: Mapping[str, Any]) -> list[str]:
-    """As a command is told them; raises FilterError."""
+    """The sides given to a command as --compare and --with. Raises FilterError if only one is."""
     given = [options[name] for name in ("compare", "with")]
     if any(given) and not all(given):
         raise FilterError("--compare takes one side and --with the other.")
@@ -166,7 +165,7 @@ def sides_in(options: Mapping[str, Any]) -> list[str]:
 
 
 def others_in(study: Study, filters: Filters) -> list[Study]:
-    """The other studies that a pair's sides are of, in one order for everybody."""
+    """The other studies that a pair's sides belong to, in the same order for everybody."""
     named = {side.study for side in map(read_side, filters.compare)} - {"", study.slug}
     return list(Study.objects.filter(slug__in=named).order_by("pk")) if named else []
 
@@ -191,7 +190,7 @@ def check_side(offer: Offer, side: Side) -> None:
 
 
 def asked_again(offer: Offer) -> list[tuple[str, int]]:
-    """The arms and occasions in which the study asks some prompt once more."""
+    """The arms and occasions in which the study asks some prompt again."""
     return list(dict.fromkeys((one.arm, one.occasion) for one in offer.definition.askings if not one.is_first))
 
 
@@ -205,7 +204,7 @@ def written(asking: tuple[str, int]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A side with the answers that the filters leave; `name` is how sentences call it."""
+    """A side with its answers that pass the filters; `name` is what sentences call it."""
 
     side: Side
     data: Data
@@ -223,7 +222,7 @@ class Chosen:
 
     @property
     def heading(self) -> Row:
-        """What a report says of it; `texts` are what the address of its texts asks for, where it can."""
+        """What a report says of the side; `texts` are the parameters that lead to its texts, empty if none can."""
         given = self.side.narrowed if self.source.is_field else ()
         narrowed = dict(given)
         of_other = {"study": self.data.study.slug} if self.side.study else {}
@@ -243,7 +242,7 @@ class Chosen:
 
 
 def choose(data: Data, text: str) -> Chosen:
-    """Raises FilterError where no run fits."""
+    """The side's answers; of several settings of a model, the preferred. Raises FilterError if no run fits."""
     side = read_side(text)
     if side.is_field:
         own = data_of(data, side).narrowed(chatbot=(), **side.changes).asked(side.arm, side.occasion)
@@ -263,7 +262,7 @@ def choose(data: Data, text: str) -> Chosen:
 
 
 def data_of(data: Data, side: Side) -> Data:
-    """The answers of the study that the side is of, through the same filters."""
+    """The answers of the side's study, through the same filters."""
     if side.study in ("", data.study.slug):
         return data
 
@@ -276,7 +275,7 @@ def data_of(data: Data, side: Side) -> Data:
 
 
 def why_not(data: Data, a: Chosen, b: Chosen) -> str:
-    """Sides that share answers are not compared: their difference would be smaller than that of the rest."""
+    """Why sides that share answers are not compared: their difference would be smaller than the rest's. Else empty."""
     if a.source.is_field != b.source.is_field or a.data.frames is not b.data.frames:
         return ""
     shared = sum(len(np.intersect1d(a.rows(prompt), b.rows(prompt))) for prompt in data.prompts)
@@ -294,7 +293,7 @@ def name_of_field(data: Data, side: Side) -> str:
 
 
 def asking_words(data: Data, side: Side) -> Iterator[str]:
-    """The state of the account, or which time people were asked."""
+    """The state of the account, or the occasion, in words."""
     if side.arm:
         yield next((printable(arm.name) for arm in data.definition.arms if arm.slug == side.arm), printable(side.arm))
     elif side.occasion > 1:
@@ -316,7 +315,7 @@ def name_of_runs(source: Source, side: Side) -> str:
 
 
 def offered_sides(study: Study, others: QuerySet[Study]) -> list[tuple[str, Mapping[str, str]]]:
-    """For menus: headings, and under each the sides as they are written, with their names."""
+    """For menus: headings, and under each the sides as written, with their names."""
     offer = Offer(study)
     bots = {bot.slug: printable(bot.name) for bot in offer.definition.chatbots}
     field = {FIELD: "Everybody in the field"}
@@ -330,7 +329,7 @@ def offered_sides(study: Study, others: QuerySet[Study]) -> list[tuple[str, Mapp
 
 
 def fields_of_others(offer: Offer, others: QuerySet[Study]) -> dict[str, str]:
-    """Of studies that ask one of this study's prompts in the same words."""
+    """Fields of other studies that ask one of this study's prompts in the same words."""
     same = [
         Q(slug=prompt.slug, text=prompt.text)
         for prompt in prompts_of(offer.study.current_id).values()
@@ -351,7 +350,7 @@ def fields_of_others(offer: Offer, others: QuerySet[Study]) -> dict[str, str]:
 
 
 def again_in(offer: Offer, bots: Mapping[str, str]) -> dict[str, str]:
-    """Each chatbot's field in other states of the account, and asked again."""
+    """Each chatbot's field in other states of the account and on other occasions."""
     arms = {arm.slug: printable(arm.name) for arm in offer.definition.arms}
     return {
         f"{FIELD}/{slug}/{written((arm, occasion))}": f"{bot}, {arms[arm] if arm else f'occasion {occasion}'}"
@@ -361,7 +360,7 @@ def again_in(offer: Offer, bots: Mapping[str, str]) -> dict[str, str]:
 
 
 def parts_of(offer: Offer, bots: Mapping[str, str], name: str) -> dict[str, str]:
-    """Each chatbot's field in parts by one filter."""
+    """Each chatbot's field, divided by one filter."""
     return {
         f"{FIELD}/{slug}/{name}={quote(str(value), safe='')}": f"{bot}, {FILTERS[name].label.lower()} {words}"
         for slug, bot in bots.items()
@@ -374,7 +373,7 @@ def name_of_model(source: str, model: str) -> str:
 
 
 def usual_pair(study: Study) -> tuple[str, ...]:
-    """What a page opens with: the first two chatbots, or the field and the first model; none without two sides."""
+    """The pair that a page opens with: the first two chatbots, or the field and the first run's model; else none."""
     bots = [f"{FIELD}/{bot.slug}" for bot in definition_of(study.current_id).chatbots]
     if len(bots) > 1:
         return tuple(bots[:2])

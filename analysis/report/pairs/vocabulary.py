@@ -1,4 +1,4 @@
-"""The items of two sides under one name each: as they are within a study, of two studies by the decisions of both."""
+"""One name for each item of two sides: within a study its own, across two studies by the decisions of both."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from surveys.models import Prompt
 
 
 def shared_prompts(data: Data, a: Chosen, b: Chosen) -> list[str]:
-    """Those that both sides answered, and that both studies ask in the same words."""
+    """Prompts that both sides answered and both studies ask in the same words."""
     there = [prompt for prompt in data.prompts if a.rows(prompt).size and b.rows(prompt).size]
     return [prompt for prompt in there if len({wording(side.data.frames.prompts[prompt]) for side in (a, b)}) == 1]
 
@@ -26,7 +26,7 @@ def wording(prompt: Prompt) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """The items of one prompt for both sides. `own`: of each side, which items of its study stand behind each."""
+    """The items of one prompt for both sides. `own`: for each side of two studies, its study's items behind each."""
 
     items: list[str]
     names: list[str]
@@ -34,7 +34,7 @@ class Named:
     own: tuple[list[list[str]], list[list[str]]] | None = None
 
     def behind(self, side: int, code: int) -> Row:
-        """For a row, where the studies are two."""
+        """The study's own items behind this one, for a row; empty within one study."""
         return {"items": self.own[side][code]} if self.own else {}
 
 
@@ -68,7 +68,7 @@ def spellings_in(side: Chosen, prompt: str) -> Mapping[str, str]:
 
 
 def united(tables: Iterable[Mapping[str, str]]) -> Callable[[str], str]:
-    """One name for all that any of the tables makes one thing."""
+    """Returns a function that gives one name to all items that any of the tables makes one."""
     above: dict[str, str] = {}
 
     def call(item: str) -> str:
@@ -85,7 +85,7 @@ def united(tables: Iterable[Mapping[str, str]]) -> Callable[[str], str]:
 
 
 def recoded(sample: ItemSample, codes: NDArray[np.int64], size: int) -> ItemSample:
-    """The same answers with other codes; an answer that named one thing twice names it once."""
+    """The same answers with other codes; an answer that named an item twice names it once."""
     width = max(1, size)
     once = np.unique(sample.rows.astype(np.int64) * width + codes[sample.codes])
     rows, renamed = (once // width).astype(np.int32), (once % width).astype(np.int32)

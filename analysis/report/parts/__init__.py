@@ -22,7 +22,7 @@ from analysis.report.persons import arms, explanations, person_or_dice, position
 from analysis.report.planned import part as as_planned
 from analysis.report.questions import benchmarks, choices, field_benchmark, variability
 
-# In the order of a document.
+# In document order.
 ALL_PARTS = (
     about.ABOUT,
     as_planned.PART,
@@ -55,11 +55,11 @@ ALL_PARTS = (
 )
 PARTS: dict[str, Part] = {part.name: part for part in ALL_PARTS}
 FIGURES = {part.drawn_as: part.draw for part in ALL_PARTS if part.draw}
-# The part that a figure draws.
+# The part that each figure draws.
 PART_OF_FIGURE = {part.drawn_as: part for part in ALL_PARTS if part.draw}
-# Of each part's columns that are an interval the kind, and the unit that is independent.
+# For each part's interval columns, the kind of interval and its independent unit.
 INTERVALS = {part.name: list(part.intervals) for part in ALL_PARTS if part.intervals} | {
     "claims": list(intervals("simultaneous", "unit", "ci"))
 }
-# Each number that the platform shows, in a sentence; docs/methods.md says more under the same names.
+# A sentence for each number that the platform shows; docs/methods.md says more under the same names.
 DEFINITIONS = {name: sentence for part in ALL_PARTS for name, sentence in part.definitions.items()}

@@ -49,7 +49,7 @@ def source_rows(data: Data) -> list[Row]:
 
 
 def source_row(data: Data, source: Source) -> Row:
-    """`main` says that the tables show it; of others see calibration and benchmarks."""
+    """`main` says whether the tables show it; calibration and benchmarks show the others."""
     return {
         **source.key,
         "chatbot": source.chatbot,
@@ -62,7 +62,7 @@ def source_row(data: Data, source: Source) -> Row:
 
 
 def repeated(data: Data) -> list[Row]:
-    """Runs with the settings of an earlier one, which are compared with that one and counted nowhere else."""
+    """Repetitions of an earlier run, which are compared with that run and counted nowhere else."""
     runs = data.frames.runs
     return [
         source_row(data, replace(source, runs=(run.pk,))) | {"first": run.first_run_id}
@@ -74,7 +74,7 @@ def repeated(data: Data) -> list[Row]:
 
 
 def simulated(data: Data) -> Row:
-    """How many of the people and models that the filters leave are made up."""
+    """How many of the people and models that pass the filters are made up."""
     people = data.people["origin"] == Participant.Origin.SIMULATED
     made_up = [
         run
@@ -92,7 +92,7 @@ def simulated(data: Data) -> Row:
 
 
 def languages(data: Data) -> Row:
-    """How many answers were asked for in each language; `sentence` says it where not all are in that of the models."""
+    """Answers by the language of their prompt; `sentence` is empty if all are in the models' language."""
     asked, own = data.frames.field.table["language"][data.counted], data.definition.language
     counts = {str(code): int(count) for code, count in asked.value_counts().sort_index().items()}
     return {"answers": counts, "models": own, "sentence": say_languages(counts, own) if {*counts} - {own} else ""}
@@ -106,7 +106,7 @@ def say_languages(counts: dict[str, int], own: str) -> str:
 
 
 def exclusions(data: Data) -> list[Row]:
-    """Each rule with how many of the people and answers here it leaves out; one may meet several rules."""
+    """Each rule, with how many people and answers it leaves out here; one may meet several rules."""
     people, responses = excluded_people(data.study), excluded_responses(data.study)
     counted = data.narrowed(excluded="with")
     here = counted.frames.field.table[counted.counted]

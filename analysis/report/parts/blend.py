@@ -54,7 +54,7 @@ from surveys.console.wording import (
     span,
 )
 
-FEWEST_PEOPLE = 3  # to a prompt: without any one of them two are left to compare
+FEWEST_PEOPLE = 3  # per prompt: without any one of them, two are left to compare
 TOO_FEW = (
     "A blend needs two sources with answers to the prompts that people answered: run offline and a sock puppet, or a "
     "sock puppet with two settings, over the same prompts."
@@ -67,7 +67,7 @@ SHOWN = 0.005  # weight below which a source is not named
 
 @dataclass(frozen=True)
 class Blended:
-    """The field's side and those of `sources`, to `prompts`; `left_out` are sources without enough answers to these."""
+    """The field and its `sources` on `prompts` that all of them answered; `left_out` are sources that did not."""
 
     field: Source
     sources: tuple[Source, ...]
@@ -80,7 +80,10 @@ class Blended:
 
 
 def gather(data: Data, group: Group) -> Blended:
-    """All settings of all sources; as many sources times prompts as can be had, since all have to answer the same."""
+    """All sources in all settings; of the prompt sets that two sources share, the one with the most sources × prompts.
+
+    All sides of a blend must answer the same prompts.
+    """
     sources = [source for source in data.sources if source.chatbot == group.chatbot]
     asked = [prompt for prompt in data.prompts if units_of(data, group.field, prompt) >= FEWEST_PEOPLE]
     answered = {
@@ -98,7 +101,7 @@ def gather(data: Data, group: Group) -> Blended:
 
 
 def units_of(data: Data, source: Source, prompt: str) -> int:
-    """Persons, simulated users or repeats with a readable answer."""
+    """Number of persons, simulated users or repeats with a readable answer."""
 
     def count() -> int:
         rows = data.rows_of(source, prompt)
@@ -109,7 +112,7 @@ def units_of(data: Data, source: Source, prompt: str) -> int:
 
 
 def names_in(data: Data, source: Source, prompt: str, rows: Rows) -> csr_matrix:
-    """Which answer (row) names which item, or takes which letter (column)."""
+    """Matrix of answers × items or letters: 1 if the answer names the item or takes the letter."""
     if prompt in data.choices:
         sample = data.options_in(source.is_field, prompt, rows)
         read = np.flatnonzero(sample.codes != UNKNOWN)
@@ -119,7 +122,7 @@ def names_in(data: Data, source: Source, prompt: str, rows: Rows) -> csr_matrix:
 
 
 def sides_of(data: Data, blended: Blended) -> BlendSides:
-    """A person, and a simulated user or repeat, is the same unit to all prompts."""
+    """The sides with their answers; a person, simulated user or repeat is the same unit in all prompts."""
     found = [whose_and_what(data, blended.sides, prompt) for prompt in blended.prompts]
     whose = np.concatenate([who for _, _, who in found])
     is_call = np.concatenate([side > 0 for _, side, _ in found])
@@ -130,7 +133,7 @@ def sides_of(data: Data, blended: Blended) -> BlendSides:
 
 
 def whose_and_what(data: Data, sides: Sequence[Source], prompt: str) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
-    """Of all answers to a prompt what they name, their side, and whose they are: a person, or whose call."""
+    """For each answer to a prompt: what it names, its side, and its unit (a person, simulated user or repeat)."""
     rows = [data.rows_of(side, prompt) for side in sides]
     named = vstack([names_in(data, side, prompt, some) for side, some in zip(sides, rows, strict=True)], "csr")
     side = np.repeat(np.arange(len(sides)), [len(some) for some in rows])
@@ -139,7 +142,7 @@ def whose_and_what(data: Data, sides: Sequence[Source], prompt: str) -> tuple[cs
 
 
 def compute(data: Data) -> list[Row]:
-    """For each chatbot a row of the blend, without a `source`, and one of each source."""
+    """For each chatbot, a row for the blend (its `source` is None) and one for each source."""
     found = [row for group in data.groups for row in group_rows(data, group)]
     correct_over_prompts([row for row in found if is_blend(row)], lambda row: row)
     return found
@@ -234,7 +237,7 @@ def draw_blend(report: Report, options: Options) -> Figure:
 
 
 def named(rows: Sequence[Row]) -> list[Row]:
-    """Of each chatbot the sources, by weight, and their blend below them."""
+    """Rows with names: for each chatbot the sources by weight, then their blend."""
     names = label_variants(rows)
     rows = [row | {"name": name if row["source"] else BLEND} for row, name in zip(rows, names, strict=True)]
     order = in_order(row["chatbot"] for row in rows)
@@ -274,10 +277,10 @@ def draw_chatbot(marks: Sequence[Row], model: str, models: Sequence[str], series
 
 
 def layers_of(strips: Strips, kind: str, marks: Sequence[Row], series: Series, on_phone: bool) -> list[alt.Chart]:
-    """Bars of weights with their intervals; dots of distances, which begin at 0."""
+    """Bars of weights with their intervals, or dots of distances; both axes include 0."""
     y = strips.axis("row")
     if on_phone and strips.named:
-        y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # the settings in a line of their own
+        y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # settings on a line of their own
     base = alt.Chart().encode(y=y)
     shown = [mark for mark in marks if mark["kind"] == kind]
     low, high = min(0.0, *(mark["low"] for mark in shown)), max(mark["high"] for mark in shown)
@@ -331,7 +334,7 @@ def describe(rows: Sequence[Row], options: Options) -> str:
 
 
 def blends_in(report: Report, options: Options) -> list[Row]:
-    """Each blend with the weights of its sources in words."""
+    """Each blend, with its sources' weights in words."""
     rows = report.get("blend") or []
     return [row | {"weights": weight_words(sources_of(rows, row))} for row in rows if is_blend(row)]
 
@@ -345,7 +348,7 @@ def sources_of(rows: Sequence[Row], blended: Row) -> list[Row]:
 
 
 def weight_words(rows: Sequence[Row], with_intervals: bool = False) -> str:
-    """55 % Offline (40–70) and 45 % Profile (30–60), the heaviest first."""
+    """Such as "55 % Offline (95 % interval 40–70) and 45 % Profile (30–60)", heaviest first."""
     found: list[str] = []
     for row, name in heavy_of(rows):
         ends, kind = span(row["ci_weight"]) if with_intervals else None, "" if found else f"{INTERVAL} "
@@ -355,7 +358,7 @@ def weight_words(rows: Sequence[Row], with_intervals: bool = False) -> str:
 
 
 def heavy_of(rows: Sequence[Row]) -> list[tuple[Row, str]]:
-    """What the blend is made of, the heaviest first, each with its name among all."""
+    """The sources that a blend consists of, heaviest first, each with its name among all sources."""
     named = [(row, name) for row, name in zip(rows, label_variants(rows), strict=True) if row.get("weight")]
     return sorted((pair for pair in named if pair[0]["weight"] >= SHOWN), key=lambda pair: -pair[0]["weight"])
 
@@ -402,7 +405,7 @@ SOURCES = TableSpec(
 
 
 def say(report: Report) -> str:
-    """Of the blend that is told apart most surely, or else of the first."""
+    """Describes the blend that differs most surely from luck, or the first if none is tested."""
     rows = report.get("blend") or []
     known = [row for row in rows if is_blend(row) and sources_of(rows, row)]
     if not known:
@@ -437,7 +440,7 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
 
 
 def gain_words(row: Row) -> str:
-    """it is 0.020 (95 % interval 0.011 to 0.029) nearer than the nearest source alone"""
+    """Such as "it is 0.020 (95 % interval 0.011 to 0.029) nearer than the nearest source alone"."""
     sign, way = (1, "nearer") if row["gain"] >= 0 else (-1, "farther")
     ends = sorted(sign * end for end in span(row["ci_gain"]) or ())
     around = f" ({INTERVAL} {decimal(ends[0], 3)} to {decimal(ends[1], 3)})" if ends else ""
@@ -445,7 +448,7 @@ def gain_words(row: Row) -> str:
 
 
 def units_words(sources: Sequence[Row]) -> str:
-    """24 and 12 simulated users, 40 repeats: in the order of the sources."""
+    """Such as "24 and 12 simulated users, 40 repeats", in the order of the sources."""
     counts: dict[str, list[str]] = {}
     for source in sources:
         counts.setdefault(source["unit"], []).append(f"{source['units']:,}")

@@ -1,4 +1,4 @@
-"""Which sock puppet, at which history size, is nearest to the field, where that can be told: by prompt and over all."""
+"""Which sock puppet, at which history size, is surely nearest to the field: by prompt and over all prompts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ OTHER_PROMPTS = "It did not answer the same prompts as the sock puppet with most
 
 @dataclass(frozen=True)
 class Placed:
-    """A source's row, and its distance to the field by prompt."""
+    """A source's row, and its distances to the field by prompt."""
 
     row: Row
     distances: dict[str, Distance]
@@ -59,7 +59,7 @@ class Placed:
 
 
 def compute(data: Data) -> list[Row]:
-    """Every setting of every source is a row here, the ones that other parts leave out too."""
+    """A row for every setting of every source, including those that other parts leave out."""
     placed_of = {source: place_source(data, source) for source in data.sources}
     found, puppets = [], []
     for chatbot in dict.fromkeys(source.chatbot for source in data.sources):
@@ -101,13 +101,13 @@ def place_source(data: Data, source: Source) -> Placed:
 
 
 def distances_of(data: Data, group: Group, source: Source, prompts: Sequence[str]) -> dict[str, Distance]:
-    """By prompt, where both sides name something."""
+    """Distances by prompt; prompts to which either side names nothing are absent."""
     tried = {prompt: to_field(data, group, source, prompt) for prompt in prompts}
     return {prompt: distance for prompt, distance in tried.items() if distance and distance.jsd_bits is not None}
 
 
 def choices_row(data: Data, group: Group, source: Source) -> Row:
-    """The mean distance over questions with choices, above what chance gives; the nearest is told by lists alone."""
+    """The mean distance above chance over questions with choices; the nearest is judged by lists alone."""
     found = distances_of(data, group, source, data.choices)
     mean = mean_excess(list(found.values()))
     why = {} if found else {"why": NO_QUESTION}
@@ -115,9 +115,9 @@ def choices_row(data: Data, group: Group, source: Source) -> Row:
 
 
 def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
-    """The mean distance of as many units of the field and of the source, and what chance gives of these.
+    """The mean distance of equally many units of the field and the source, and what chance gives these.
 
-    Interval: that of the mean distance of all answers, whose width the draws have, about this mean.
+    The interval lies around this mean and is as wide as the draws of the mean distance of all answers make it.
     """
     found = [at_equal_n(data, group, source, prompt) for prompt in placed.distances]
     known = [each for each in found if each]
@@ -138,7 +138,7 @@ def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
 
 
 def at_equal_n(data: Data, group: Group, source: Source, prompt: str) -> EvenDistance | None:
-    """At the number of the smaller of the two, so that no other source has a say in it."""
+    """The distance at the smaller side's number of units, so that no other source affects it."""
     samples = data.items(group.field, prompt), data.items(source, prompt)
     names = name_of(group.field), name_of(source)
     return distance_at(*samples, min(sample.unit_count for sample in samples), data.shared_draws, names)
@@ -162,10 +162,10 @@ Rival = tuple[str, Row, MeanExcess]
 
 
 def mark_nearest(models: list[list[Placed]]) -> None:
-    """Say which of each model's sock puppets is the nearest, or which are not told apart; and so for each prompt.
+    """Marks each model's nearest sock puppet, or those not told apart; and likewise for each prompt.
 
-    A mean over other prompts is no mean to compare with, and a few answers tell nothing apart. Over all models that
-    nothing differs between, at most 5 in 100 studies have a nearest one, and as many one for some prompt.
+    Means over different prompts are not compared, and a few answers tell nothing apart. Over all models whose puppets
+    do not differ, at most 5 in 100 studies get a nearest one, and as many get one for some prompt.
     """
     tell_apart([able_of(puppets) for puppets in models])
     tell_apart([entries for puppets in models for entries in of_prompts(puppets)])
@@ -174,7 +174,7 @@ def mark_nearest(models: list[list[Placed]]) -> None:
 
 
 def able_of(puppets: list[Placed]) -> list[Rival]:
-    """Those of one model that can be compared; of the others the row says why not."""
+    """The puppets of one model that can be compared; puts the reason into the rows of the others."""
     names = names_of([placed.row for placed in puppets])
     enough = [set(placed.distances) for placed in puppets if placed.mean.units >= FEWEST]
     asked = max(enough, key=lambda prompts: len(prompts), default=set())
@@ -200,8 +200,8 @@ def of_prompts(puppets: list[Placed]) -> list[list[Rival]]:
 
 
 def tell_apart(families: list[list[Rival]]) -> None:
-    """Mark the nearest of each family where all others are surely farther, else those that may be it; one alone is
-    neither. Sure is what chance seldom does anywhere among all families.
+    """Marks each family's nearest if all others are surely farther, else all that may be it; one alone stays unmarked.
+    Sure means p below LEVEL over all comparisons of all families (Bonferroni).
     """
     compared = sum(len(found) - 1 for found in families if len(found) > 1)
     for found in families:
@@ -217,7 +217,7 @@ def tell_apart(families: list[list[Rival]]) -> None:
 
 
 def names_of(rows: Sequence[Row]) -> list[str]:
-    """A source's name, with the settings in which it has several rows."""
+    """Each row's source, with the settings in which the rows of that source differ."""
     return [", ".join([row["source"], *read.differing_words(row, rows, ["source"])]).replace(THIN, " ") for row in rows]
 
 
@@ -260,7 +260,7 @@ def draw_calibration(report: Report, options: Options) -> Figure:
     known = [row for row in rows if number(row.get(EXCESS.name)) is not None]
     if not known:
         return figure.empty_figure("calibration", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    # The size of the history is the x axis; a name says only what else sets a source apart.
+    # The history size is on the x axis; names say only what else sets a source apart.
     names = read.label_variants([read.without_amount(row) for row in known])
     points = [point_of(name, row, options) for name, row in zip(names, known, strict=True)]
     sizes = {read.amount_of(row) for row in known}
@@ -288,7 +288,7 @@ def point_of(name: str, row: Row, options: Options) -> Row:
 
 
 def series_of_variants(names: Sequence[str], rows: Sequence[Row]) -> Series:
-    """A source's first variant looks like the source; others keep its colour and take another shape."""
+    """A source's first variant looks like the source; the others keep its colour but not its shape."""
     looks: dict[str, tuple[str, str]] = {}
     taken: dict[str, int] = {}
     base = series_of_sources(str(row["source"]) for row in rows)
@@ -321,7 +321,7 @@ def draw_panels(points: Sequence[Row], steps: Sequence[str], units: str, series:
 def size_layers(
     steps: Sequence[str], units: str, series: Series, domain: Span, width: int, options: Options
 ) -> list[alt.Chart]:
-    """Sizes along x, lines from size to size of one source, a ring round the nearest."""
+    """Sizes along x, lines joining the sizes of each source, a ring round the nearest."""
     axis = alt.Axis(title=f"{units} in front of the prompt", labelAngle=0, ticks=False, labelPadding=6)
     taken = min(0.8, MARK * len(series.names) * len(steps) / width)
     x = alt.X("size:O", scale=alt.Scale(domain=list(steps), paddingInner=1 - taken, paddingOuter=0.5), axis=axis)
@@ -372,7 +372,7 @@ def describe_nearest(row: Row, options: Options) -> str:
 
 
 def open_questions(rows: Sequence[Row], options: Options) -> list[str]:
-    """For each model whose nearest sock puppet is open, those that it may be."""
+    """For each model whose nearest sock puppet is not sure, a sentence with the candidates."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.get("not_told_apart"):

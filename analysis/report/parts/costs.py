@@ -28,12 +28,12 @@ NOT_TIMED = "Answers of a batch, and imported ones, have no waiting time."
 
 
 def costs(data: Data) -> list[Row]:
-    """A row for each source over the study's prompts, and one for each benchmark; all its runs together."""
+    """A row for each source and model over the study's prompts, and one for each benchmark; all runs together."""
     return [cost_row(head, calls) for head, calls in by_source(data) if len(calls)]
 
 
 def latency(data: Data) -> list[Row]:
-    """Waiting times by prompt: of the study's prompts, not of benchmarks."""
+    """Waiting times by source and prompt; benchmarks are left out."""
     found = []
     for head, calls in by_source(data):
         if head.pop("benchmark") is not None:
@@ -47,7 +47,7 @@ def latency(data: Data) -> list[Row]:
 
 
 def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
-    """What each row says of its source, and the calls of its runs."""
+    """For each source, model and benchmark, the start of its row and the calls of its runs."""
     runs: dict[tuple[str, str, str], list[Run]] = {}
     for run in sorted(data.frames.runs.values(), key=lambda run: source_order(source_of(run, data.definition))):
         if data.filters.wants_source(source_of(run, data.definition)):
@@ -84,7 +84,7 @@ def cost_row(head: Row, calls: pd.DataFrame) -> Row:
 
 
 def total(tokens: pd.Series) -> int | None:
-    """Their sum; None where nobody counted them."""
+    """Sum of the tokens; None if no call has a count."""
     return int(tokens.sum()) if tokens.notna().any() else None
 
 
@@ -125,12 +125,12 @@ LATENCY_COLUMNS = [
 COST_PANELS = {"usd": "US$ for 1,000 completions", "tokens": "Tokens of a completion"}
 TOKEN_ENTRIES = (KeyEntry("prompt tokens", LIGHT["strong-line"]), KeyEntry("completion tokens", LIGHT["ink"]))
 MakeLayers = Callable[[Strips], list[alt.Chart]]
-STEP, TEXT = 26, 84  # px of a row, and for the number at the end of a bar
+STEP, TEXT = 26, 84  # px: of a row, and for the number at the end of a bar
 PAPER_STEP, PAPER_TEXT = 14, 44  # the same in a journal's column
 
 
 def name_rows(rows: Sequence[Row]) -> list[str]:
-    """The source with its settings, and the benchmark that was asked where there is one."""
+    """Each row's source with its settings, and the benchmark, if any."""
     names = read.label_variants(rows)
     asked = [printable(row.get("benchmark") or "") for row in rows]
     return [f"{name}, {benchmark}" if benchmark else name for name, benchmark in zip(names, asked, strict=True)]
@@ -183,7 +183,7 @@ def text_part(kind: str, at: float, text: str) -> Row:
 
 
 def draw_models(rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, MakeLayers]], options: Options) -> Spec:
-    """A block for each model, its panels side by side where there is room."""
+    """A block for each model, with its panels side by side if there is room."""
     room = room_for([name for name, _ in rows], size=11 if options.column else 12)
     on_phone = options.narrow and not options.column
     across = 1 if on_phone else len(panels)
@@ -207,7 +207,7 @@ def draw_models(rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, Mak
 
 
 def bar_layers(kind: str, parts: Sequence[Row], rows: Sequence[Row]) -> MakeLayers:
-    """Bars in the source's colour, or in two parts for prompt and completion; with the number at their end."""
+    """Bars in the source's colour, or split into prompt and completion tokens, with the number at their end."""
     axis = alt.Axis(title=None, tickCount=4, format=",~f", ticks=False, grid=True, labelOverlap=True)
     x = alt.X("start:Q", scale=alt.Scale(domain=[0, max(ends_of(kind, parts)) or 1.0], nice=False), axis=axis)
     colour = source_colour(rows) if kind == "usd" else alt.Color("colour:N", scale=None)
@@ -294,7 +294,7 @@ def spans_of(row: Row) -> list[tuple[float, float]]:
 
 
 def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Chart]:
-    """From the median, a dot, to the 95th percentile, a tick; their intervals below in ink."""
+    """A dot at the median, a tick at the 95th percentile, and their intervals below in ink."""
     axis = alt.Axis(title=None, tickCount=6, format="~g", ticks=False, grid=True)
     scale = alt.Scale(domain=[0, top], nice=False)
     colour = source_colour(rows)

@@ -107,7 +107,7 @@ def caption(report: Report, table: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """For each model how far each source is above chance, on average over prompts."""
+    """For each model, how far each source is above chance, on average over prompts."""
     found = []
     for model, here in read.grouped(rows, "model").items():
         words = []
@@ -119,7 +119,7 @@ def describe(rows: Sequence[Row], options: Options) -> str:
 
 
 def above_chance(row: Row) -> float | None:
-    """How much farther than chance, of samples of one size; None where undefined."""
+    """Distance minus chance, both at equal sample sizes; None if either is undefined."""
     even, chance = number(row.get("even")), number(row.get("chance"))
     return None if even is None or chance is None else even - chance
 

@@ -1,4 +1,4 @@
-"""The same plan again on another day: how far its answers are from those of the first run."""
+"""Drift: how far the answers of a run repeated on another day are from those of the first run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ def compute(data: Data) -> list[Row]:
         if again.first_run_id in data.frames.runs and data.filters.wants_source(source_of(again, data.definition))
         for row in run_rows(data, data.frames.runs[again.first_run_id], again)
     ]
-    correct_over_prompts(found, lambda row: row, tables=2)  # the page has the variants too
+    correct_over_prompts(found, lambda row: row, tables=2)  # the page shows variants too
     tested = sum(row["p"] is not None for row in found)
     for row in found:
         row["p_page"] = None if row["p"] is None else min(1.0, row["p"] * tested)
@@ -38,7 +38,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def run_rows(data: Data, first: Run, again: Run) -> list[Row]:
-    """Both runs as sources of their own; a prompt that one of them has no answer to has no row."""
+    """Compares both runs by prompt; prompts that either run has no answer to are left out."""
     old, new = (source_of(run, data.definition).of_run(run.pk) for run in (first, again))
     found = []
     for prompt, asked in data.prompts.items():
@@ -78,7 +78,7 @@ def compare_items(data: Data, old: Source, new: Source, prompt: str) -> Row:
 
 
 def compare_choices(data: Data, old: Source, new: Source, prompt: str) -> Row:
-    """Correct share of the repetition minus that of the first run."""
+    """Correct share of the repetition minus that of the first run, and the distance of their letters."""
     rng = generator_for(data, "drift", new, prompt, old.runs, new.runs)
     before, now = data.options(old, prompt), data.options(new, prompt)
     found = choices.compare(now, before, rng, data.draws)
@@ -103,7 +103,7 @@ NOTHING = "No run has been repeated on another day yet: there is no drift to sho
 LIMIT = 0.05
 MOST_DAYS = 6  # labels along x
 OVERHANG = 5  # px by which the highest number of an axis begins above its panel
-# What is drawn of prompts of each kind.
+# What is drawn for each kind of prompt.
 MEASURES = {
     "recommendation": (col.DISTANCE.name, "Distance from the first run, bits"),
     "choice": ("effect", "Change of the correct share"),
@@ -147,7 +147,7 @@ def value_of(row: Row) -> float | None:
 
 
 def name_runs(rows: Sequence[Row], options: Options) -> list[str]:
-    """The model, and the source where there are several."""
+    """The model of each row, and the source if there are several."""
     several = len({row["source"] for row in rows}) > 1
     return [
         ", ".join([read.shown_model(row["model"], options), *([read.shown_source(row["source"])] if several else [])])
@@ -173,7 +173,7 @@ def draw_section(kind: str, points: Sequence[Row], series: Series, options: Opti
         layers = figure.specs_of(day_layers(series, points, kind, options))
         panels = [figure.panel(layers, width, 92, prompt, prompt=prompt, kind=kind) for prompt in prompts]
         return [figure.in_rows(panels, across, 8, 14, MEASURES[kind][1])]
-    # On paper the numbers of the axes stand at the left and below the last panel of a column.
+    # On paper, axes have numbers only at the left and below the last panel of a column.
     across = max(3, options.width // 110)
     width, rows = (options.width - 20 - AXIS - (across - 1) * 16) // across, []
     for start in range(0, len(prompts), across):
@@ -184,7 +184,7 @@ def draw_section(kind: str, points: Sequence[Row], series: Series, options: Opti
             layers = figure.specs_of(day_layers(series, points, kind, options, *axes))
             spec = figure.panel(layers, width, 30, prompt=prompt, kind=kind)
             drawn.append(spec | {"title": figure.heading(prompt, 3 if place == 0 else 3 + OVERHANG)})
-        rows.append(figure.beside(drawn, 16) | {"bounds": "flush"})  # labels of days do not push panels apart
+        rows.append(figure.beside(drawn, 16) | {"bounds": "flush"})  # day labels do not push panels apart
     return [figure.below(rows, 3, MEASURES[kind][1])]
 
 
@@ -197,7 +197,7 @@ def day_layers(
     days = alt.Axis(
         title=None, format="%-d %b", values=shown, grid=False, labelFontSize=11, labelOverlap=True, labels=has_days
     )
-    # Days are days of the study, not of whoever draws them: no time zone may move them.
+    # Days are the study's, not the reader's: no time zone may move them.
     x = alt.X("date:T", scale=alt.Scale(type="utc", padding=12), axis=days)
     form = ".1~f" if ends[1] - ends[0] > 0.5 else ".2~f"
     room = {"minExtent": AXIS, "maxExtent": AXIS} if has_values else {"labels": False}
@@ -224,7 +224,7 @@ def day_layers(
 
 
 def shown_days(days: Sequence[str]) -> list[alt.DateTime]:
-    """At most six of the days, the first and the last among them."""
+    """At most MOST_DAYS of the days, including the first and the last."""
     shown = min(len(days), MOST_DAYS)
     found = [date.fromisoformat(days[round(k * (len(days) - 1) / max(1, shown - 1))]) for k in range(shown)]
     return [alt.DateTime(year=day.year, month=day.month, date=day.day, utc=True) for day in found]
@@ -245,7 +245,7 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row], points: S
 
 
 def describe(points: Sequence[Row]) -> str:
-    """For each run how many of its marks are more than chance."""
+    """For each run, how many of its marks are more than chance."""
     found = []
     for name, here in read.grouped(points, "series").items():
         clear = sum(point["clear"] for point in here)

@@ -1,4 +1,4 @@
-"""The field's measures in parts of the people: by demographic cell, by chatbot context, and by what is left out."""
+"""The field's measures in parts of its people: by demographic group, by chatbot context, and by what is left out."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ from surveys.console.wording import join_words, sized
 
 CONTEXTS = ("memory", "personalisation", "plan", "model_shown", "device")
 Parts = dict[str, Rows]
-FEWEST = 5  # people of a context value; a product's name that one person typed is no group
+FEWEST = 5  # people per context value; a product name that one person typed is not a group
 
 
 def cells(data: Data) -> list[Row]:
@@ -44,7 +44,7 @@ def cells(data: Data) -> list[Row]:
 
 
 def contexts(data: Data) -> list[Row]:
-    """By how the chatbot was set, and by what people answered to the study's background questions."""
+    """Rows by how the chatbot was set up, and by people's answers to the study's background questions."""
     told = [column for column in data.people.columns if column.startswith(TOLD)]
     found = [
         {"context": context, "value": value, **row}
@@ -64,7 +64,7 @@ def frequent(data: Data, column: str) -> list[str]:
 
 
 def parted(data: Data, column: str, values: list[str]) -> list[tuple[str, Row]]:
-    """Each chatbot's field in parts by a column of its people; a part without answers has no row."""
+    """Splits each chatbot's field by a column of its people; parts without answers have no row."""
     return [
         row
         for group in data.groups
@@ -83,13 +83,13 @@ def part_rows(data: Data, column: str, values: list[str], field: Source, prompt:
 
 
 def given_by_answer(data: Data, column: str) -> NDArray[np.object_]:
-    """What stands in this column of the person who gave each answer of the field."""
+    """The value in this column of the person behind each answer of the field."""
     answered_by = data.frames.field.columns["unit"]
     return np.asarray(data.frames.people[column].reindex(answered_by).to_numpy(object))
 
 
 def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts) -> Iterable[tuple[str, Row]]:
-    """The parts rarefied to a common n, and each against all other answers of the same chatbot."""
+    """Each part raw and rarefied to a common n, and against all other answers of the same chatbot."""
     n = common_n(map(len, parts.values()))
     drawn = Drawn(data, prompt)
     for value, part in parts.items():
@@ -116,14 +116,14 @@ def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Par
 
 
 class Drawn:
-    """Random draws from parts of the field's answers to one prompt, each made once: of two parts, one is the rest."""
+    """Cached random draws from parts of the field's answers to one prompt: of two parts, each is the other's rest."""
 
     def __init__(self, data: Data, prompt: str) -> None:
         self.data, self.prompt = data, prompt
         self.found = Memo()
 
     def name(self, rows: Rows) -> str:
-        """The same for every prompt that the same people answered."""
+        """The name of the draws, the same for every prompt that the same people answered."""
         units = np.sort(self.data.frames.field.columns["unit"][rows])
         return hashlib.sha256(units.tobytes()).hexdigest()
 
@@ -135,7 +135,7 @@ class Drawn:
         return self.data.once_for_all(key, lambda: heterogeneity.describe(self.sample(rows)))
 
     def rarefied(self, rows: Rows, n: int) -> Heterogeneity:
-        """Of n of these people."""
+        """The measures rarefied to n of these people."""
         if n == len(rows):
             return self.described(rows)
 
@@ -146,7 +146,7 @@ class Drawn:
         return self.found.get(("rarefied", n, rows.tobytes()), compute)
 
     def compared(self, part: Rows, rest: Rows) -> dict[str, Difference]:
-        """Part minus rest, both of as many people as the smaller has. The test is the same for rest minus part."""
+        """Part minus rest, both rarefied to the smaller one's people. The test is shared with rest minus part."""
         n = min(len(part), len(rest))
 
         def compute() -> dict[str, Chance]:
@@ -159,12 +159,12 @@ class Drawn:
 
 
 def rows_without(rows: Rows, part: Rows) -> Rows:
-    """Both in ascending order."""
+    """The rows outside `part`; both must be in ascending order."""
     return np.delete(rows, np.searchsorted(rows, part))
 
 
 def corrected(found: list[Row]) -> list[Row]:
-    """The same rows with Holm's correction over all of them, and over both tables of the page."""
+    """The same rows, after Holm's correction over all of them and over both tables of the page."""
     tests = (difference_in("against_rest", name) for name in dict.fromkeys((*MEASURES, *TESTS)))
     correct_over_prompts(found, *tests, tables=2)
     return found
@@ -200,7 +200,7 @@ QUESTION = "question"
 
 @dataclass(frozen=True)
 class GroupFigure:
-    """What a figure of this family compares: rows of one part of the report, told apart by `name_of`."""
+    """A figure that compares rows of one part of the report, told apart by `name_of`."""
 
     name: str
     part: str
@@ -208,13 +208,13 @@ class GroupFigure:
     nothing: str
     word: str
     name_of: Callable[[Row], str]
-    asked: str = ""  # what the rows call a question whose answers are compared among themselves, in a panel of its own
+    asked: str = ""  # the rows' key of a question, if the answers to each are compared in a panel of their own
 
     def draw(self, report: Report, options: Options) -> Figure:
         measure = col.ASKED.get(options.measure, col.DEFAULT)
         rows = [row for row in read.rows_of(report, self.part) if fits(row, measure)]
         if not any(row.get("rarefied") for row in rows):
-            options = replace(options, rarefied=False)  # such as answers left out, each set of another size
+            options = replace(options, rarefied=False)  # as in sensitivity, whose sets differ in size
         columns = self.columns(measure, options)
         table = [
             read.drawn_row(row, columns) for row in rows if not self.asked or len(self.answers_beside(row, rows)) > 1
@@ -235,11 +235,11 @@ class GroupFigure:
         return make_figure(self.name, words, draw_grids([grid]), points, table, columns, options)
 
     def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
-        """The answers to the question that the row is about; one alone compares everybody with nobody."""
+        """The rows of the same question, chatbot and prompt; a single one would compare everybody with nobody."""
         return [other for other in rows if all(other[name] == row[name] for name in (self.asked, "model", "prompt"))]
 
     def panels(self, measure: Measure, points: Sequence[Row]) -> tuple[Panel, ...]:
-        """One, or one for each question, along one axis."""
+        """One panel, or one for each question, all with the same axis."""
         axis = measure_axis(measure, [point | {"panel": measure.name} for point in points])
         if not self.asked:
             return (axis,)
@@ -277,7 +277,7 @@ class GroupFigure:
         )
 
     def sizes(self, table: Sequence[Row]) -> str:
-        """n, of each question its own."""
+        """n in words, by question if the rows are answers to questions."""
         if not self.asked:
             return read.n_words(table)
         by_question = read.grouped(table, QUESTION).items()
@@ -285,12 +285,12 @@ class GroupFigure:
 
 
 def fits(row: Row, measure: Measure) -> bool:
-    """Whether the row's prompt is of the kind that the measure belongs to."""
+    """Whether the measure applies to the kind of the row's prompt."""
     return (row.get("kind", "recommendation") == "choice") == (measure is col.CORRECT)
 
 
 def measure_axis(measure: Measure, points: Sequence[Row]) -> Panel:
-    """From a little below the lowest value: parts of the field are near each other, and marks are read by position."""
+    """An axis from a little below the lowest value, since parts differ little and marks are read by position."""
     upper = with_axes([measure.panel], points)[0]
     lowest = min(point["value"] if point["low"] is None else point["low"] for point in points)
     return replace(upper, bottom=max(0.0, lowest - 0.15 * (upper.top - lowest)))
@@ -306,7 +306,7 @@ def point_of(row: Row, word: str, measure: Measure, options: Options) -> Row:
 
 
 def context_name(context: str) -> str:
-    """A setting as its filter is called; a question by its slug."""
+    """The label of a setting's filter, or a question's slug in words."""
     return FILTERS[context].label if context in FILTERS else prompt_name(context.removeprefix(TOLD))
 
 
@@ -315,7 +315,7 @@ def group_name(row: Row) -> str:
 
 
 def only(row: Row) -> Row:
-    """The filter that leaves these people."""
+    """The filter that selects these people."""
     if "cell" in row:
         return {"cell": row["cell"]}
     context, value = row["context"], row["value"]

@@ -38,7 +38,7 @@ from analysis.stats.item_measures import MEASURES
 from surveys.console.wording import percent, plural, sized
 
 TOP = 10
-STRONGEST = 3  # items of a source and prompt that could be named for how they differ
+STRONGEST = 3  # items per source and prompt that may be named for their difference
 
 
 def compute(data: Data) -> list[Row]:
@@ -62,7 +62,7 @@ def cells_of(data: Data) -> list[tuple[Group, str]]:
 
 
 def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
-    """The field and its neighbours; a source that was not asked has no row."""
+    """The field and the sources compared with it; those without answers have no row."""
     found = []
     for source in group.sources:
         if not data.items(source, prompt).n:
@@ -97,7 +97,7 @@ def source_row(data: Data, group: Group, source: Source, prompt: str) -> Row:
 
 
 def measured(found: Heterogeneity) -> Row:
-    """The three measures with their intervals, and why if they are undefined."""
+    """The three measures with their intervals, and the reasons for missing ones."""
     return {
         **found.values,
         "ci": low_highs(found.ci),
@@ -107,13 +107,13 @@ def measured(found: Heterogeneity) -> Row:
 
 
 def beside_field(compared: Comparison, name: str, units: Row) -> Row:
-    """The measures of as many units as the smaller of the source and the field has, and under `field` the field's."""
+    """The measures at the smaller number of units of source and field, and the field's own under `field`."""
     row, field = rarefied_row(compared.rarefied.get(name), units), compared.beside.get(name)
     return row if field is None else row | {"field": {**field.values, "ci": low_highs(field.ci)}}
 
 
 def rarefied_row(found: Heterogeneity | None, units: Row) -> Row:
-    """The measures rarefied to a common n; of who has fewer units none, and why."""
+    """The measures rarefied to a common n; None, with the reason, if there are fewer units."""
     if found is None:
         why = f"{plural(units['units'], units['unit'])}: too few to draw the others down to so many."
         return {"n": None, **dict.fromkeys(MEASURES), "ci": dict.fromkeys(MEASURES), "why": why}
@@ -138,7 +138,7 @@ def difference_rows(differences: dict[str, Difference]) -> dict[str, Any]:
 
 
 def strongest_gaps(data: Data, field: Source, source: Source, prompt: str) -> Row:
-    """The strongest differences in shares of people, field minus source, and how strong chance makes any of them.
+    """The strongest differences in shares of units, field minus source, and how strong chance makes any of them.
 
     `tail` is over all items of the prompt, at each of STRENGTHS.
     """
@@ -162,17 +162,14 @@ def strongest_gaps(data: Data, field: Source, source: Source, prompt: str) -> Ro
 
 
 def top_items(data: Data, source: Source, prompt: str, most: int) -> list[Row]:
-    """The items that most responses name, equal ones in alphabetical order."""
+    """The items that most responses name; ties in alphabetical order."""
     count = data.items(source, prompt).counts()
     named = [code for code in (-count).argsort(kind="stable")[:most] if count[code]]
     return item_rows(data, source, prompt, named)
 
 
 def typical_answer(data: Data, source: Source, prompt: str) -> int | None:
-    """The id of the response or completion that has most items in common with the source's others, the first of equals.
-
-    None where no answer names anything.
-    """
+    """Id of the response or completion with most items in common with the others, first of ties; None without items."""
     sample = data.items(source, prompt)
     if not len(sample.codes):
         return None
@@ -198,7 +195,7 @@ def item_rows(data: Data, source: Source, prompt: str, codes: Sequence[int]) -> 
 
 
 def pooled_rows(data: Data) -> dict[tuple[str, str], Row]:
-    """Of each source and model one effect over all prompts, the mean of the field minus the source by prompt."""
+    """For each source and model, one effect over its prompts (two or more): the mean of the field minus the source."""
     found = {
         (source.name, source.model): row
         for group in data.groups
@@ -225,7 +222,7 @@ def pooled_row(data: Data, group: Group, source: Source) -> Row:
 
 
 def redrawn_differences(data: Data, group: Group, source: Source, prompt: str) -> dict[str, Any]:
-    """Of the draws that all prompts share, so that what people's answers have in common is in them."""
+    """Field minus source in draws that all prompts share, which keep what a person's answers have in common."""
 
     def measured_draws(side: Source) -> dict[str, Any]:
         sample = data.items(side, prompt)
@@ -347,7 +344,7 @@ def page_columns(rows: list[Row], options: Options) -> list[Column]:
 
 
 def difference_columns(inside: str) -> list[Column]:
-    """Of each measure, the one that is shown first in front."""
+    """The columns of each measure's difference, with the default measure first."""
     measures = sorted(col.OF_LISTS, key=lambda measure: measure is not col.DEFAULT)
     return [column for measure in measures for column in measure.differences(inside)]
 
@@ -388,7 +385,7 @@ AGAINST = TableSpec(
 
 
 def once_each(report: Report, options: Options) -> list[Row]:
-    """A row for each source and model, whatever the prompt."""
+    """One row for each source and model with an effect over prompts."""
     found = {(row["source"], row["model"]): row for row in report.get("heterogeneity") or [] if row.get("pooled")}
     return list(found.values())
 
@@ -416,7 +413,7 @@ def say(report: Report) -> str:
         return "No answer with recommendations yet."
     if not any(row["source"] != FIELD for row in known):
         values, n = [row[col.ENTROPY.key] for row in known], sized(*(row["n"] for row in known))
-        ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one, where they are the same
+        ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one if they are equal
         return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {n} people."
     return too_few(known)
 

@@ -27,7 +27,7 @@ TOP = 20
 
 
 def compute(data: Data) -> list[Row]:
-    """The `TOP` items of each source; all of them when the filters name a prompt."""
+    """The `TOP` items of each source, or all items if the filters name a prompt."""
     return [row for prompt in data.lists for row in prompt_rows(data, prompt)]
 
 
@@ -44,7 +44,7 @@ def prompt_rows(data: Data, prompt: str) -> list[Row]:
 
 
 def rows_beside_field(data: Data, source: Source, prompt: str, codes: list[int]) -> list[Row]:
-    """What a source says of each item and, where there are enough of both, the field's share minus its own."""
+    """A source's share of each item and, if both sides have enough units, the field's share minus it."""
     rows, field = item_rows(data, source, prompt, codes), data.group_of(source.chatbot).field
     if source.is_field or min(data.items(side, prompt).unit_count for side in (field, source)) < FEWEST:
         return rows
@@ -59,7 +59,7 @@ def difference_row(row: Row, of_field: Row) -> Row:
 
 
 def frequent_items(data: Data, sources: list[Source], prompt: str) -> list[int]:
-    """Codes of the items that are among the most frequent of any source, the most frequent in the field first."""
+    """Codes of the items that are among the most frequent of any source, by their frequency in the field."""
     counts = [data.items(source, prompt).counts() for source in sources]
     if not counts:
         return []
@@ -107,7 +107,7 @@ def draw_items(report: Report, options: Options) -> Figure:
 
 
 def choose_items(rows: Sequence[Row], top: int) -> list[str]:
-    """The items that some source names most; those the field names most come first."""
+    """The `top` items with the largest share in any source, sorted by the field's share."""
     largest: dict[str, float] = {}
     field: dict[str, float] = {}
     for row in rows:
@@ -134,7 +134,7 @@ def draw_dots(items: tuple[str, ...], models: Sequence[str], series: Series, end
     room = room_for(items, 110 if options.narrow else 170, 11 if options.column else 12)
     on_paper = bool(options.column)
     across = 1 if options.narrow and not on_paper else min(len(models), 2)
-    rooms = 1 if on_paper else across  # on paper the names stand once, at the left
+    rooms = 1 if on_paper else across  # on paper names appear once, at the left
     width = (options.width - 24 - (across - 1) * GAP - rooms * room) // across
     step = min(5 * len(series.names) + 4, HIGH // len(items)) if on_paper else 7 * len(series.names) + 8
     strips = Strips(items, width, room, step=max(14, step), padding=0.14, lined=True)
@@ -172,7 +172,7 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: S
 
 
 def describe(rows: Sequence[Row], names: dict[str, str], options: Options) -> str:
-    """For each model how many get the item that stands first."""
+    """For each model, the share of each source that names its first item."""
     found = []
     for model, here in read.grouped(rows, "model").items():
         first = next(item for item in names if any(row["item"] == item for row in here))
@@ -196,7 +196,7 @@ DOCUMENT = TableSpec(
 
 
 def side_by_side(report: Report, options: Options) -> list[Row]:
-    """One prompt's items as rows, with what each source says of them."""
+    """One prompt's items that match the search, each with its row of every source."""
     entries: dict[str, Row] = {}
     for row in report["items"]:
         if row["prompt"] == options.prompt:

@@ -1,4 +1,4 @@
-"""Shares over all chatbots together: as counted, each side in its own mix of chatbots, and at the mix of the field."""
+"""Shares over all chatbots together: as counted, each side in its own mix of chatbots, and at the field's mix."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ from analysis.stats import choices
 from analysis.stats.population import StratumShare, weighted
 from surveys.console.wording import INTERVAL, join_words, number, percent, span
 
-MOST = 5  # items of each side that a prompt's rows are about
+MOST = 5  # items per side in a prompt's rows
 OF_NO_CHATBOT = "Its model belongs to no chatbot: which mix its answers stand for is not known."
 NO_ANSWER = "None of its answers stands for {}: at the field’s mix there is no share."
 
 
 @dataclass(frozen=True)
 class Stratum:
-    """One chatbot's people, or the answers of one model that stands for it, with the share of each answer."""
+    """One chatbot's people, or the answers of one of its models, with the share of each answer."""
 
     chatbot: str | None
     n: int
@@ -44,7 +44,7 @@ class Stratum:
 
 
 def compute(data: Data) -> list[Row]:
-    """For prompts that people answered with two chatbots or more."""
+    """Rows for prompts that people answered with two chatbots or more."""
     fields = [group.field for group in data.groups if group.chatbot is not None]
     return [row for prompt in data.prompts for row in prompt_rows(data, fields, prompt)]
 
@@ -56,7 +56,7 @@ def prompt_rows(data: Data, fields: Sequence[Source], prompt: str) -> Iterator[R
     for name in dict.fromkeys(source.name for source in data.main_sources):
         sources = [source for source in data.main_sources if source.name == name]
         sources = [source for source in sources if len(data.rows_of(source, prompt))]
-        # Models of no chatbot stand by themselves: nobody knows what they are a mix of.
+        # Models of no chatbot are kept apart: nobody knows what mix their answers are.
         known = [source for source in sources if source.chatbot is not None]
         for together in ([known] if known else []) + [[source] for source in sources if source.chatbot is None]:
             answers = answers_of(data, prompt, asked, together)
@@ -69,7 +69,7 @@ def prompt_rows(data: Data, fields: Sequence[Source], prompt: str) -> Iterator[R
 
 
 def answers_of(data: Data, prompt: str, asked: Sequence[Source], sources: Sequence[Source]) -> list[str]:
-    """The right letter; of lists the most frequent items of field and source."""
+    """The right letter, or the items of lists that are most frequent in the field and in the source."""
     if prompt in data.choices:
         return [key] if (key := data.frames.prompts[prompt].answer) else []
     vocabulary, found = data.frames.vocabulary(prompt), []
@@ -97,7 +97,7 @@ def shares_of(data: Data, prompt: str, source: Source, answers: Sequence[str]) -
 
 
 def mixed(answer: str, field: Sequence[Stratum], calls: Sequence[Stratum]) -> Row:
-    """Both shares and differences: each side in its own mix, and the source at the field's."""
+    """Shares and differences with each side in its own mix, and with the source at the field's."""
     people, own = shares_in(field), shares_in(calls)
     theirs, mine = ([stratum.shares[answer] for stratum in side] for side in (field, calls))
     row: Row = {
@@ -136,7 +136,7 @@ def together(strata: Sequence[Stratum], weights: Sequence[float]) -> dict[str, f
 
 
 def weights_at(mix: dict[str, float], calls: Sequence[Stratum]) -> list[float]:
-    """The field's share of each chatbot, divided among the models that stand for it by their answers."""
+    """The field's share of each chatbot, divided among that chatbot's models by their number of answers."""
     of_chatbot = together(calls, [stratum.n for stratum in calls])
     return [mix.get(str(s.chatbot), 0.0) * s.n / of_chatbot[str(s.chatbot)] for s in calls]
 
@@ -215,7 +215,7 @@ def mix_words(report: Report, mix: dict[str, float] | None) -> str:
 
 
 def most_frequent(rows: Sequence[Row]) -> list[Row]:
-    """Of each prompt and source the answer that the field gives most often."""
+    """For each prompt, source and model, the answer that is most frequent in the field."""
     best: dict[tuple[str, str, str], Row] = {}
     for row in rows:
         key = row["prompt"], row["source"], str(row["model"])

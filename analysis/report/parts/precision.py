@@ -1,4 +1,4 @@
-"""How wide the field's intervals will be with a planned number of answers, judged from those that there are."""
+"""How wide the field's intervals will be at planned numbers of answers, judged from the answers so far."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,11 +19,11 @@ from surveys.console.wording import sized
 
 TOP_SHARE = "item_share"
 PLANNED = (50, 100, 200, 400, 800)
-SAMPLES = 6  # of the simulation: the mean width is known to a few per cent
+SAMPLES = 6  # simulated ones: enough to know the mean width to a few per cent
 
 
 def compute(data: Data) -> list[Row]:
-    """From the pilot's answers when the filters say pilot=only, else from those of the main study so far."""
+    """Rows from the answers that pass the filters: the main study's so far, unless they ask for the pilot's."""
     return [row for prompt in data.prompts for group in data.groups for row in width_rows(data, group.field, prompt)]
 
 
@@ -93,7 +93,7 @@ def draw_precision(report: Report, options: Options) -> Figure:
         return empty_figure("precision", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     points = [point_of(row, options) for row in known]
     sizes = sorted({int(row["planned_n"]) for row in known})
-    # Prompts with choices have other measures than those with lists.
+    # Prompts with choices and those with lists have different measures.
     halves = [[m for m in shown if (m.name == col.CORRECT.name) == of_choices] for of_choices in (False, True)]
     series = series_of_groups(map(sized, sizes))
     grids = [

@@ -1,4 +1,4 @@
-"""Whether offline scores predict the field's: rank correlations over prompts and models, labels nearly right."""
+"""Whether offline scores predict the field's: rank correlations over prompts and models, and labels nearly right."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,7 @@ def pairs_of(data: Data) -> Iterable[Pair]:
 
 
 def of_lists(found: list[Row], prompt: str) -> Iterable[Pair]:
-    """Both sides rarefied to the smaller of the two."""
+    """Measures with both sides rarefied to the smaller one."""
     for row in found:
         for name, test in row.get("against_field", {}).items():
             if test["effect"] is not None:
@@ -60,13 +60,13 @@ def of_choices(found: list[Row], prompt: str) -> Iterable[Pair]:
 
 
 def over_prompts(data: Data, pairs: list[Pair]) -> list[Row]:
-    """One model: do prompts that are varied offline vary in the field too?"""
+    """For each model: are prompts with varied answers offline also varied in the field?"""
     families = values_by(pairs, lambda pair: pair[:3]).items()
     return [correlated(data, name, "prompts", source, model, values) for (name, source, model), values in families]
 
 
 def over_models(data: Data, pairs: list[Pair]) -> list[Row]:
-    """Means over prompts: would offline scores put the models in the field's order?"""
+    """Over means of prompts: would offline scores rank the models as the field does?"""
     means: dict[tuple[str, str], list[Any]] = {}
     for (name, source, _), values in values_by(pairs, lambda pair: pair[:3]).items():
         means.setdefault((name, source), []).append(np.mean(values, axis=0))
@@ -109,7 +109,7 @@ def correlated(data: Data, measure: str, over: str, source: str, model: str | No
 
 
 def near(data: Data) -> list[Row]:
-    """Accuracy, and accuracy within one step, of choices whose options are a scale of numbers."""
+    """Accuracy, exact and within one step, for choices with a key whose options are a scale of numbers."""
     scales = [slug for slug in data.choices if data.prompts[slug].answer and is_scale(data.prompts[slug].choices)]
     if not scales:
         nobody = {"measure": "accuracy_within_1", "over": "answers", "source": None, "model": None}
@@ -124,7 +124,7 @@ def near(data: Data) -> list[Row]:
 
 
 def is_scale(options: list[str]) -> bool:
-    """Whether the options begin with rising numbers: 1, 2, 3 or "1 – poor", "2 – fair", …"""
+    """Whether all options, at least three, begin with rising numbers: 1, 2, 3 or "1 – poor", "2 – fair", …"""
     found = [LEADING_NUMBER.match(option.strip()) for option in options]
     numbers = [float(match[0]) for match in found if match]
     return len(numbers) == len(options) > 2 and numbers == sorted(set(numbers))
@@ -189,7 +189,7 @@ def point_of(row: Row, options: Options) -> Row:
 
 
 def place_of(row: Row, options: Options) -> str:
-    """A model's name stands for the correlation over its prompts."""
+    """The name of the model whose prompts a correlation is over, else what it is over."""
     return read.shown_model(row["model"], options) if row.get("model") else printable(row["over"]).capitalize()
 
 
@@ -238,7 +238,7 @@ def caption(report: Report, table: Sequence[Row]) -> str:
 
 
 def describe(points: Sequence[Row]) -> str:
-    """For each measure and source the lowest and highest correlation."""
+    """For each measure and source, the lowest and highest correlation."""
     found = []
     for measure, title in ((name, known.heading) for name, known in col.IN_ROWS.items()):
         for source in read.in_order(point["series"] for point in points):

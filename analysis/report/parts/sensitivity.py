@@ -19,7 +19,7 @@ from analysis.report.sentences import chatbot_name
 from surveys.console.wording import INTERVAL, decimal, sized
 from surveys.reading.checks import CHECKS
 
-# What a reader sees of each set, and the filters that choose it; one more for each check that flagged an answer.
+# The name of each set and the filters that choose it; BY_CHECK adds one for each check that flagged an answer.
 SETS: dict[str, dict[str, str]] = {
     "as analysed": {},
     "with excluded": {"excluded": "with"},
@@ -42,7 +42,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def prompt_rows(data: Data, prompt: str, names: list[str]) -> list[tuple[str, int, Row]]:
-    """One prompt's rows, each after the name of its set and the place of its chatbot."""
+    """One prompt's rows, each preceded by the name of its set and the place of its chatbot, to sort by."""
     values, found = choice_values if prompt in data.choices else item_values, []
     for name in names:
         view = data.once(("set", name), partial(data.narrowed, **EVERY_SET[name]))
@@ -92,12 +92,12 @@ def set_columns(name: str, measure: Measure) -> tuple[Column, Column]:
 
 
 def shown_set(name: str) -> str:
-    """A check by its label."""
+    """The set's name; a check appears by its label."""
     return f"without “{CHECKS[BY_CHECK[name]['flagged']].label.lower()}”" if name in BY_CHECK else name
 
 
 def page(name: str, title: str, of_choices: bool) -> TableSpec:
-    """A row for each prompt and chatbot, the sets as columns."""
+    """A table with a row for each prompt and chatbot, and columns for each set."""
 
     def measure_of(options: Options) -> Measure:
         asked = col.ASKED.get(options.measure, col.DEFAULT)
@@ -140,7 +140,7 @@ def say(report: Report) -> str:
 
 
 def told(row: Row) -> str:
-    """The value with its interval and n, as in "2.31 bits (95 % interval 2.1 to 2.5, n = 40)"."""
+    """The value with its interval and n, such as "2.31 bits (95 % interval 2.1 to 2.5, n = 40)"."""
     measure, unit = (col.CORRECT, "%") if is_choice(row) else (col.ENTROPY, "bits")
     value, ends = measure.value(row), measure.interval(row)
     scale, digits = (100, 0) if unit == "%" else (1, 2)
@@ -149,7 +149,7 @@ def told(row: Row) -> str:
 
 
 def changes_of(rows: list[Row]) -> Iterator[tuple[float, Row, Row]]:
-    """Each set's distance from what is analysed, relative to what it is measured in, and both rows."""
+    """Change of each set from the one analysed, relative for entropy, with both rows; leaves out sets with too few."""
     base = {(row["prompt"], row["model"]): row for row in rows if row["set"] == "as analysed"}
     for row in rows:
         other = base.get((row["prompt"], row["model"]))

@@ -1,4 +1,4 @@
-"""Noisy variants of a prompt, with typos, slang or in other languages, beside the original."""
+"""Noisy variants of a prompt (typos, slang, other languages) compared with the original."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,12 +38,12 @@ def compute(data: Data) -> list[Row]:
                 compare = compare_choices if prompt.kind == "choice" else compare_items
                 head |= {"kind": prompt.kind, **source.key, **counts}
                 found.append(head | compare(data, source, prompt.variant_of, slug))
-    correct_over_prompts(found, lambda row: row, tables=2)  # the page has drift too
+    correct_over_prompts(found, lambda row: row, tables=2)  # the page shows drift too
     return found
 
 
 def compare_items(data: Data, source: Source, original: str, variant: str) -> Row:
-    """The distance between the items of both; they share the original's vocabulary."""
+    """The distance between the items of both, which share the original's vocabulary."""
     rng = generator_for(data, "variant", source, variant)
     before, after = (items_by_person(data, source, prompt) for prompt in (original, variant))
     units = data.unit_row(source, after.unit_count)
@@ -51,7 +51,7 @@ def compare_items(data: Data, source: Source, original: str, variant: str) -> Ro
 
 
 def items_by_person(data: Data, source: Source, prompt: str) -> ItemSample:
-    """The same person answered both prompts."""
+    """Items by unit; in the field persons are the units, since the same people answered both prompts."""
     sample = data.items(source, prompt)
     if not source.is_field:
         return sample
@@ -60,7 +60,7 @@ def items_by_person(data: Data, source: Source, prompt: str) -> ItemSample:
 
 
 def compare_choices(data: Data, source: Source, original: str, variant: str) -> Row:
-    """Correct answers of the same person, or of the same repeat of the same simulated user, to both."""
+    """Compares correct answers to both by the same person, or the same repeat of the same simulated user."""
     before, after = (scores_by_unit(data, source, prompt) for prompt in (original, variant))
     both = sorted(before.keys() & after.keys())
     rng = generator_for(data, "variant", source, variant)
@@ -87,7 +87,7 @@ def scores_by_unit(data: Data, source: Source, prompt: str) -> dict[tuple[int, .
 
 
 def respondents(data: Data, source: Source, prompt: str) -> dict[tuple[int, ...], int]:
-    """Which of these answers are one simulated user's."""
+    """The number of the unit (a person, simulated user or repeat) behind each answer."""
     pairs, units = units_of(data, source, prompt), data.units(source, prompt)
     return dict(zip(pairs, range(len(pairs)) if units is None else units.tolist(), strict=True))
 
@@ -100,7 +100,7 @@ def units_of(data: Data, source: Source, prompt: str) -> list[tuple[int, ...]]:
 
 
 def changed(data: Data, source: Source, original: str, variant: str) -> float | None:
-    """Share of the pairs in which another letter is given."""
+    """Share of pairs of known letters that differ; None if there are none."""
     before, after = (letters_by_unit(data, source, prompt) for prompt in (original, variant))
     both = before.keys() & after.keys()
     known: NDArray[np.bool_] = np.array([UNKNOWN not in (before[unit], after[unit]) for unit in both], dtype=bool)
@@ -116,7 +116,7 @@ def letters_by_unit(data: Data, source: Source, prompt: str) -> dict[tuple[int, 
 
 TITLE = "What noisy variants of a prompt change"
 NOTHING = "No prompt of this study has variants with answers: there is nothing to compare."
-# What is drawn of prompts of each kind.
+# What is drawn for each kind of prompt.
 MEASURES = {
     "recommendation": Panel(
         col.DISTANCE.name, "Distance from the original, bits; grey ticks: by chance", format=".2~f"

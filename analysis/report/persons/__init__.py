@@ -1,4 +1,3 @@
-"""Person or dice: how far answers differ within and between people, what other states of the account change, and what
-explains it. The parts of the report about what people were asked more than once, and about each person's distance from
-everybody else.
+"""What the report says about individuals: their own repeated answers beside other people's (person or dice), what other
+states of the account change, and what explains each person's distance from everybody else.
 """

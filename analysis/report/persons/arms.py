@@ -44,22 +44,22 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """One prompt's answers in the usual state and in another one, with what is counted of each."""
+    """One prompt's answers in the usual state and in another one, with their numbers (`values`)."""
 
     states: States
     values: Mapping[str, Values]
-    people: int  # who were asked in the other state
+    people: int  # asked in the other state
     unreached: int
     unread: int
 
-    every: States  # answers in which nothing was found among them
+    every: States  # including answers in which nothing was found
 
     def changes(self, name: str) -> Trio:
         return self.every.change(self.values[name])
 
 
 def compute(data: Data) -> list[Row]:
-    """Rows of each state, prompt and chatbot, and of the mean over prompts, whose `prompt` is empty."""
+    """Rows for each state, prompt and chatbot, and for the mean over prompts, whose `prompt` is empty."""
     names = {arm.slug: arm.name for arm in data.definition.arms}
     asked: dict[str, list[str]] = {}
     for asking in data.frames.askings.values():
@@ -72,7 +72,7 @@ def compute(data: Data) -> list[Row]:
         for row in state_rows(data, group.field, arm, [prompt for prompt in data.prompts if prompt in prompts])
     ]
     tests = (lambda row: row, *(difference_in("changes", name) for name in CHANGES))
-    correct_over_prompts(found, *tests, tables=2)  # the page has the person's share too
+    correct_over_prompts(found, *tests, tables=2)  # the page shows the person's share too
     return found
 
 
@@ -101,7 +101,7 @@ def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
     of, is_other = data.frames.field.who[rows], np.arange(len(rows)) >= len(usual)
     found = compare_answers(data, field, prompt, rows)
     every = States(np.zeros((0, 0), np.float32), of, is_other)
-    # Who was asked in this state, whether they could reach it or not.
+    # People asked in this state, whether or not they could reach it.
     slugs = [asking.slug for asking in again(data, prompt, arm)]
     asked = np.concatenate([np.empty(0, np.int64), *(data.rows_of(field, slug) for slug in slugs)])
     return Told(
@@ -115,7 +115,7 @@ def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
 
 
 def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Values]:
-    """With how much of a list is among the items that are most frequent in the usual state."""
+    """Each answer's numbers; of lists also the share of items among the TOP most frequent in the usual state."""
     found = counted(data, prompt, rows)
     if prompt in data.choices:
         return found
@@ -163,7 +163,7 @@ def tested(found: Change) -> Row:
     return {"p": found.p, "p_tail": found.p_tail, "p_holm": None, **reasons(why=found.why)}
 
 
-# What may change, how it is headed and written.
+# What may change, with its heading and number format.
 CHANGES: dict[str, tuple[str, NumberFormat]] = {
     "top5_share": ("Of the five most frequent, points", POINTS),
     "items": ("Items", CHANGE),

@@ -18,17 +18,17 @@ from analysis.stats.persons.shares import (
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import Prompt
 
-USUAL = ""  # the state in which an account is
+USUAL = ""  # the account's usual state
 
 
 def fields_of(data: Data) -> list[Group]:
-    """One for each chatbot, since people of two are not compared with each other; everybody where none is known."""
+    """A group for each chatbot, since people of two are not compared; everybody if no chatbot is known."""
     named = [group for group in data.groups if group.chatbot is not None]
     return named or list(data.groups)
 
 
 def again(data: Data, prompt: str, state: str = USUAL) -> list[Prompt]:
-    """What asks the prompt once more in this state, by occasion."""
+    """The prompts that ask this one again in this state, by occasion."""
     found = [asking for asking in data.frames.askings.values() if (asking.asks, asking.arm) == (prompt, state)]
     return sorted(found, key=lambda asking: asking.occasion)
 
@@ -38,7 +38,7 @@ def repeated_prompts(data: Data) -> list[str]:
 
 
 def rows_in_state(data: Data, source: Source, prompt: str, state: str = USUAL) -> Rows:
-    """A person's answers in the order of their occasions, those of a simulated user in that of their repeats."""
+    """A source's answers in this state: people's by occasion, without unreached ones; simulated users' by repeat."""
     asked = [prompt] if state == USUAL else []
     asked += [asking.slug for asking in again(data, prompt, state)]
     found = [data.by_unit(source, data.rows_of(source, slug)) for slug in asked]
@@ -54,7 +54,7 @@ def compare_answers(data: Data, source: Source, prompt: str, rows: Rows) -> Read
 
 
 def usual_answers(data: Data, source: Source, prompt: str) -> ReadableAnswers:
-    """In the usual state, whatever the occasion."""
+    """Answers in the usual state, on any occasion."""
     return data.once(
         ("usual answers", source, prompt),
         lambda: compare_answers(data, source, prompt, rows_in_state(data, source, prompt)),
@@ -62,7 +62,7 @@ def usual_answers(data: Data, source: Source, prompt: str) -> ReadableAnswers:
 
 
 def counted(data: Data, prompt: str, rows: Rows) -> dict[str, NDArray[np.float64]]:
-    """What is counted of each of the field's answers; NaN where it has no such number."""
+    """Numbers of each of these field answers, by name; NaN if an answer has no such number."""
     rating = data.frames.field.columns["rating"][rows]
     if prompt in data.choices:
         options, key = data.frames.field.columns["option"][rows], data.options_in(True, prompt, rows).correct
@@ -79,7 +79,7 @@ def measured(data: Data, source: Source, prompts: Sequence[str]) -> list[Measure
 
 
 def offline_of(group: Group) -> Source | None:
-    """The stateless calls that the field of a chatbot is held against."""
+    """The stateless calls that a chatbot's field is compared with, if any."""
     return next((source for source in group.others if source.name == OFFLINE), None)
 
 

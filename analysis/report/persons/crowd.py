@@ -24,9 +24,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Characteristic:
-    """What is known of each person: the column of people, how it is called, and its levels in order, if they have one.
+    """Something known of each person: its column of people, its label, and the order of its levels, if any.
 
-    Without an order the level of most people is the base; `words` are what levels are called.
+    Without an `order`, the level of most people is the base; `words` are the names of levels.
     """
 
     name: str
@@ -48,14 +48,14 @@ OF_CONTEXT = (
 )
 POSITION, BEFORE, CARRIED = "position", "prompt_before", "repeats_item"
 MANY = 1000  # answers of one chatbot's people to one prompt
-OF_SET = "question"  # what stands for any question of the set
-DRAWN = (POSITION, BEFORE)  # by lot, so that what goes with them is their effect
+OF_SET = "question"  # stands for any question of the set
+DRAWN = (POSITION, BEFORE)  # by lot, so associations with them are their effects
 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Answers to all prompts by row: how far each lies from everybody else's (`y`), whose, to which prompt, of which
-    chatbot, at which place of the person's order (from 1, NaN where there is none) and after which prompt.
+    """Answers to all prompts, by row: how unlike everybody else's each is (`y`), whose, to which prompt and chatbot, at
+    which position in the person's order (from 1, NaN if none), and after which prompt.
     """
 
     y: Floats
@@ -68,13 +68,13 @@ class Crowd:
 
     @property
     def fixed(self) -> Ints:
-        """A number for each prompt of each chatbot."""
+        """The number of each answer's pair of chatbot and prompt."""
         names = [f"{block} {prompt}" for block, prompt in zip(self.blocks, self.prompts, strict=True)]
         return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.empty(0, np.int64)
 
 
 def first_answers(data: Data, group: Group, prompt: str, some: bool = False) -> tuple[ReadableAnswers, Ints]:
-    """When people were first asked, and the rows of these answers; with `some` of more than MANY so many at random."""
+    """Answers from when people were first asked, and their rows; `some` takes MANY at random if there are more."""
     rows = data.rows_of(group.field, prompt)
     if some and len(rows) > MANY:
         rows = np.sort(generator_for(data, "first answers", group.field, prompt).choice(rows, MANY, replace=False))
@@ -83,7 +83,7 @@ def first_answers(data: Data, group: Group, prompt: str, some: bool = False) -> 
         found = compare_answers(data, group.field, prompt, rows)
         return found, rows[found.rows]
 
-    # Of many the matrix of each two is too large to be kept for every prompt.
+    # With many answers, the matrix of pairs is too large to keep for every prompt.
     return data.once(("first answers", group.field, prompt), compare) if len(rows) <= MANY else compare()
 
 
@@ -112,13 +112,13 @@ def parts_of(data: Data) -> Iterator[tuple[NDArray, ...]]:
             if len(answers.of) < 2:
                 continue
             found = pairs_of(answers)
-            of = np.argsort(answers.of, kind="stable")  # as the pairs have them: one answer a person
+            of = np.argsort(answers.of, kind="stable")  # in the order of the pairs: one answer per person
             same = np.full(len(of), prompt, dtype=object)
             yield found.others, found.who, same, np.full(len(of), block), rows[of]
 
 
 def place_of(order: Sequence[str], prompt: str, bases: dict[str, str]) -> tuple[float, str]:
-    """Where the prompt stands in the order, from 1, and which prompt stands before it; NaN and nothing if nowhere."""
+    """Position of the prompt in the order, from 1, and the prompt before it; NaN and nothing if it is not there."""
     if prompt not in order:
         return np.nan, ""
     at = order.index(prompt)
@@ -126,7 +126,7 @@ def place_of(order: Sequence[str], prompt: str, bases: dict[str, str]) -> tuple[
 
 
 def known_of(data: Data) -> list[Characteristic]:
-    """What the study knows of people: settings, group, and answers to its questions that have options."""
+    """What the study knows of people: settings, group, and answers to background questions with options."""
     cells = tuple((cell.slug, cell.name) for cell in data.definition.cells)
     told = {question.slug: question for question in data.definition.questions}
     asked = [
@@ -138,7 +138,7 @@ def known_of(data: Data) -> list[Characteristic]:
 
 
 def values_of(data: Data, known: Characteristic, persons: Ints) -> list[str]:
-    """What is known of each of these people; nothing where it is not."""
+    """This characteristic of each of these people; empty if unknown."""
     given = data.once_for_all(("known", known.name), lambda: data.frames.people[known.name].to_dict())
     return [written(given.get(who)) for who in persons.tolist()]
 
@@ -148,7 +148,7 @@ def written(value: object) -> str:
 
 
 def explanations_of(data: Data, crowd: Crowd, repeats: Floats) -> list[tuple[Characteristic, Explanation]]:
-    """All that vary between enough people; a first answer repeats no item."""
+    """All explanations that vary between enough people; a first answer repeats no item."""
     persons = crowd.persons
     found = [
         (known, by_level(known.name, values_of(data, known, persons), persons, known.order)) for known in known_of(data)

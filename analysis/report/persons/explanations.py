@@ -1,4 +1,4 @@
-"""What explains how far a person's answers lie from everybody else's: a regression on all that is known of people."""
+"""What explains how far a person's answers are from everybody else's: a regression on all that is known of people."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ FEW = f"Fewer than {FEWEST} people: too few to test."
 
 
 def compute(data: Data) -> list[Row]:
-    """A row for each level of each explanation; the p, of all its levels together, is corrected over explanations."""
+    """A row for each level of each explanation; p is that of all its levels together, corrected over explanations."""
     crowd = gather(data)
     if not len(crowd.y):
         return []
@@ -75,7 +75,7 @@ def effect_row(known: Characteristic, found: Explained, effect: Effect, answers:
 
 
 def carried(data: Data) -> tuple[Carried, NDArray[np.float64]]:
-    """Whether answers repeat an item of an earlier answer of the same person, over all prompts with lists."""
+    """Whether answers repeat an item from an earlier answer of the same person, over all prompts with lists."""
 
     def look() -> tuple[Carried, NDArray[np.float64]]:
         crowd = gather(data)
@@ -91,7 +91,7 @@ def carried(data: Data) -> tuple[Carried, NDArray[np.float64]]:
 
 
 def items_named(data: Data, crowd: Crowd) -> sparse.csr_array:
-    """Which answer names which item, whatever prompt it was named for: an item is what it is called."""
+    """Matrix of answers × items, 1 if the answer names the item; items are one across prompts if they share a name."""
     codes: dict[str, int] = {}
     rows, columns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for prompt in data.lists:
@@ -129,7 +129,7 @@ def draw_explanations(report: Report, options: Options) -> Figure:
     rows = rows_of(report, "explanations")
     table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in rows if number(row["effect"]) is not None]
-    drawn = [row for row in known if row["explanation"] != BEFORE]  # one level a prompt: the table has them
+    drawn = [row for row in known if row["explanation"] != BEFORE]  # one level per prompt: only the table has them
     if not drawn:
         return figure.empty_figure("explanations", TITLE, NOTHING_KNOWN, DRAWN_COLUMNS, options, table)
     points = [point_of(row) for row in drawn]
@@ -139,14 +139,14 @@ def draw_explanations(report: Report, options: Options) -> Figure:
 
 
 def name_of(row: Row) -> str:
-    """Plan: Paid, against Free; of a switch that it is on; of a step its name alone."""
+    """Such as "Plan: Paid, against Free"; a switch has no "against", a step only its label; a star: drawn by lot."""
     label = printable(row["label"]) + ("*" if row["by_lot"] else "")
     against = "" if row["base"] == ChatbotContext.Switch.OFF else f", against {printable(row['base_name'])}"
     return f"{label}: {printable(row['level_name'])}{against}" if row["level"] else label
 
 
 def point_of(row: Row) -> Row:
-    """`sure`: whether it holds after Holm's correction over all explanations."""
+    """A mark; `sure` if it holds after Holm's correction over all explanations and there are enough people."""
     name, p = name_of(row), number(row["p_holm"])
     told = f"{name}: {row['effect']:+.3f}{told_ends(row['ci'], '{:.3f}'.format)}"
     is_sure = p is not None and p < LIMIT and is_enough(row)
@@ -154,7 +154,7 @@ def point_of(row: Row) -> Row:
 
 
 def draw_forest(points: Sequence[Row], options: Options) -> Spec:
-    """A row for each level: filled where it holds, hollow where it could be chance."""
+    """A row for each level: filled if it holds, hollow if it could be chance."""
     names = tuple(dict.fromkeys(point["row"] for point in points))
     room = room_for(names, 150 if options.narrow else 330)
     strips = Strips(names, options.width - 24 - room, room, step=18 if options.column else 24, padding=0.3)

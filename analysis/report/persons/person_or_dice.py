@@ -1,4 +1,4 @@
-"""Is it the person or the dice: what people get from one another, what one person gets twice, and what calls give."""
+"""Person or dice: how unlike answers of two people are, of one person asked twice, and of two stateless calls."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,9 +30,9 @@ OF_PERSONS = ("within", "between", "person", "share", "offline")
 
 
 def compute(data: Data) -> list[Row]:
-    """Rows of each prompt, and of the mean of them all, whose `prompt` is empty.
+    """Rows for each prompt, and for the mean over prompts with repeats, whose `prompt` is empty.
 
-    Prompts that people were asked twice; where there are none, those that simulated users were.
+    Prompts are those that people were asked twice or, if there are none, those that simulated users were.
     """
     found = [row for group in data.groups for row in group_rows(data, group)]
     correct_over_prompts(found, lambda row: row, tables=1 + any(asking.arm for asking in data.frames.askings.values()))
@@ -60,7 +60,10 @@ def has_repeats(data: Data, source: Source, prompt: str) -> bool:
 
 
 def source_rows(data: Data, source: Source, offline: Source | None, asked: Sequence[str]) -> list[Row]:
-    """A row for each prompt that the source has answers to, and for their mean where there are several."""
+    """A row for each prompt that several of the source's units answered and, if these are several, one for their mean.
+
+    The mean is over prompts with repeats, if there are any.
+    """
     prompts = [
         prompt for prompt, one in zip(asked, measured(data, source, asked), strict=True) if one.between.units > 1
     ]
@@ -104,7 +107,7 @@ def side_cells(data: Data, source: Source, some: Sequence[Measured], assignments
 
 
 def split_cells(some: Sequence[Measured], calls: Sequence[Measured]) -> Row:
-    """What a field adds to stateless calls; nothing of other sources, and where a prompt has fewer than two calls."""
+    """What a field adds to stateless calls; nothing for other sources, or if a prompt has fewer than two calls."""
     if not calls or min(each.between.units for each in calls) < 2:
         return {}
     found = shares.split(some, calls)
@@ -121,7 +124,7 @@ def split_cells(some: Sequence[Measured], calls: Sequence[Measured]) -> Row:
 TITLE = "Is it the person or the dice?"
 NOTHING = "Nobody was asked a prompt twice yet: the person cannot be told from the dice."
 API, PRODUCT, PERSON = "the API’s dice", "the product’s extra dice", "the person"
-ALL_DICE = "the product’s dice"  # where no stateless calls stand beside them
+ALL_DICE = "the product’s dice"  # if there are no stateless calls to compare
 LOOKS = {API: "offline", PRODUCT: "option-1", ALL_DICE: "option-1", PERSON: "field"}
 PARTS = {"dice": PRODUCT, "person": PERSON}
 STEP, STEP_ON_PAPER = 24, 18  # px from row to row, at most
@@ -163,7 +166,7 @@ def draw_split(report: Report, options: Options) -> Figure:
 
 
 def ordered(report: Report, rows: Sequence[Row]) -> list[Row]:
-    """Of each chatbot the prompts by how much the person adds, and their mean below them."""
+    """For each chatbot, the prompts by how much the person adds, then their mean."""
     order = read.prompts_in_order(report, rows)
     return sorted(rows, key=lambda row: (row["model"], not row["prompt"], -row["person"], order.index(row["prompt"])))
 
@@ -173,7 +176,7 @@ def name_of(row: Row, options: Options) -> str:
 
 
 def points_of(row: Row, options: Options) -> Iterator[Row]:
-    """A bar for each part that adds something, a bracket for one that takes away, and both parts with intervals."""
+    """A bar for each part that adds, a bracket for one that takes away, and both added parts with their intervals."""
     name, model = name_of(row, options), read.shown_model(row["model"], options)
     where = {"row": name, "model": model, "is_mean": not row["prompt"]}
     offline, within, between = number(row.get("offline")), row["within"], row["between"]
@@ -192,20 +195,20 @@ def points_of(row: Row, options: Options) -> Iterator[Row]:
         said = decimal(value, 2) + (f" ({ends[0]:.2f} to {ends[1]:.2f})".replace("-", "−") if ends else "")
         yield read.make_mark(value, ends, **where, kind=key, series=series, said=said, text=told)
         if key == "person" and ends:
-            # Round the end of the last bar, whose length is the person's part.
+            # Around the end of the last bar, whose length is the person's part.
             yield where | {"kind": "whisker", "from": within + ends[0], "to": within + ends[1]}
 
 
 def step_on_paper(points: Sequence[Row], models: Sequence[str]) -> int:
-    """As high as a part of a page allows."""
+    """Pixels from row to row, as many as a part of a page allows."""
     rows = len({(point["model"], point["row"]) for point in points})
     return min(STEP_ON_PAPER, max(LEAST_STEP, (HIGH - AROUND - TITLED * len(models)) // rows))
 
 
 def draw_chatbot(points: Sequence[Row], model: str, models: Sequence[str], options: Options) -> Spec:
-    """The bars; beside them both added parts with their intervals, or, where there is little room, one in words.
+    """The bars, and beside them both added parts with intervals or, if there is little room, the person's in words.
 
-    On paper panels are named above the first chatbot and axes below the last.
+    On paper, panels have titles above the first chatbot only, and axes have labels below the last only.
     """
     here = [point for point in points if point["model"] == model]
     names = tuple(dict.fromkeys(point["row"] for point in here))
@@ -228,7 +231,7 @@ def draw_chatbot(points: Sequence[Row], model: str, models: Sequence[str], optio
 
 
 def rows_axis(strips: Strips) -> alt.Y:
-    """With the mean, which stands below the prompts, in bold."""
+    """The axis of rows, with the mean, below the prompts, in bold."""
     axis = strips.axis("row")
     is_mean = {"test": f"datum.value == {strips.names[-1]!r} && {'true' if len(strips.names) > 1 else 'false'}"}
     axis["axis"]["labelFontWeight"] = {"condition": {**is_mean, "value": "bold"}, "value": "normal"}
@@ -248,7 +251,7 @@ def series_in(points: Sequence[Row]) -> Series:
 
 
 def bar_layers(strips: Strips, options: Options, points: Sequence[Row], labelled: bool) -> list[alt.Chart]:
-    """Bars one after the other, a bracket below where a part takes away, the person's interval at the end."""
+    """Bars end to end, a bracket below if a part takes away, and the person's interval at the end."""
     series = series_in(points)
     top = max(point["to"] for point in points if point["kind"] in ("bar", "whisker"))
     scale = alt.Scale(domain=[0, min(1.0, top)], nice=True)
@@ -276,7 +279,7 @@ def bar_layers(strips: Strips, options: Options, points: Sequence[Row], labelled
 
 def part_layers(strips: Strips, part: str, points: Sequence[Row], labelled: bool) -> list[alt.Chart]:
     """One of the two added parts with its interval."""
-    ends = read.reach(point for point in points if point["kind"] in PARTS)  # both have the same axis
+    ends = read.reach(point for point in points if point["kind"] in PARTS)  # both share one axis
     scale = alt.Scale(domain=[min(0.0, *ends), max(0.0, *ends) or 0.1], nice=True)
     axis = axis_below("unlikeness added", 3, labelled)
     base = figure.of_kind(part).encode(y=rows_axis(strips))
@@ -316,7 +319,7 @@ def caption(report: Report, rows: Sequence[Row], missing: int, options: Options)
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """For each chatbot the mean, or its only prompt."""
+    """For each chatbot, the mean or its only prompt."""
     found = []
     for model, here in read.grouped(rows, "model").items():
         row = next((one for one in here if not one["prompt"]), here[0])
@@ -363,7 +366,7 @@ TABLE = TableSpec(
 
 
 def page_columns(rows: list[Row], options: Options) -> Columns:
-    """With the model only where a source of one chatbot has several: the numbers need the room."""
+    """Shows the model only if a source has several for one chatbot, since the numbers need the room."""
     models = {(row["source"], row["chatbot"], row["model"]) for row in rows}
     whose = CHATBOT if len({entry[:2] for entry in models}) == len(models) else col.COMPARED
     return (replace(PROMPT, name="where"), col.SOURCE, whose, *COLUMNS)

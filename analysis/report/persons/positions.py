@@ -27,7 +27,7 @@ from surveys.models import Participant
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-# What is looked at along the survey, and how it is called.
+# Measures along the survey, with their labels.
 MEASURES = {
     "distance": "Unlikeness to all others",
     "items": "Items named",
@@ -41,7 +41,7 @@ WORKING = (Participant.State.SCREENING, Participant.State.ACTIVE)
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """All first answers of people with an order: whose, a number for prompt and chatbot, where in the order."""
+    """All first answers of people with an order: whose, a number for prompt and chatbot, position, and `values`."""
 
     persons: Ints
     fixed: Ints
@@ -81,7 +81,7 @@ def gather(data: Data) -> Along:
 
 
 def distances(answers: ReadableAnswers, found_in: Ints, rows: Ints) -> Floats:
-    """Of each row, NaN where nothing was found in the answer."""
+    """How far each row's answer is from everybody else's; NaN if nothing was found in it."""
     found = np.full(len(rows), np.nan)
     pairs = pairs_of(answers)
     order = np.argsort(answers.of, kind="stable")
@@ -90,7 +90,7 @@ def distances(answers: ReadableAnswers, found_in: Ints, rows: Ints) -> Floats:
 
 
 def trend_rows(found: Along, name: str) -> Iterator[Row]:
-    """How much it changes with each further step, whatever prompt is asked there."""
+    """Change with each further step, whichever prompt is asked there."""
     known = ~np.isnan(found.values[name])
     steps = by_step("position", found.position[known].astype(float)) if known.any() else None
     if steps is None or len(np.unique(found.persons[known])) < 2 or not np.ptp(found.values[name][known]):
@@ -103,7 +103,7 @@ def trend_rows(found: Along, name: str) -> Iterator[Row]:
 
 
 def position_rows(found: Along, name: str) -> Iterator[Row]:
-    """The mean at each position, as if every prompt stood at each equally often; of what is not always the same."""
+    """Mean at each position, as if each prompt were there equally often; nothing if the measure does not vary."""
     known = ~np.isnan(found.values[name])
     if not known.any() or not np.ptp(found.values[name][known]):
         return
@@ -138,7 +138,7 @@ def carry_rows(data: Data) -> list[Row]:
 
 
 def attrition_rows(data: Data) -> list[Row]:
-    """Of those who have answered so many prompts, how many stopped there; whoever is still at work is left out."""
+    """Of people with an order who answered so many prompts, how many stopped there; leaves out those still at work."""
     people = data.narrowed(people="all").people
     table = data.frames.field.table
     done = table.groupby("unit")["id"].count().reindex(people.index, fill_value=0).to_numpy()

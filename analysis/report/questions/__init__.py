@@ -1,1 +1,1 @@
-"""Questions with choices: shares of letters, runs over the same ones together, how variable each is offline."""
+"""Questions with choices: shares of letters, benchmark runs and the benchmark in the field, variability offline."""

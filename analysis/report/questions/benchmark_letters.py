@@ -1,6 +1,4 @@
-"""Benchmark runs as arrays: the letter that every repeat, or simulated user, answered to every question, and how much
-reward models like the reply.
-"""
+"""Benchmark runs as arrays: the letter of each repeat or simulated user to each question, and reward models' scores."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,15 +17,15 @@ from analysis.stats.resampling import UNKNOWN
 from surveys.models import BenchmarkItem, Study
 
 CALLS = ("run", "user", "repeat", "item", "status", "answer", "letter")
-PENDING = -2  # a question that has no answer yet, or one that was not read
+PENDING = -2  # a question without an answer yet, or whose answer was not read
 
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkRuns:
-    """The complete runs of one source on one benchmark: `letters` (runs, questions), PENDING nowhere.
+    """The complete runs of one source on one benchmark: `letters` (runs, questions), none of them PENDING.
 
-    `units` (runs,) has one number for all runs of a simulated user; a repeat without one has its own. `calls` are run,
-    number of the simulated user or -1, and repeat, by which the calls of each run are found.
+    `units` (runs,) has one number for all runs of a simulated user, and one for each repeat without a user. `calls` are
+    run, number of the simulated user or -1, and repeat, which identify the calls of each run.
     """
 
     benchmark: str
@@ -46,13 +44,13 @@ class BenchmarkRuns:
         return is_reference(self.source)
 
     def letters_to(self, questions: NDArray[np.int64]) -> NDArray[np.int8]:
-        """The letters to these questions, in their order; a run may have been asked in any other."""
+        """The letters to these questions in their order, which may differ from that of the runs."""
         order = np.argsort(self.questions)
         return self.letters[:, order[np.searchsorted(self.questions, questions, sorter=order)]]
 
 
 def is_reference(source: Source) -> bool:
-    """Whether others can be compared with it: stateless, at temperature 1 or an unknown one."""
+    """Whether others can be compared with it: stateless, at temperature 1 or an unknown temperature."""
     return source.name == OFFLINE and source.temperature in (None, 1)
 
 
@@ -82,7 +80,7 @@ def load_calls(runs: list[int]) -> pd.DataFrame:
 
 
 def collect(benchmark: str, source: Source, runs: list[Run], calls: pd.DataFrame) -> BenchmarkRuns:
-    """One run is one repeat of one simulated user of one run; a call that failed for good is an unknown answer."""
+    """Counts each repeat of each simulated user as one run; a call that failed for good is an unknown answer."""
     by_id = {run.pk: run for run in runs}
     wide = calls.pivot_table("code", ["run", "user", "repeat"], "item", fill_value=PENDING, sort=False)
     letters = wide.to_numpy(np.int8)
@@ -117,15 +115,13 @@ def load_subjects(benchmarks: set[str]) -> dict[int, str]:
 
 
 def load_scorers(study: Study) -> dict[int, str]:
-    """The names of reward models of the study, or shared with it, that have scored replies; the last trained first."""
+    """Names of the study's own or shared reward models that have scored replies, the last trained first."""
     scored = TrainedModel.objects.of_study(study).filter(Exists(ReplyScore.objects.filter(model=OuterRef("pk"))))
     return dict(scored.order_by("-ended_at", "-pk").values_list("pk", "name"))
 
 
 def load_scores(runs: BenchmarkRuns, scorers: Collection[int]) -> dict[int, NDArray[np.float64]]:
-    """By model that scored any of these replies its scores (runs, questions): -inf where there is no reply, NaN where
-    one has no score.
-    """
+    """Scores (runs, questions) by model that scored any of these replies: -inf without a reply, NaN without a score."""
     calls = Completion.objects.filter(run__in=runs.run_ids, item__isnull=False, status=Completion.Status.DONE)
     rows = calls.exclude(reply="").values_list(
         "run_id", "user__index", "repeat", "item_id", "item__question", "item__choices", "reply"

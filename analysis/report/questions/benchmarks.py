@@ -1,4 +1,4 @@
-"""Benchmark runs: the accuracy of every run, their range, and what offline evaluation does not see of it."""
+"""Benchmark runs: the accuracy of every run, their range, and how much of it offline evaluation misses."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ OTHER_FORM = "No offline run at temperature 1 was asked these questions in the s
 
 
 def compute(data: Data) -> list[Row]:
-    """The runs that the filters leave; those that they are compared with count though a filter hides them."""
+    """Rows for the runs that pass the filters; those that they are compared with count even if a filter hides them."""
     found = load_runs(data.narrowed(source=(), **dict.fromkeys(OF_SETTINGS, ())))
     benchmarks = {runs.benchmark for runs in found}
     keys, subjects, scorers = load_keys(benchmarks), load_subjects(benchmarks), load_scorers(data.study)
@@ -57,7 +57,7 @@ def together_row(
     subjects: Mapping[int, str],
     scorers: Mapping[int, str],
 ) -> Row:
-    """What the runs of a row say together."""
+    """What a row's runs give together: ranks, majorities, and the replies that reward models choose."""
     key = np.array([keys[item] for item in runs.questions], dtype=np.int8)
     lines = [line["accuracy"] for line in row["references"]]
     return {
@@ -68,9 +68,7 @@ def together_row(
 
 
 def reference_for(runs: BenchmarkRuns, found: list[BenchmarkRuns]) -> BenchmarkRuns | str:
-    """The offline runs to compare with, or why there are none: asked in the same form, or in one that is not known of
-    these or of those.
-    """
+    """Offline runs to compare with, or why there are none; the same form comes first, another known one is excluded."""
     mine = runs.source
     same = [
         other
@@ -130,7 +128,7 @@ def run_rows(runs: BenchmarkRuns, found: benchmark_runs.RunScores) -> list[Row]:
 
 
 def leaderboard(data: Data, benchmark: str) -> Row:
-    """Published scores of the benchmark's family and how far each is from the top one."""
+    """Published scores of the benchmark's family with their differences from the top one, or why none of them fits."""
     lines = [line for line in data.definition.references if family_of(line.benchmark) == family_of(benchmark)]
     top = max((float(line.accuracy) for line in lines), default=0.0)
     rows = [
@@ -148,12 +146,12 @@ def leaderboard(data: Data, benchmark: str) -> Row:
 
 
 def family_of(benchmark: str) -> str:
-    """`mmlu` of `mmlu-514`, which are so many of its questions."""
+    """`mmlu` of `mmlu-514`, a subset of so many of its questions."""
     return re.sub(r"-\d+$", "", benchmark)
 
 
 def spread_of_letters(runs: BenchmarkRuns) -> Row:
-    """How far the runs' known letters lie apart, as means over questions; entropy leaves out those without any."""
+    """How far apart the runs' known letters are, as means over questions; entropy leaves out questions without any."""
     found = benchmark_runs.spread(runs.letters)
     counts = np.stack([(runs.letters == code).sum(axis=0) for code in range(len(LETTERS))], axis=-1)
     bits = entropy(counts[counts.sum(axis=-1) > 0])
@@ -175,8 +173,8 @@ def over_questions(name: str, value: float | None, found: Interval | None, quest
 
 
 def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | str, keys: Mapping[int, int]) -> Row:
-    """What the offline runs at temperature 1 of the same model, on the same questions, say of these; `offline` in the
-    row are their settings.
+    """Compares runs with offline ones of the same model on shared questions; `offline` in the row are the settings of
+    those, or None with the reason.
     """
     of_offline = ("offline", "offline_runs", "overlaps_offline", "offline_mean", "noise_floor")
     of_letters = (col.NOVEL.key, "novel_ci", "novel_chance", "novel_excess", "novel_excess_ci")
@@ -205,7 +203,7 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | str
 
 
 def novel_letters(data: Data, runs: BenchmarkRuns, offline: NDArray[np.int8], mine: NDArray[np.int8]) -> Row:
-    """What the runs give that no offline run does, and how much more that is than as many offline runs would give."""
+    """Share of questions with a letter that no offline run gives, and its excess over held-out offline runs."""
     share = benchmark_runs.novel_share(offline, mine)
     found = benchmark_runs.novel_excess(offline, mine, random_for(data, runs, "novel letters"), runs.units)
     return {
@@ -227,7 +225,7 @@ def ends_of(scores: NDArray[np.float64]) -> tuple[float, float]:
 def noise_floor(
     data: Data, runs: BenchmarkRuns, offline: NDArray[np.int8], key: NDArray[np.int8], scores: NDArray[np.float64]
 ) -> Row | None:
-    """The range that as many offline repeats would have."""
+    """The range that as many offline repeats would have; None for fewer than two runs."""
     if len(runs.labels) < 2:
         return None
     observed = float(np.ptp(scores))
@@ -313,13 +311,13 @@ def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
 
 
 def leaderboard_words(rows: Sequence[Row]) -> list[str]:
-    """What stands behind the lines' names, and why there are none."""
+    """What the numbers at the lines' names mean, or why there are no lines."""
     told = ["Behind a leaderboard model's score: its difference from the top one, in points."]
     return told * any(row.get("references") for row in rows) + unmatched(rows)
 
 
 def unmatched(rows: Sequence[Row]) -> list[str]:
-    """Why benchmarks have no lines though the study has references."""
+    """Why benchmarks have no lines although the study has references."""
     return read.in_order(row["why_references"] for row in rows if row.get("why_references"))
 
 

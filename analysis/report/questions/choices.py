@@ -61,7 +61,7 @@ def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
 
 
 def beside_field(data: Data, group: Group, source: Source, prompt: str, row: Row, field: Row) -> Row:
-    """`held`: why the two are not compared, as where most answers of one are unknown and could turn it round."""
+    """Differences from the field. `held`: why they are held back, if too many unknown answers could reverse them."""
     samples = data.options(group.field, prompt), data.options(source, prompt)
     n = min(sample.unit_count for sample in samples)
     shares = [each[col.CORRECT.key] for each in (row, field)]
@@ -92,7 +92,7 @@ def source_row(data: Data, source: Source, prompt: str) -> Row:
 
 
 def letter_row(found: Choices) -> Row:
-    """The measures of letters with their intervals, and why one is undefined or has none."""
+    """The measures of letters with their intervals, and the reasons for those that are undefined or have none."""
     return {
         col.CORRECT.key: found.correct_share,
         "ci": low_high(found.ci),
@@ -106,7 +106,7 @@ def letter_row(found: Choices) -> Row:
 
 
 def new_letters(field: ChoiceSample, source: ChoiceSample, rng: np.random.Generator, draws: int) -> Row:
-    """How many letters only the field gives among as many answers of each, on average; and by chance."""
+    """How many letters only the field gives among equally many answers of each side, on average and by chance."""
     found = choices.new_letters(field.counts(), field.n, source.counts(), source.n, rng, draws)
     return {"n": found.n, "value": found.value, "chance": found.chance, "ci_chance": low_high(found.expected)}
 
@@ -138,7 +138,7 @@ def against_field(data: Data, group: Group, source: Source, prompt: str) -> Choi
 
 
 def difference_row(found: ChoiceDifference, n: int) -> dict[str, Any]:
-    """`n`: units of the smaller side."""
+    """The differences as a row; `n` is the units of the smaller side."""
     found_in = {
         col.CORRECT.key: (found.effect, found.ci, found.p, found.p_tail, found.ci_why),
         "tv": (found.tv, found.ci_tv, found.p_tv, found.p_tv_tail, found.ci_tv_why),
@@ -222,7 +222,7 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """Who is right how often in the field and offline."""
+    """How often the field and offline are right, by prompt and model."""
     told = [
         row
         for row in rows

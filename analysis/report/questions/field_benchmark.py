@@ -1,4 +1,4 @@
-"""The benchmark in the field: how right the chatbot is for people, beside runs on the same questions."""
+"""The benchmark in the field: how accurate the chatbot is for people, beside runs on the same questions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ UNREAD = "Nothing is known yet: {} still to be read."
 
 @dataclass(frozen=True, eq=False)
 class SetSide:
-    """The answers of people, or of runs, to the study's questions; `letters` are codes, UNKNOWN among them."""
+    """Answers of people or runs to the study's questions; `letters` are codes, some of them UNKNOWN."""
 
     source: Source
     unit: str
@@ -51,7 +51,7 @@ class SetSide:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What two models have to have in common for their order to be compared."""
+        """What two models must have in common for their order to be compared."""
         return (self.source.name, *sorted((name, repr(value)) for name, value in self.settings.items()))
 
     @cached_property
@@ -60,7 +60,7 @@ class SetSide:
 
 
 def compute(data: Data) -> list[Row]:
-    """A row for the field of each chatbot, and one for the runs of each source on the same questions."""
+    """A row for each chatbot's field, and one for each source's runs on the same questions."""
     matrix = data.definition.matrix
     if matrix is None:
         return []
@@ -82,7 +82,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def why_nothing(data: Data, matrix: Matrix, chatbot: str | None) -> str:
-    """Why no answer of a chatbot's people is there, if none is."""
+    """Why a chatbot has no answers of people, in case it has none."""
     frame = data.frames.field
     found = [frame.prompt_rows[slug] for slug in matrix.by_slug if slug in frame.prompt_rows]
     rows = np.concatenate([np.empty(0, np.int64), *found])
@@ -129,13 +129,13 @@ def against(field: SetSide, side: SetSide) -> Row:
 
 
 def add_orders(rows: Sequence[Row], runs: Sequence[SetSide], fields: dict[str | None, SetSide]) -> None:
-    """In the row of one model its order with each later one, by runs and by people, on the same questions."""
+    """Adds to each model's row its order with each later one, by runs and by people, on the same questions."""
     by_row = {id(side): row for side in runs for row in rows if is_of(row, side)}
     for one, other in combinations(runs, 2):
         mine, theirs = fields.get(one.source.chatbot), fields.get(other.source.chatbot)
         chatbots = {one.source.chatbot, other.source.chatbot}
         if one.kind != other.kind or len(chatbots) < 2 or None in chatbots or not (mine and theirs):
-            continue  # whoever belongs to no chatbot stands beside all people, the other's among them
+            continue  # a model of no chatbot is compared with all people, including the other's
         same = mine.scored.asked & theirs.scored.asked & one.scored.asked & other.scored.asked
         if not same.any():
             continue
@@ -165,7 +165,7 @@ def is_of(row: Row, side: SetSide) -> bool:
 
 
 def side_of_field(data: Data, matrix: Matrix, source: Source) -> SetSide:
-    """Each person's answers to the questions that were drawn for them."""
+    """Each person's answers to the questions drawn for them."""
     found = [data.rows_of(source, slug) for slug in matrix.by_slug]
     rows = np.concatenate([np.empty(0, np.int64), *found])
     question = np.repeat(np.arange(len(found)), [len(each) for each in found])
@@ -175,7 +175,7 @@ def side_of_field(data: Data, matrix: Matrix, source: Source) -> SetSide:
 
 
 def sides_of_runs(data: Data, matrix: Matrix) -> Iterator[SetSide]:
-    """Of the benchmark's complete runs, their answers to those questions that still are what people were asked."""
+    """The benchmark's complete runs, with their answers to questions that are unchanged since people were asked."""
     fields = ("pk", "item", "question", "choices")
     now = {row[1]: row for row in BenchmarkItem.objects.filter(benchmark=matrix.set).values_list(*fields)}
     place = {
@@ -198,7 +198,7 @@ def side_of_runs(matrix: Matrix, runs: BenchmarkRuns, place: dict[int, int]) -> 
 
 
 def score(matrix: Matrix, question: NDArray, unit: NDArray, letters: NDArray[np.int8]) -> ScoredQuestions:
-    """An unknown answer is wrong."""
+    """Marks letters right or wrong by the key; an unknown answer is wrong."""
     keys = np.array([LETTERS.index(asked.answer) for asked in matrix.questions], dtype=np.int8)
     return ScoredQuestions(question, unit, letters == keys[question], len(keys))
 
@@ -255,7 +255,7 @@ def draw(report: Report, options: Options) -> Figure:
 
 
 def one_a_chatbot(rows: Sequence[Row]) -> dict[str | None, str]:
-    """Chatbots of which one model was asked: people and runs are of one colour."""
+    """Chatbots of which exactly one model was asked, so that people and runs share a colour."""
     models = {(row["chatbot"], row["model"]) for row in rows if row["source"] != FIELD}
     chatbots = [chatbot for chatbot, _ in models]
     return {chatbot: chatbot for chatbot in chatbots if chatbot and chatbots.count(chatbot) == 1}
@@ -358,7 +358,7 @@ def say(report: Report) -> str:
 
 
 def say_nothing(report: Report, fields: Sequence[Row]) -> str:
-    """Why no accuracy of the field is there."""
+    """Why the field has no accuracy."""
     if not report.get("asks_set"):
         return NOT_ASKED
     whys = [row["why"] for row in fields]

@@ -1,6 +1,4 @@
-"""The runs of one source on one benchmark together: their rank among published scores, what most of them answer, and
-which of their answers reward models like best.
-"""
+"""One source's runs on one benchmark together: rank among published scores, majority, and reward models' choice."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -28,8 +26,8 @@ UNSCORED = "{name} has not scored {lacking:,} of {replies:,} replies yet; predic
 def rank_rows(
     runs: BenchmarkRuns, key: NDArray[np.int8], subjects: Mapping[int, str], lines: Iterable[float]
 ) -> list[Row]:
-    """A row for the mean over questions and, where there are several subjects, one for that over subjects, as
-    leaderboards have it; none without published scores.
+    """Ranks by the mean over questions and, if there are several subjects, by the mean over those, as leaderboards have
+    it. Empty without published scores.
     """
     published = np.array(list(lines))
     right = runs.letters == key
@@ -53,7 +51,7 @@ def rank_row(runs: BenchmarkRuns, aggregate: str, scores: NDArray[np.float64], l
 
 
 def majority_rows(runs: BenchmarkRuns, key: NDArray[np.int8], rng: np.random.Generator) -> list[Row]:
-    """For each number of runs that there are; none of fewer than can have a majority."""
+    """A row for each of SIZES that there are runs for; none if too few runs can have a majority."""
     if len(runs.labels) < FEWEST_VOTERS:
         return []
     return [together_row(one, len(key)) for one in majorities(runs.letters, key, rng)]
@@ -73,7 +71,7 @@ def together_row(one: Together, questions: int) -> Row:
 def best_rows(
     runs: BenchmarkRuns, key: NDArray[np.int8], scores: Mapping[int, NDArray[np.float64]], scorers: Mapping[int, str]
 ) -> list[Row]:
-    """As for majorities, of each reward model; one row says why where it has not scored all replies."""
+    """Like `majority_rows`, for each reward model; a single row says why if it has not scored all replies."""
     found: list[Row] = []
     for model, name in scorers.items():
         if model not in scores or len(runs.labels) < FEWEST_VOTERS:
@@ -106,12 +104,12 @@ DEFINED = {
 
 
 def shown_rows(report: Report, options: Options) -> list[Row]:
-    """Of each benchmark, models in the order of their chatbots."""
+    """Rows by benchmark, with models in the order of their chatbots."""
     return sorted(by_group(report, rows_of(report, "benchmarks")), key=lambda row: str(row["benchmark"]))
 
 
 def inside(name: str, wanted: Sequence[str]) -> Any:
-    """Rows within the benchmarks' rows, with what these are of."""
+    """Returns a function that reads the rows within benchmarks' rows, with the `wanted` values of those."""
 
     def rows(report: Report, options: Options) -> list[Row]:
         found = shown_rows(report, options)
@@ -180,7 +178,7 @@ def accuracy_of(part: str, k: int) -> Any:
 
 
 def last_trained(row: Row) -> str | None:
-    """Whose best answers are in a figure's numbers, of the models that scored all replies."""
+    """The reward model whose choices a figure's numbers show: the last trained that has scored all replies."""
     return next((one["by"] for one in row.get("best_of") or () if one["k"]), None)
 
 

@@ -1,6 +1,6 @@
-"""Questions with choices by how differently a model answers them offline, from one repeat to the next.
+"""How differently a model answers questions with choices offline, from one repeat to the next.
 
-The most variable ones can be taken as prompts of a study file.
+The most variable questions can be taken as prompts of a study file.
 """
 
 import json
@@ -37,7 +37,7 @@ NOTHING = "No question with choices has two offline repeats yet: there is nothin
 
 
 def compute(data: Data) -> list[Row]:
-    """The study's own questions, and of each benchmark and model the MOST that vary most; the most variable first."""
+    """The study's own questions, then the MOST most variable of each benchmark and model; the most variable first."""
     own = [row for group in data.groups for source in group.others for row in own_rows(data, source)]
     anything = data.narrowed(source=(), **dict.fromkeys(OF_SETTINGS, ()))
     benchmarks = [runs for runs in load_runs(anything) if runs.is_reference and len(runs.labels) > 1]
@@ -92,7 +92,7 @@ def cells(source: Source, found: Variability, counts: NDArray[np.int64], unknown
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
-    """The most variable first, of equals in the order of their names; `rank` and of how many (`among`)."""
+    """Sorts the most variable first, ties by name, and adds `rank` and how many there are (`among`)."""
     placed = sorted(rows, key=lambda row: (-(row[col.ENTROPY.key] or 0.0), row["prompt"] or "", row["item"]))
     return [row | {"rank": place, "among": len(placed)} for place, row in enumerate(placed, 1)]
 
@@ -211,12 +211,12 @@ LONGEST = 50  # characters of a slug
 
 
 class NothingToTake(ValueError):
-    """The message says why no question is taken."""
+    """An error whose message says why no question is taken."""
 
 
 def choose(rows: Sequence[Row], most: int, benchmark: str = "", model: str = "") -> list[BenchmarkItem]:
-    """The first of a benchmark and model that the study does not ask yet; of the first ones that are listed where none
-    is named.
+    """The first questions that the study does not ask yet, of a benchmark and model or the first listed.
+    Raises NothingToTake.
     """
     there = [
         row
@@ -237,7 +237,7 @@ def choose(rows: Sequence[Row], most: int, benchmark: str = "", model: str = "")
 
 
 def as_prompts(items: Sequence[BenchmarkItem]) -> str:
-    """Tables [[prompts]], which may stand at the end of a study file; JSON's strings and lists are TOML's too."""
+    """The items as [[prompts]] tables for the end of a study file; JSON's strings and lists are TOML's too."""
     return "\n".join(as_prompt(item) for item in items)
 
 
@@ -250,7 +250,7 @@ def as_prompt(item: BenchmarkItem) -> str:
 
 
 def put_into(content: bytes, items: Sequence[BenchmarkItem]) -> str:
-    """The study file with these at its end."""
+    """The study file with these items at its end. Raises NothingToTake if it would have faults."""
     whole = content.rstrip() + b"\n\n" + as_prompts(items).encode()
     try:
         parse_study(whole)

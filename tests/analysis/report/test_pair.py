@@ -142,6 +142,7 @@ def test_sides_that_share_answers_are_not_compared(study: Study, client: Client)
     ("sides", "reason"),
     [
         (("field",), "two different sides"),
+        (("field", "field"), "two different sides"),
         (("field/chatgpt", "field/claude"), "names no chatbot"),
         (("field", "offline/gpt-9"), "there is no such side"),
         (("field", "run/0"), "There is no run 0"),
