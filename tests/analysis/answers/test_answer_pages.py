@@ -337,4 +337,4 @@ def test_pages_say_which_time_or_state_an_answer_is_of() -> None:
     page = lines_of(client.get(address("list"), {"prompt": "teas"}))
     assert page.count("Ask for teas (occasion 2)") == page.count("Ask for teas (temporary)") == 1
     assert "The prompt: Ask for teas (occasion 2)" in lines_of(client.get(address("answer", again.answer.pk)))
-    assert "did not find the state of the account" in lines_of(client.get(address("answer", out.answer.pk)))
+    assert "could not bring their account into the state" in lines_of(client.get(address("answer", out.answer.pk)))

@@ -235,9 +235,9 @@ def test_mail_goes_to_a_study_and_to_whom_the_settings_name(study: Study, settin
     events = study.audit_events.filter(action="notices begun")
     assert [event.subject for event in events] == ["…@example.org"]
     row.delete()
-    assert "Nobody is told" in lines_of(client.get(page))
+    assert "Nobody hears" in lines_of(client.get(page))
     settings.NOTICES_MAIL = ["root@example.org"]
-    assert "Only those who run the server are told" in lines_of(client.get(page))
+    assert "Only the server’s administrators hear" in lines_of(client.get(page))
 
 
 def test_a_full_disk_is_told_to_whom_the_settings_name_alone(

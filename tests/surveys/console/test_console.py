@@ -99,7 +99,7 @@ def log_in_maker() -> Client:
 
 def test_first_run_says_how_to_begin() -> None:
     words = lines_of(log_in_maker().get("/console/"))
-    assert "There is no study here yet." in words and "New study" in words
+    assert "There are no studies here yet." in words and "New study" in words
 
 
 def test_list_has_ones_own_studies_with_their_progress() -> None:

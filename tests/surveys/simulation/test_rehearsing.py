@@ -44,7 +44,7 @@ def test_one_that_breaks_off_or_never_ends_did_not_go_as_it_should(monkeypatch: 
     assert "Simulated people take the study now." in lines_of(client.get(PAGE))
     under_way.forget_progress(study, run.WORK)  # its worker was killed
     page = lines_of(client.get(PAGE))
-    assert "The last rehearsal has not come to its end" in page and "Answers confirmed" not in page
+    assert "The last rehearsal has not finished" in page and "Answers confirmed" not in page
     with monkeypatch.context() as just_now:  # it ends while the page is made
         just_now.setattr(under_way, "progress_of", lambda *given: audit.record(study, "ada", DONE) and None)
         assert "The last rehearsal went as it should." in lines_of(client.get(PAGE))

@@ -90,7 +90,7 @@ def test_links_that_are_old_taken_back_forged_or_of_somebody_who_lost_the_right_
     assert Client().get(f"/console/account/new/{lost}/").status_code == 410
     assert accounts() == ["ada"]
     page = text_of(client_of(make_account("eve", study, "owner")).get(PAGE))
-    assert "Nobody is invited." in page and "ada may not give this any more" in page
+    assert "Nobody is invited." in page and "ada may no longer give this" in page
 
 
 def test_only_who_may_gives_and_takes_back(study: Study) -> None:
@@ -123,7 +123,7 @@ def test_accepting_is_limited_as_logging_in_is(study: Study, settings: Any) -> N
     settings.LIMIT_FACTOR, settings.DEBUG = 1, False
     access.connection().flushdb()
     link = f"/console/account/new/{invite(make_account('ada', study, 'owner'), study, 'viewer')}/"
-    tried = [Client(REMOTE_ADDR="192.0.2.77").post(link, {"username": "x"}).status_code for _ in range(21)]
+    tried = [Client(REMOTE_ADDR="192.0.2.78").post(link, {"username": "x"}).status_code for _ in range(21)]
     assert tried == [422] * 20 + [429]
 
 

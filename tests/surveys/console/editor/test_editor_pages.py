@@ -249,13 +249,13 @@ def test_only_the_changes_that_were_listed_become_a_version(site: Client, owner:
     send(site, copy, "about", title="Second title")
     assert "was saved again since" in make(site, copy, listed).content.decode()
     listed = site.get(first, follow=True).content.decode()
-    assert "has come since this copy was begun" not in listed
+    assert "was made after this copy was begun" not in listed
     lifecycle.load_definition(replace(parse_study(TEAS), minutes=99), "somebody")
     assert "Version 2 has come since you looked" in make(site, copy, listed).content.decode()
     study.refresh_from_db()
     assert study.current.number == 2
     listed = site.get(first, follow=True).content.decode()
-    assert "Version 2 has come since this copy was begun" in listed and "<code>minutes</code>" in listed
+    assert "Version 2 was made after this copy was begun" in listed and "<code>minutes</code>" in listed
     make(site, copy, listed)
     study.refresh_from_db()
     assert (study.current.number, study.title) == (3, "Second title")

@@ -330,9 +330,13 @@ def encoded(fields: dict[str, str]) -> bytes:
 class Fuzz(TestCase):
     """Any fields on any page: an answer below 500, and a person in a state that the database allows."""
 
-    def paths(self, study: Study) -> Iterator[tuple[Participant, str]]:
+    @classmethod
+    def setUpTestData(cls) -> None:
+        cls.study = make_study(places=50)
+
+    def paths(self) -> Iterator[tuple[Participant, str]]:
         for step in STEPS:
-            participant = make_participant(study, step)
+            participant = make_participant(self.study, step)
             yield participant, prompt_page(participant)
             yield participant, address(participant, "attention", "leaf")
             for name in PAGES:
@@ -341,9 +345,8 @@ class Fuzz(TestCase):
     @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def test_any_fields_on_any_page(self, data: st.DataObject) -> None:
-        study = make_study(places=50)
         client = Client()
-        for _participant, path in self.paths(study):
+        for _participant, path in self.paths():
             fields = data.draw(FIELDS)
             headers = data.draw(st.sampled_from([{}, {"Accept": "application/json"}]))
             reply = client.post(path, encoded(fields), content_type=FORM, headers=headers)
@@ -355,10 +358,9 @@ class Fuzz(TestCase):
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
     @given(fields=FIELDS, sends=st.booleans())
     def test_any_fields_at_the_entry(self, fields: dict[str, str], sends: bool) -> None:
-        study = make_study()
         given_ids = make_visit().as_parameters() | fields
         body = encoded(given_ids)
-        path = f"/s/{study.slug}/"
+        path = f"/s/{self.study.slug}/"
         reply = Client().post(path, body, content_type=FORM) if sends else Client().get(f"{path}?{body.decode()}")
         assert reply.status_code < 500, fields
 
