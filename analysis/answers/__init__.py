@@ -1,5 +1,5 @@
-"""What texts were read as: every new text read once, doubtful ones looked at by a person, spellings made one.
+"""Reading texts: each is read once by rules, people review the doubtful ones, and spellings of one item are merged.
 
-In: responses and completions. Out: answers with their rules' version, decisions that can be taken back, and a numbered
-table of aliases; how often the people who saw an answer say that it was read right.
+In: responses and completions. Out: answers with the version of their rules, decisions that can be undone, a numbered
+table of aliases, and how often the people who saw a reading call it right.
 """

@@ -1,4 +1,4 @@
-"""The page of spellings: which may be one thing, which are, and who said so."""
+"""The spellings page: proposals, the table in force, and who decided what."""
 
 from collections import Counter
 from typing import Any
@@ -81,7 +81,7 @@ def spelling_counts(study: Study, stamp: str) -> SpellingCounts:
 
 
 def find_spellings(counts: SpellingCounts, words: str, titles: dict[str, str]) -> list[dict[str, Any]]:
-    """Spellings that hold these words, for a decision by hand."""
+    """Spellings that contain these words, for a decision by hand."""
     rows: list[dict[str, Any]] = [
         {"prompt": slug, "title": titles.get(slug, slug), "name": name, "count": sources.total()}
         | {"sources": dict(sources)}
@@ -108,7 +108,7 @@ def accepted_spellings(study: Study, prompt: str, titles: dict[str, str]) -> lis
 @require_POST
 @study_page(Role.RESEARCHER)
 def decide_spellings(request: HttpRequest) -> HttpResponse:
-    """One decision, or the same about several proposals that were ticked; all of them or none."""
+    """Make one decision, or the same one about each ticked proposal; all or none."""
     action, actor, done = request.POST.get("action", ""), request.user.get_username(), Counter[str]()
     try:
         if action not in ACTIONS:
@@ -127,7 +127,7 @@ def decide_spellings(request: HttpRequest) -> HttpResponse:
 
 
 def chosen(request: HttpRequest) -> list[tuple[str, str, list[str]]]:
-    """Prompt, item and other spellings of each group that the form sent; a group has its number behind its names."""
+    """Prompt, item and other spellings of each group in the form; a group's number ends its fields' names."""
     groups = []
     prompts = asked_prompts(request)
     for number in request.POST.getlist("group"):

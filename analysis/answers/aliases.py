@@ -1,4 +1,4 @@
-"""Which spellings are one thing in the answers to a prompt: proposals, and the table that people's decisions make."""
+"""Spellings of one item in the answers to a prompt: proposals, and the table built from people's decisions."""
 
 import re
 import unicodedata
@@ -20,16 +20,16 @@ LONGEST = 300
 
 
 class AliasError(Exception):
-    """A decision that cannot be made, with a sentence for the person who wants to make it."""
+    """An impossible decision; its message is for the person who tried to make it."""
 
 
 def alias_version(study: Study) -> int:
-    """The number of the last decision; 0 before the first."""
+    """Number of the last decision; 0 before the first."""
     return AliasDecision.objects.filter(study=study).aggregate(last=Max("number"))["last"] or 0
 
 
 def alias_map(study: Study) -> dict[str, dict[str, str]]:
-    """What each spelling stands for, by prompt. An item that stands for itself is not in it."""
+    """The item that each spelling stands for, by prompt; items that stand for themselves are absent."""
     found: dict[str, dict[str, str]] = {}
     for prompt, spelling, item in Alias.objects.filter(study=study).values_list("prompt", "spelling", "item"):
         found.setdefault(prompt, {})[spelling] = item
@@ -40,22 +40,22 @@ def alias_map(study: Study) -> dict[str, dict[str, str]]:
 
 
 def accept(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
-    """These spellings are one thing, called `item`. What stood for one of them stands for `item` too."""
+    """Merge these spellings, and all that stood for one of them, into `item`."""
     return decide(study, prompt, Action.ACCEPT, spellings, item, actor, "They are already the same thing.")
 
 
 def reject(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
-    """These are different things, and are not proposed as one again."""
+    """Declare these spellings different from `item`; they are not proposed as one again."""
     return decide(study, prompt, Action.REJECT, spellings, item, actor)
 
 
 def split(study: Study, prompt: str, spellings: Iterable[str], item: str, actor: str) -> AliasDecision:
-    """These spellings no longer stand for `item`."""
+    """Separate these spellings from `item` again."""
     return decide(study, prompt, Action.SPLIT, spellings, item, actor, "They do not stand for {item}.")
 
 
 def undo(study: Study, number: int, actor: str) -> AliasDecision:
-    """As if decision `number` had not been made; later ones stand."""
+    """Rebuild the table as if decision `number` had not been made; later ones stay."""
     with transaction.atomic():
         lock(study)
         decision = AliasDecision.objects.filter(study=study, number=number).first()
@@ -69,7 +69,7 @@ def undo(study: Study, number: int, actor: str) -> AliasDecision:
 
 
 def check(spellings: Iterable[str], item: str) -> tuple[str, list[str]]:
-    """The item and the other spellings, tidied. Raises AliasError."""
+    """Tidy the item and the other spellings. Raises AliasError."""
     item, *others = (name.replace("\x00", "").strip() for name in (item, *spellings))
     others = sorted({*others} - {item, ""})
     if not item or not others:
@@ -82,7 +82,7 @@ def check(spellings: Iterable[str], item: str) -> tuple[str, list[str]]:
 def decide(
     study: Study, prompt: str, action: str, spellings: Iterable[str], item: str, actor: str, idle: str = ""
 ) -> AliasDecision:
-    """Write the decision and the table that follows from it. Raises AliasError where `idle` and nothing changes."""
+    """Write the decision and rebuild the table. Raises AliasError with `idle`, if given, when nothing changes."""
     item, others = check(spellings, item)
     with transaction.atomic():
         lock(study)
@@ -94,7 +94,7 @@ def decide(
 
 
 def lock(study: Study) -> None:
-    """One decision about a study's spellings at a time. Who withdraws waits for this and no other work on a study."""
+    """Allow one decision about a study's spellings at a time; withdrawals take this lock, not the study's."""
     locks.hold("spellings", study.pk)
 
 
@@ -108,7 +108,7 @@ def write(
     undoes: AliasDecision | None = None,
 ) -> AliasDecision:
     number = alias_version(study) + 1
-    # By its number: spellings of people who withdraw go with them, and an event stays for good.
+    # By number only: spellings of people who withdraw go with them, but an audit event stays for good.
     audit.record(study, actor, f"aliases: {action}", number=number, prompt=prompt, spellings=len(spellings))
     return AliasDecision.objects.create(
         study=study,
@@ -126,7 +126,7 @@ def write(
 
 
 def rebuild(study: Study, prompt: str) -> dict[str, str]:
-    """Write the prompt's table anew from its decisions."""
+    """Rewrite the prompt's table from its decisions."""
     standing = PromptTable(decisions_of(study, prompt=prompt))
     Alias.objects.filter(study=study, prompt=prompt).delete()
     Alias.objects.bulk_create(
@@ -137,13 +137,13 @@ def rebuild(study: Study, prompt: str) -> dict[str, str]:
 
 
 def decisions_of(study: Study, **about: str) -> list[AliasDecision]:
-    """The decisions that stand, oldest first: all, or those `about` one prompt."""
+    """Decisions that were not undone, oldest first: all, or those `about` one prompt."""
     rows = AliasDecision.objects.filter(study=study, undone_by__isnull=True, **about).exclude(action=Action.UNDO)
     return list(rows.order_by("number"))
 
 
 class PromptTable:
-    """The table of one prompt after its decisions, and what was called different."""
+    """One prompt's table after its decisions, and the pairs declared different."""
 
     def __init__(self, decisions: Iterable[AliasDecision]) -> None:
         self.items: dict[str, str] = {}
@@ -162,7 +162,7 @@ class PromptTable:
                         del self.items[spelling]
 
     def accept(self, decision: AliasDecision) -> None:
-        """What stood for one of the spellings follows it."""
+        """Merge the spellings, and all that stood for one of them, into the item."""
         item = self.items.get(decision.item, decision.item)
         for spelling in decision.spellings:
             followers = [name for name, stands_for in self.items.items() if stands_for == spelling]
@@ -173,16 +173,16 @@ class PromptTable:
 
 # --- which may be one thing, for a person to judge -------------------------------
 
-# From this likeness on (0 to 100, of the letters after sorting the words) two spellings are worth a look.
+# From this likeness on (0 to 100, of letters, words sorted) two spellings are worth a look.
 ALIKE = 86
-# Of shorter names a letter makes another one: Ford, Fjord.
+# In shorter names one letter makes another name: Ford, Fjord.
 SHORTEST = 6
 SHORTEST_PLURAL = 5
 MARKS = re.compile(r"[^\w\s]|_")
-# What numbers one thing of many: 2, or II.
+# Numbers that tell items of a series apart: 2, or II.
 DIGITS = re.compile(r"\d+|\b[ivx]{1,5}\b")
 
-# One row for each spelling and source: field answers and completions alike, the newest revision of each answer.
+# One row per spelling and source, over field answers (newest revisions) and completions.
 COUNTS = """
 SELECT coalesce(nullif(prompt.asks, ''), prompt.slug) AS asked, spelling, source, count(*)
 FROM (
@@ -218,7 +218,7 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Proposal:
-    """These may be one thing; `why` is `marks` (the same but for marks and endings) or `letters` (a few differ)."""
+    """Spellings that may be one item; `why`: `marks` (equal but for marks and endings) or `letters` (a few differ)."""
 
     prompt: str
     item: Spelling
@@ -227,12 +227,12 @@ class Proposal:
 
     @property
     def spellings(self) -> tuple[Spelling, ...]:
-        """The one to keep first."""
+        """All of them, the one to keep first."""
         return (self.item, *self.others)
 
     @property
     def count(self) -> int:
-        """Mentions that would change their name."""
+        """Mentions that would be renamed."""
         return sum(other.count for other in self.others)
 
 
@@ -240,7 +240,7 @@ SpellingCounts = Mapping[str, Mapping[str, Counter[str]]]
 
 
 def count_spellings(study: Study) -> dict[str, dict[str, Counter[str]]]:
-    """Mentions by prompt, spelling as read and source."""
+    """Count mentions by prompt, spelling as read, and source."""
     counts: dict[str, dict[str, Counter[str]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(COUNTS, {"study": study.pk})
@@ -250,7 +250,7 @@ def count_spellings(study: Study) -> dict[str, dict[str, Counter[str]]]:
 
 
 def propose(study: Study, counts: SpellingCounts | None = None) -> list[Proposal]:
-    """What no decision has settled yet, the most mentions first; of these counts, or of all the study's."""
+    """Proposals that no decision has settled, most mentions first; from these counts, or all the study's."""
     found: list[Proposal] = []
     decided: dict[str, list[AliasDecision]] = {}
     for decision in decisions_of(study):
@@ -265,7 +265,7 @@ def propose(study: Study, counts: SpellingCounts | None = None) -> list[Proposal
 
 
 def propose_for(prompt: str, counts: Mapping[str, Counter[str]], apart: set[frozenset[str]]) -> Iterator[Proposal]:
-    """The most named spelling gathers those like it, each in one proposal only."""
+    """Yield proposals: each spelling, most mentioned first, gathers those like it that no other has gathered."""
     names = sorted(counts, key=lambda name: (-counts[name].total(), name))
     bare = [strip_marks(name) for name in names]
     likeness = compare(bare)
@@ -290,7 +290,7 @@ def spelling_of(name: str, counts: Mapping[str, Counter[str]]) -> Spelling:
 
 
 def compare(bare: list[str]) -> np.ndarray:
-    """Which of these may be one thing, as a symmetric table. Numbers tell things apart: Toy Story 2 is not 3."""
+    """Symmetric matrix of which spellings may be one item. Numbers tell items apart: Toy Story 2 is not 3."""
     ordered = [" ".join(sorted(name.split())) for name in bare]
     scores = process.cdist(ordered, ordered, scorer=fuzz.ratio, score_cutoff=ALIKE, dtype=np.uint8)
     alike = scores >= ALIKE
@@ -311,11 +311,11 @@ def groups(keys: list[str]) -> np.ndarray:
 
 
 def strip_marks(name: str) -> str:
-    """Without accents, punctuation and doubled space."""
+    """Remove accents, punctuation and repeated spaces."""
     plain = "".join(sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign))
     return " ".join(MARKS.sub(" ", plain.replace("&", " and ").replace("'", "").replace("’", "")).split())
 
 
 def endless(bare: str) -> str:
-    """Without spaces and without the s of plurals."""
+    """Remove spaces, and the s of plurals."""
     return "".join(word.removesuffix("s") if len(word) >= SHORTEST_PLURAL else word for word in bare.split())

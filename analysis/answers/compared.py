@@ -1,4 +1,4 @@
-"""Which answers of a study are compared: of which runs, to which prompts, whose, and what each spelling stands for."""
+"""The answers that a study compares: their runs, prompts and simulated users, and the item behind each spelling."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import NamedTuple
@@ -15,13 +15,13 @@ Spellings = Mapping[str, Mapping[str, str]]  # prompt or family → spelling →
 
 
 def families_of(definition: Definition) -> dict[str, str]:
-    """By slug the prompt whose items it shares: of a variant its original, of an asking that of its prompt."""
+    """The prompt whose items each slug shares: a variant's original, and for an asking that of its prompt."""
     originals = {prompt.slug: prompt.variant_of or prompt.slug for prompt in definition.prompts}
     return {asking.slug: originals[asking.prompt] for asking in definition.askings}
 
 
 def spellings_of(aliases: Spellings, families: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The table of each family: that of the original, and what its variants say of other spellings."""
+    """Table of each family: the original's entries, and its variants' for other spellings."""
     found: dict[str, dict[str, str]] = {}
     for prompt in sorted(aliases, key=lambda slug: families.get(slug, slug) != slug):
         table = found.setdefault(families.get(prompt, prompt), {})
@@ -30,14 +30,14 @@ def spellings_of(aliases: Spellings, families: Mapping[str, str]) -> dict[str, d
 
 
 def runs_of(study: Study) -> QuerySet[Run]:
-    """The study's runs whose answers are compared, and the benchmark runs without a study that are shared with it."""
+    """The study's runs whose answers are compared, including benchmark runs without a study that are shared with it."""
     return Run.objects.of_study(study).exclude(condition__in=ASIDE)
 
 
 def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Prompt], dict[int, str]]:
-    """The newest wording of each prompt by slug, and the slug of every prompt that can be counted with it.
+    """Newest wording of each prompt by slug, and the slug of every prompt row that can be counted with it, by key.
 
-    Of prompts that somebody is asked again this is the first time, in the usual state: else one person counts twice.
+    Covers first askings in the usual state only, or people who are asked again would count twice.
     """
     asked = Prompt.objects.filter(named(only, "slug"), asked_of_all(), version__study=study)
     rows = list(asked.order_by("-version__number", "position"))
@@ -49,7 +49,7 @@ def load_prompts(study: Study, only: Collection[str] = ()) -> tuple[dict[str, Pr
 
 
 def load_askings(study: Study, prompts: Mapping[str, Prompt]) -> tuple[dict[str, Prompt], dict[int, str]]:
-    """What asks these prompts once more, by slug in the newest wording; and the slug of all that can be counted."""
+    """Repeat askings of these prompts: newest wording by slug; by key, the slug of every row that can be counted."""
     rows = list(Prompt.objects.filter(version__study=study, asks__in=prompts).order_by("-version__number", "position"))
     newest: dict[str, Prompt] = {}
     for row in rows:
@@ -58,7 +58,7 @@ def load_askings(study: Study, prompts: Mapping[str, Prompt]) -> tuple[dict[str,
 
 
 def load_drawn(study: Study) -> tuple[dict[str, Prompt], dict[int, str]]:
-    """The questions of the newest version's set by slug, and the slug of every question that asks the same."""
+    """Questions of the newest version's set by slug, and the slug of every question row that asks the same, by key."""
     rows = list(Prompt.objects.filter(version__study=study, is_drawn=True))
     newest = {row.slug: row for row in rows if row.version_id == study.current_id}
     by_item = {row.benchmark_item: row for row in newest.values()}
@@ -79,7 +79,7 @@ def asks_the_same(one: Prompt, other: Prompt) -> bool:
 
 
 class Puppet(NamedTuple):
-    """A simulated user of a run, with the name that a file gives or a hash of what stands in front, or neither."""
+    """A simulated user of a run, with its name from a file, or else a hash of its recipe if a run's users differ."""
 
     pk: int
     run: int
@@ -90,7 +90,7 @@ class Puppet(NamedTuple):
 
     @property
     def who(self) -> Hashable:
-        """The same in every run of a source in which it is the same user; None where all have the same in front."""
+        """Identity across a source's runs; None if all users of the run have the same text in front."""
         return self.name or ((self.seed, self.number, self.recipe) if self.recipe else None)
 
 

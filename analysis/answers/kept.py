@@ -1,6 +1,6 @@
-"""What is computed of all answers of a study, kept until one of them changes: to look is a fifth of counting them.
+"""Results computed from all answers of a study, kept until one changes: checking takes a fifth of the time of counting.
 
-It goes with each person whose answers it rests on, and so do spellings that nobody else has.
+They are dropped with any person whose answers they rest on, and so are spellings that nobody else has.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ from surveys.models import AnonymousExit, Participant, Study
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import hold_withdrawals
 
-# Answers and revisions are added, decided about, read by other rules and erased; replies come in. Numbers of rows and
-# the newest keys say of each whether it happened, of the whole server, and PostgreSQL reads them from indexes alone:
-# of people's answers, of the study's completions, and of what was decided and read anew of either.
+# Row counts and newest keys show whether answers or revisions were added, decided about, re-read or erased, or replies
+# came in. PostgreSQL reads them from indexes alone: for the server's people, the study's completions, and what was
+# re-read and decided of either.
 SERVER = """
 SELECT
   json_build_array(people, (SELECT max(response_id) FROM analysis_answer), (SELECT max(id) FROM surveys_readback),
@@ -43,7 +43,7 @@ FROM (SELECT (SELECT count(*) FROM analysis_answer WHERE response_id IS NOT NULL
 """
 
 
-# The same of one study, which takes a look at each of its answers.
+# The same for one study, at the cost of looking at each of its answers.
 STUDY = """
 WITH given AS (
   SELECT response.id FROM surveys_response response
@@ -68,13 +68,13 @@ SELECT (SELECT json_build_array(count(*), max(id)) FROM given),
 
 
 def answer_stamp(study: Study) -> str:
-    """Another one as soon as a text of the study came, was read or decided about, or is gone."""
+    """Fingerprint that changes as soon as a text of the study arrives, is read, is decided about or goes."""
     server = hash_of(ask(SERVER, study))
     return cache.get_or_set(f"answers-{study.pk}-{server}", lambda: hash_of(ask(STUDY, study)))
 
 
 def side_stamps(study: Study) -> tuple[str, str]:
-    """The same of people's answers and of completions, on the whole server; a decision changes only the first."""
+    """Fingerprints of people's answers and of completions, server-wide; a decision changes only the first."""
     field, models, *both = ask(SERVER, study)
     return hash_of([field, *both]), hash_of([models, both[0]])
 
@@ -91,7 +91,7 @@ def hash_of(found: Sequence[Any]) -> str:
 
 
 def keep(study: Study, name: str, stamp: str, compute: Callable[[], Any]) -> Any:
-    """What is kept under this name and stamp; else it is computed, and what was kept before is forgotten."""
+    """The result kept under this name and stamp; otherwise compute it and replace the one kept before."""
     kept = MetricValue.objects.filter(study=study, name=name)
     found = kept.filter(fingerprint=stamp).values_list("value", flat=True).first()
     if found is None:
@@ -99,9 +99,9 @@ def keep(study: Study, name: str, stamp: str, compute: Callable[[], Any]) -> Any
         found = compute()
         with transaction.atomic():
             hold_withdrawals(study)
-            if withdrawals(study) == before:  # else it may hold what somebody has taken back meanwhile
+            if withdrawals(study) == before:  # otherwise it may contain what somebody has withdrawn
                 kept.delete()
-                # Two may do so at the same time.
+                # Two callers may get here at the same time.
                 row = MetricValue(study=study, name=name, fingerprint=stamp, value=found, seconds=0)
                 MetricValue.objects.bulk_create([row], ignore_conflicts=True)
     return found
@@ -109,25 +109,25 @@ def keep(study: Study, name: str, stamp: str, compute: Callable[[], Any]) -> Any
 
 # --- what goes with a person --------------------------------------------------
 
-MARK = "~"  # round the number of each other study that a kept result rests on, in its name
+MARK = "~"  # in a kept result's name, around the number of each other study that it rests on
 
 
 def withdrawals(study: Study) -> int:
-    """Grows with each. A result that was begun before one of them may hold what somebody has taken back."""
+    """Number of withdrawals. A result begun before one may still contain that person's answers."""
     return AnonymousExit.objects.filter(version__study=study, kind=AnonymousExit.Kind.WITHDRAWN).count()
 
 
 @receiver(pre_delete, sender=Participant)
 def note_names(instance: Participant, **_: Any) -> None:
-    """While the answers are still there."""
+    """Note the person's spellings and answers before they are deleted."""
     instance.named = names_of(instance)
     instance.answers = list(Answer.objects.filter(response__participant=instance).values_list("pk", flat=True))
 
 
 @receiver(post_delete, sender=Participant)
 def forget(instance: Participant, **_: Any) -> None:
-    """The end of the withdrawal's transaction: what it changes here others wait for. Plans rest on the pilot, if on
-    anybody.
+    """Drop kept results, last in the withdrawal's transaction, since others wait for these rows. A plan goes only if it
+    rests on a pilot and the person was in it.
     """
     of_others = Q(name__contains=f"{MARK}{instance.study_id}{MARK}")
     without = [False] if instance.pilot else [False, True]
@@ -137,9 +137,9 @@ def forget(instance: Participant, **_: Any) -> None:
 
 
 def forget_spellings(study: Study, own: set[str], answers: list[int]) -> None:
-    """Take spellings that only these answers have out of decisions and table; the decisions stay, by number.
+    """Remove spellings found only in these answers from decisions and table; decisions keep their numbers.
 
-    Django may delete a person before their answers.
+    `answers` are named because Django may delete a person before their answers.
     """
     lock(study)
     theirs = Q(spellings__overlap=sorted(own)) | Q(item__in=own)
@@ -151,7 +151,7 @@ def forget_spellings(study: Study, own: set[str], answers: list[int]) -> None:
     for row in rows:
         left = [name for name in (row.item, *row.spellings) if name not in gone]
         row.item, row.spellings = (left[0], left[1:]) if left else ("", [])
-    with connection.cursor() as cursor:  # the database refuses to change them; what names them is looked at in the end
+    with connection.cursor() as cursor:  # the database refuses updates, and checks references only at the end
         cursor.execute("DELETE FROM analysis_aliasdecision WHERE id = ANY(%s)", [[row.pk for row in rows]])
     AliasDecision.objects.bulk_create(rows)
     for prompt in {row.prompt for row in rows}:
@@ -159,7 +159,7 @@ def forget_spellings(study: Study, own: set[str], answers: list[int]) -> None:
 
 
 def names_of(person: Participant) -> set[str]:
-    """What the person's answers name, as it was read and as it was decided."""
+    """Items and names in the person's answers, as read and as decided."""
     answers = Answer.objects.filter(response__participant=person).values_list("items", "names")
     decided = AnswerDecision.objects.filter(answer__response__participant=person).values_list("items", "names")
     return {*chain.from_iterable(chain.from_iterable((*answers, *decided)))}

@@ -1,7 +1,7 @@
-"""How often the person who saw an answer and the rules agree on what it says, and what their corrections change.
+"""How often participants agree with the rules' reading of their answers, and what their corrections change.
 
-People's answers are counted as they come: a `TallyState` has counted the responses with keys up to `end`. It is kept
-and stands as long as its `ground` does; else all responses are counted again.
+People's answers are counted incrementally: a `TallyState` covers the responses with keys up to `end`. It is kept and
+holds while its `ground` is unchanged; otherwise all responses are counted again.
 """
 
 from collections import Counter
@@ -31,17 +31,17 @@ SAID = ("response_id", "read_names", "read_letter", "verdict", "names", "letter"
 PARTS = ("numbers", "no_answer", "before", "after")
 LAST = 2**63 - 1  # the largest key
 KEPT = "read-backs"
-WAY = 1  # of counting: with another one nothing that was kept stands
+WAY = 1  # of counting; raising it discards what was kept
 
-Tally = dict[str, Counter[str]]  # by part; `before` and `after` count the items that are named or letters chosen
+Tally = dict[str, Counter[str]]  # by part; `before` and `after` count items named or letters chosen
 Tallies = dict[str, dict[str, Tally]]  # by kind and slug of the prompt
 FIELD = "field"
 
 
 def kept_accuracy(study: Study) -> dict[str, Any]:
-    """`rows` of `reader_accuracy`, `errors` of `reading_errors` and how many texts are `unread`.
+    """`rows` of `reader_accuracy`, `errors` of `reading_errors`, and the number of `unread` texts.
 
-    Kept until an answer or a spelling changes. Of completions and of answers is counted what changed of them.
+    Kept until an answer or a spelling changes; completions are then counted again only if they changed.
     """
     field, models = side_stamps(study)
     newest = AliasDecision.objects.filter(study=study).aggregate(newest=Max("pk"))["newest"]
@@ -67,10 +67,10 @@ def _models_read(study: Study) -> dict[str, Any]:
 
 
 def reader_accuracy(study: Study) -> list[dict[str, Any]]:
-    """For each prompt, and for all of a kind, how many of the readings that people answered were right.
+    """How many of the readings that people answered were right, for each prompt and for all of a kind.
 
-    Of the newest accepted answers, without previews and pilots. Shares have Wilson's interval over answers; `before`
-    and `after` are the field's numbers as the rules read and as they count, `changed` how many answers differ.
+    Counts the newest accepted answers, without previews and pilots. Shares have Wilson's interval over answers;
+    `before` and `after` are the field's numbers as the rules read and as they count; `changed` is how many differ.
     """
     return _rows(study, count_all(study))
 
@@ -119,8 +119,8 @@ def _numbers(tally: Tally, part: str, kind: str) -> dict[str, Any]:
 
 # --- what is counted on: after a new answer only what is new -------------------
 
-# What counted responses rest on: how many they are, of pilots, and with an answer; what was read anew, decided about
-# them or about spellings since, and whether any reading was shown. Then the responses that came later.
+# What a count rests on: number of readings by other rules, newest decisions about answers and spellings, whether any
+# reading was shown, and how many responses, pilots' and read ones were counted. Then the responses that came later.
 GROUND = """
 WITH given AS (
   SELECT response.id, person.pilot, answer.id IS NOT NULL AS read
@@ -142,7 +142,7 @@ FROM given
 
 
 class ResponseSpan(NamedTuple):
-    """The responses of a study with keys above `after` and up to `end`, as if no more had come."""
+    """A study's responses with keys above `after` and up to `end`; later ones are ignored."""
 
     study: Study
     after: int
@@ -154,11 +154,11 @@ class ResponseSpan(NamedTuple):
 
     @property
     def newest(self) -> QuerySet[Response]:
-        """The accepted ones in whose place no later one came."""
+        """Accepted responses of the span that none up to its end replaces."""
         return Response.objects.filter(~superseded(id__lte=self.end), accepted=True, **self.own)
 
     def replaced(self) -> list[int]:
-        """The keys of responses before them that were the newest until these came."""
+        """Keys of earlier responses that were the newest until one of the span replaced them."""
         if not self.after:
             return []
         come = Response.objects.filter(accepted=True, revision__gt=1, **self.own)
@@ -178,7 +178,7 @@ NOTHING: tuple[Any, ...] = (0, (), {}, (0, []))
 
 
 def count_field(study: Study, stamp: str) -> tuple[TallyState, int]:
-    """All answers of today, and how many are unread; what is settled, because all of it was read, is kept."""
+    """Tallies of all responses, and how many are unread; only those before the first unread one are kept."""
     settled = _restored(keep(study, KEPT, stamp, lambda: _settle(study)))
     unread = _unread(study, settled).count()
     if unread:
@@ -192,10 +192,10 @@ def count_all(study: Study) -> Tallies:
 
 
 def _settle(study: Study) -> TallyState:
-    """The state of all responses before the first unread one, counted on from the one that was kept last."""
+    """Advance the last kept state to just before the first unread response."""
     last = MetricValue.objects.filter(study=study, name=KEPT).values_list("value", flat=True).first()
     state = _restored(last or NOTHING)
-    # First of all, so that what happens while the rest is counted is another ground next time.
+    # Taken first, so that changes during the count make a different ground next time.
     *since, count, pilots, answers, come = _ground(study, state.end)
     if (*since, count, pilots, answers) != state.ground:
         state = _restored(NOTHING)
@@ -234,7 +234,7 @@ def _advance(state: TallyState, span: ResponseSpan, ground: tuple[Any, ...]) -> 
 
 
 def _readings(span: ResponseSpan, replaced: list[int]) -> tuple[QuerySet[Answer], QuerySet[Answer], QuerySet[Answer]]:
-    """Those that came without a doubt, those that went, and all that there are."""
+    """Readings without a doubt: new in the span, replaced by it, and all up to its end."""
     shown = Answer.objects.filter(doubt="").exclude(response__participant__origin=Participant.Origin.PREVIEW)
     come, there = (
         shown.filter(~superseded("response__", id__lte=span.end), **_of_responses(each.own))
@@ -251,13 +251,13 @@ def _of_responses(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tallies(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) -> Tallies:
-    """With the newest accepted answers of the span, and without the replaced ones."""
+    """Add the span's newest accepted answers to the tallies and subtract the replaced ones."""
     families = families_of(definition_of(span.study.current_id)) if span.study.current_id else {}
     spellings = spellings_of(alias_map(span.study), families)
-    items: dict[str, str] = {}  # by name: few names are written often
+    items: dict[str, str] = {}  # by name; a cache, since names repeat
     gone = {"id__in": replaced}
     for sign, responses, those in ((1, span.newest, span.own), (-1, Response.objects.filter(**gone), gone)):
-        # Of all texts, also older ones: which of them are the newest is asked once, by `responses`.
+        # Superseded revisions too: only `responses` asks which are the newest, once.
         answers, said = _by_response(Answer, READ, those), _by_response(ReadBack, SAID, those)
         for key, slug, kind in _counted(responses):
             tally = tallies.setdefault(kind, {}).setdefault(slug, {part: Counter() for part in PARTS})
@@ -271,7 +271,7 @@ def _tallies(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) ->
 
 
 def _counted(responses: QuerySet[Response]) -> Iterable[tuple[int, str, str]]:
-    """Their keys, slugs and kinds, without previews and pilots, to what everybody is asked first."""
+    """Key, slug and kind of responses to first askings, without previews and pilots."""
     ours = responses.filter(asked_of_all("prompt__"), participant__pilot=False)
     shown = ours.exclude(participant__origin=Participant.Origin.PREVIEW)
     return shown.order_by().values_list("pk", "prompt__slug", "prompt__kind")
@@ -293,7 +293,7 @@ def _add_verdict(tally: Tally, said: Any, sign: int) -> None:
         numbers["said"] += sign
         numbers["read"] += sign * (len(said.read_names) + bool(said.read_letter))
         numbers["absent"] += sign * len(said.absent)
-    if said.verdict == Verdict.CORRECTED:  # of others both are the same
+    if said.verdict == Verdict.CORRECTED:  # otherwise both are the same
         is_other = said.letter != said.read_letter
         out, added = {*said.read_names} - {*said.names}, {*said.names} - {*said.read_names}
         numbers["corrected"] += sign
@@ -304,7 +304,7 @@ def _add_verdict(tally: Tally, said: Any, sign: int) -> None:
 def _add_change(
     tally: Tally, answer: Any, said: Any, sign: int, kind: str, aliases: Mapping[str, str], items: dict[str, str]
 ) -> None:
-    """What the corrections that count change: those of answers that no researcher has decided about."""
+    """Count the answer before and after its correction, which has an effect only if no researcher has decided."""
     after = before = _as_one(answer.items, answer.letter, aliases)
     if said and not answer.decided:
         before = _as_one(_items(said.read_names, items), said.read_letter, aliases)
@@ -316,12 +316,12 @@ def _add_change(
 
 
 def _as_one(items: Collection[str], letter: str, aliases: Mapping[str, str]) -> tuple[set[str], str]:
-    """What a text says, each thing once."""
+    """Items, each once under its merged spelling, and letter of a text."""
     return {aliases.get(item, item) for item in items}, letter
 
 
 def _items(names: Collection[str], items: dict[str, str]) -> list[str]:
-    """The items of these names; `items` remembers those of names that were met before."""
+    """Items of these names; `items` caches names already seen."""
     for name in names:
         if name not in items:
             items[name] = normalise_item(name)

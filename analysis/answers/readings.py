@@ -1,4 +1,4 @@
-"""Every text read once by the one reader, old readings anew; beside what is in doubt a model's second opinion."""
+"""Reading texts: each once, outdated readings anew, and a model's second opinion on those in doubt."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -26,9 +26,9 @@ Progress = Callable[[int, int], None]
 def read_new(
     study: Study, progress: Progress | None = None, runs: Collection[int] | None = None, anew: bool = True
 ) -> int:
-    """Read what has no answer yet and, `anew`, what other rules read, but for people's decisions; return how many.
+    """Read unread texts and, if `anew`, those that other rules read and no person decided; return how many.
 
-    Of completions those of `runs`, with which runs that belong to no study are read too, or else all of the study.
+    `runs` limits completions to these, including runs of no study; without it all completions of the study are read.
     """
     total, done = unread(study) + (outdated(study) if anew else 0) if progress else 0, 0
     completions = open_completions(study, anew, runs)
@@ -45,13 +45,13 @@ def unread(study: Study) -> int:
 
 
 def outdated(study: Study) -> int:
-    """How many readings are by other rules; they stay until somebody has seen what would change."""
+    """Number of readings by other rules; they stay until somebody has seen what would change."""
     everything = open_responses(study).count() + open_completions(study).count()
     return everything - unread(study)
 
 
 def studies_to_read(runs: Collection[int]) -> list[Study]:
-    """The studies with texts that are to be read; one at least where benchmark runs of no study have some."""
+    """Studies with unread texts; the first study if only benchmark runs of no study have some."""
     owners = {*_responses(anew=False).values_list("participant__study", flat=True).distinct()}
     owners |= {*_completions(anew=False).filter(run__in=runs).values_list("run__study", flat=True).distinct()}
     found = list(Study.objects.filter(pk__in=owners).order_by("pk"))
@@ -59,7 +59,7 @@ def studies_to_read(runs: Collection[int]) -> list[Study]:
 
 
 def read_everywhere() -> int:
-    """Read what is new in every study. Only runs are looked at that have other replies, or rules, than last time."""
+    """Read unread texts in every study, except in runs with the same rules and number of replies as last time."""
     now = runs_to_read()
     studies = studies_to_read(now)
     done = sum(read_new(study, runs=now, anew=False) for study in studies)
@@ -69,7 +69,7 @@ def read_everywhere() -> int:
 
 
 def runs_to_read() -> dict[int, str]:
-    """The runs that were not read since a reply came, each with the stamp of today: rules, and number of replies."""
+    """Runs whose rules or number of replies changed since they were last read, with today's stamp of both."""
     replies = Completion.objects.filter(status=Completion.Status.DONE).order_by().values_list("run")
     counted = dict(replies.annotate(number=Count("*")))
     known = dict(Run.objects.filter(pk__in=counted).exclude(condition__in=ASIDE).values_list("pk", "texts_read"))
@@ -78,13 +78,13 @@ def runs_to_read() -> dict[int, str]:
 
 
 def open_responses(study: Study, anew: bool = True) -> QuerySet[Response]:
-    """The newest accepted revision of each answer that is to be read."""
+    """Responses to read: the newest accepted revision of each answer."""
     ours = _responses(anew).filter(participant__study=study)
     return ours.values_list("pk", "text", "prompt_id", "language", named=True).order_by("pk")
 
 
 def open_completions(study: Study, anew: bool = True, runs: Collection[int] | None = None) -> QuerySet[Completion]:
-    """Those of the runs that the study sees; or of `runs`, its own and those of no study, whoever sees them."""
+    """Completions to read: of the runs that the study sees; or of `runs`, its own and those of no study."""
     if runs is None:
         ours = _completions(anew).filter(run__in=Run.objects.of_study(study))
     else:
@@ -107,7 +107,7 @@ def _to_read(rows: QuerySet, anew: bool) -> QuerySet:
 
 
 def batches_of(rows: QuerySet) -> Iterator[Sequence[Any]]:
-    """The open rows in order of their keys; each batch is read before the next one is asked for."""
+    """Yield the rows in batches by key; each is read before the next one is queried."""
     last = 0
     while batch := list(rows.filter(pk__gt=last)[:BATCH]):
         yield batch
@@ -118,11 +118,11 @@ def batches_of(rows: QuerySet) -> Iterator[Sequence[Any]]:
 def store(kind: type[Response | Completion], batch: Sequence[Any]) -> int:
     name = kind.__name__.lower()
     answers = [Answer(**{f"{name}_id": key}, **fields_of(reading)) for key, reading in _readings_of(kind, batch)]
-    # A text that was withdrawn since it was listed is left out; one that is there stays until its answer is. Texts are
-    # locked before answers, as by a withdrawal.
+    # Leave out texts withdrawn since they were listed; the lock keeps the others until their answers are stored. Texts
+    # are locked before answers, as in a withdrawal.
     texts = kind.objects.select_for_update(no_key=True).filter(pk__in=[row.pk for row in batch]).order_by("pk")
     wanted = set(texts.values_list("pk", flat=True))
-    # What a person decided is left alone; the lock makes somebody who is deciding wait for this batch, or us for them.
+    # Leave a person's decisions alone; with the lock, whoever is deciding waits for this batch, or it for them.
     there = Answer.objects.select_for_update().filter(**{f"{name}__in": wanted}).order_by("pk")
     wanted -= {key for key, is_decided in there.values_list(f"{name}_id", "decided") if is_decided}
     answers = [answer for answer in answers if getattr(answer, f"{name}_id") in wanted]
@@ -131,7 +131,7 @@ def store(kind: type[Response | Completion], batch: Sequence[Any]) -> int:
 
 
 def _readings_of(kind: type[Response | Completion], batch: Sequence[Any]) -> Iterator[tuple[int, AnswerReading]]:
-    """What the rules of today, and who saw the answer, make of each text."""
+    """Key and reading of each text, by today's rules and what the person who saw the answer said."""
     prompts = Prompt.objects.in_bulk({row.prompt_id for row in batch if row.prompt_id})
     said = said_of([row.pk for row in batch]) if kind is Response else {}
     for row in batch:
@@ -144,9 +144,9 @@ def _readings_of(kind: type[Response | Completion], batch: Sequence[Any]) -> Ite
 
 
 def find_changes(study: Study) -> Iterator[dict[str, Any]]:
-    """The answers that other rules read and those of today read differently, as they are and as they would be.
+    """Answers that today's rules read differently from those that read them, before and after.
 
-    Nothing is written, and what a person decided is not asked about.
+    Writes nothing, and skips what a person decided.
     """
     for kind, rows in ((Response, open_responses(study)), (Completion, open_completions(study))):
         name = kind.__name__.lower()
@@ -160,7 +160,7 @@ def find_changes(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def change_of(old: Answer, reading: AnswerReading) -> dict[str, Any]:
-    """What is different, empty where nothing is: a name that is only written differently is the same item."""
+    """The difference, empty if there is none: a name that is only written differently is the same item."""
     if (old.items, old.letter, old.doubt) == (list(reading.items), reading.letter, reading.doubt):
         return {}
     asked = asked_of(old)
@@ -175,7 +175,7 @@ def change_of(old: Answer, reading: AnswerReading) -> dict[str, Any]:
 
 
 def how_to_read(asked: Any) -> dict[str, Any]:
-    """What the reader has to know of the prompt or benchmark item that a text answers."""
+    """The reader's arguments for answers to this prompt or benchmark item."""
     if isinstance(asked, Prompt) and asked.kind == Prompt.Kind.RECOMMENDATION:
         return {"kind": asked.kind, "limit": asked.items or 5}
     return of_choices(asked.choices)
@@ -211,7 +211,7 @@ LETTER = (
 
 
 def open_answers(study: Study, endpoint: Endpoint) -> QuerySet[Answer]:
-    """Those in doubt that this model has not read yet."""
+    """Undecided answers in doubt that this endpoint has not read yet."""
     return waiting(answers_of(study)).exclude(opinions__endpoint=endpoint)
 
 
@@ -222,13 +222,13 @@ def give_opinions(
     budget: Decimal | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Spent:
-    """Ask the endpoint about the texts in doubt. Raises EndpointError where there is none, or no key."""
+    """Ask the endpoint about the texts in doubt. Raises EndpointError if it does not exist or has no key."""
     endpoint = find_endpoint(endpoint_name)
     keys = list(open_answers(study, endpoint).values_list("pk", flat=True)[:limit])
 
     def store(told: list[Exchange]) -> None:
         opinions = [make_opinion(endpoint, done) for done in told]
-        with transaction.atomic():  # of whoever withdrew while the model was asked nothing is kept
+        with transaction.atomic():  # keeps nothing of people who withdrew in the meantime
             asked = Answer.objects.filter(pk__in=[opinion.answer_id for opinion in opinions]).order_by("pk")
             there = set(asked.select_for_update(no_key=True).values_list("pk", flat=True))
             opinions = [opinion for opinion in opinions if opinion.answer_id in there]
@@ -254,7 +254,7 @@ def write_ask(answer: Answer) -> Ask:
 
 
 def make_opinion(endpoint: Endpoint, told: Exchange) -> SecondOpinion:
-    """The reply read as any other one: by the rules, from its JSON or from what it says instead."""
+    """Read the reply by the rules, like any other: from its JSON, or from what it says instead."""
     key, how = told.ask.about
     said = read_answer(told.reply.text, **how)
     return SecondOpinion(
@@ -262,19 +262,19 @@ def make_opinion(endpoint: Endpoint, told: Exchange) -> SecondOpinion:
     )
 
 
-# --- where the person who saw an answer has said what it says
+# --- what the person who saw an answer says of its reading
 
 
 def said_of(responses: Collection[int]) -> dict[int, ReadBack]:
-    """By response what a person said of its reading; where they said nothing there is none."""
+    """What people said about the readings, by response; responses they said nothing about are absent."""
     rows = ReadBack.objects.filter(response__in=responses).exclude(verdict=ReadBack.Verdict.UNSAID)
     return {row.response_id: row for row in rows.order_by("rules_version")}
 
 
 def reading_that_counts(reading: AnswerReading, said: ReadBack | None, limit: int) -> AnswerReading:
-    """What the person said, cut to the `limit` that rules read; else what the rules read.
+    """What the person said, cut to the rules' `limit`; otherwise what the rules read.
 
-    A name that the text does not hold is left in and is a doubt: somebody should look.
+    A name that is not in the text stays and becomes a doubt, so that somebody looks.
     """
     if said is None:
         return reading

@@ -1,4 +1,4 @@
-"""A person's look at what the rules read: which answers wait for one, deciding, and taking a decision back."""
+"""Reviewing readings: the answers that wait for a person, decisions about them, and undoing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,17 +19,17 @@ WORDS = CharField()
 
 
 class ReviewError(Exception):
-    """A decision that cannot be made, with a sentence for the person who wants to make it."""
+    """An impossible decision; its message is for the person who tried to make it."""
 
 
 class SeenTooEarly(ReviewError):
-    """Somebody else decided after the page was made."""
+    """Another decision about the answer was made after the page."""
 
 
 def answers_of(study: Study) -> QuerySet[Answer]:
-    """The answers that count: of the newest accepted responses, without previews, and of the study's completions.
+    """Answers that count: of the newest accepted responses, without previews, and of the study's completions.
 
-    Each has `prompt_slug`, `kind`, `source` and `model` beside its own fields.
+    Each is annotated with `prompt_slug`, `kind`, `source` and `model`.
     """
     field = Q(response__participant__study=study) & ~Q(response__participant__origin=Participant.Origin.PREVIEW)
     return Answer.objects.filter(field & ~superseded("response__") | Q(completion__run__study=study)).annotate(
@@ -56,14 +56,14 @@ def answers_of(study: Study) -> QuerySet[Answer]:
 
 
 def superseded(response: str = "", **among: int) -> Exists:
-    """Whether a newer revision of the response was accepted, of all or `among` some; `response` is the way to it."""
+    """Whether a newer revision was accepted, of all or `among` some; `response` is the lookup's prefix."""
     same = {name: OuterRef(f"{response}{name}") for name in ("participant", "prompt")}
     newer = Response.objects.filter(**same, accepted=True, revision__gt=OuterRef(f"{response}revision"))
     return Exists(newer.filter(**among))
 
 
 def waiting(answers: QuerySet[Answer]) -> QuerySet[Answer]:
-    """Those that the rules are not sure of and nobody has decided, people's own first."""
+    """Undecided answers in doubt, people's own first."""
     return answers.filter(~Q(doubt=""), decided=False).order_by(F("response").asc(nulls_last=True), "pk")
 
 
@@ -73,10 +73,10 @@ def waiting(answers: QuerySet[Answer]) -> QuerySet[Answer]:
 def decide(
     study: Study, key: int, actor: str, *, seen: int, names: Sequence[str] = (), letter: str = ""
 ) -> AnswerDecision:
-    """What the text says, as a person reads it: `names` as written, or a letter; neither is `unknown`.
+    """Record what a person reads in the text: `names` as written, or a letter; neither is `unknown`.
 
-    `seen` is the number of the answer's last decision when the page was made, 0 without one; a later one by somebody
-    else raises SeenTooEarly. Raises ReviewError for what cannot be an answer.
+    `seen` is the answer's last decision when the page was made, 0 without one. Raises SeenTooEarly if that is no longer
+    the last, ReviewError for an impossible answer.
     """
     with transaction.atomic():
         answer = lock(study, key)
@@ -100,7 +100,7 @@ def decide(
 
 
 def undo_last(study: Study, actor: str) -> AnswerDecision:
-    """Take back this person's newest decision that still stands; the answer is what it was before."""
+    """Undo this person's newest decision in force and restore the answer."""
     mine = AnswerDecision.objects.filter(decided_by=actor, undoes__isnull=True, undone_by__isnull=True)
     made = mine.filter(answer__in=answers_of(study).values("pk")).order_by("-pk").first()
     if made is None:
@@ -109,7 +109,7 @@ def undo_last(study: Study, actor: str) -> AnswerDecision:
 
 
 def undo(study: Study, number: int, actor: str) -> AnswerDecision:
-    """Take back decision `number`, unless a later one about the same answer stands."""
+    """Undo decision `number`. Raises SeenTooEarly unless it is the answer's last, ReviewError if there is none."""
     made = AnswerDecision.objects.filter(pk=number).first()
     if made is None:
         raise ReviewError(f"There is no decision {number}.")
@@ -134,7 +134,7 @@ def undo(study: Study, number: int, actor: str) -> AnswerDecision:
 
 
 def lock(study: Study, key: int) -> Answer:
-    """The answer, held against anybody else who decides or reads again."""
+    """The answer, locked against other decisions and re-reading. Raises ReviewError if it is gone."""
     is_one = answers_of(study).filter(pk=key).exists()
     answer = Answer.objects.select_for_update().filter(pk=key).first() if is_one else None
     if answer is None:
@@ -143,7 +143,7 @@ def lock(study: Study, key: int) -> Answer:
 
 
 def last_decision(answer: Answer) -> int:
-    """The number of the decision that was made or taken back last; 0 without one."""
+    """Number of the latest decision or undoing; 0 without one."""
     return answer.decisions.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
@@ -175,7 +175,7 @@ def asked_kind(answer: Answer) -> str:
 
 
 def asked_of(answer: Answer) -> Any:
-    """The prompt, in the language in which it was shown, or the benchmark's item that the text answers."""
+    """The prompt, in the language shown, or benchmark item that the text answers."""
     if answer.response_id:
         return answer.response.prompt.in_language(answer.response.language)
     return answer.completion.prompt or answer.completion.item
@@ -203,5 +203,5 @@ def write(answer: Answer, items: list[str], names: list[str], letter: str, decid
 def note(study: Study, actor: str, action: str, made: AnswerDecision) -> None:
     answer = made.answer
     subject = f"response {answer.response_id}" if answer.response_id else f"completion {answer.completion_id}"
-    # By its number: what it says goes with the person whose text it is about, and an event stays for good.
+    # By number only: its content goes with the person whose text it is about, but an audit event stays for good.
     audit.record(study, actor, action, subject, decision=made.pk)

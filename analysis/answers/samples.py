@@ -18,32 +18,32 @@ SAMPLE = 100  # readings of each source
 SEED = 0
 
 
-# In this order readings are drawn.
+# The order in which readings are drawn.
 WORDS = TextField()
 BY_HASH = MD5(Concat(Value(f"reading-sample:{SEED}:", output_field=WORDS), Cast("pk", WORDS), output_field=WORDS))
 
 
 class ReadingSample(NamedTuple):
-    """How many readings without a doubt a source has; hash and key of those drawn, in their order."""
+    """A source's number of readings without a doubt; hash and key of those drawn, in order."""
 
     readings: int
     keys: list[list[Any]]
 
 
 def sample_of(study: Study) -> QuerySet[Answer]:
-    """Of each source the readings without a doubt that come first by a hash of seed and key, in that order.
+    """Each source's sample of readings without a doubt: the first by a hash of seed and key, in that order.
 
-    Those that were checked stay in it, so that a decision takes no reading out.
+    Checked readings stay in it, so that a decision removes none.
     """
     everything = answers_of(study).filter(doubt="")
     place = Window(RowNumber(), partition_by=[F("source")], order_by=BY_HASH.asc())
     drawn = everything.annotate(place=place).filter(place__lte=SAMPLE)
-    # As a subquery, so that what is asked of the sample later does not change who is drawn.
+    # As a subquery, so that later filters on the sample do not change the draw.
     return everything.filter(pk__in=drawn.values("pk")).annotate(hashed=BY_HASH).order_by("source", "hashed")
 
 
 def draw(answers: QuerySet[Answer]) -> dict[str, ReadingSample]:
-    """By source, of these answers."""
+    """Draw the sample of each source from these answers."""
     by_source = {"partition_by": [F("source")]}
     readings = answers.filter(doubt="").annotate(
         hashed=BY_HASH,
@@ -60,19 +60,19 @@ def draw(answers: QuerySet[Answer]) -> dict[str, ReadingSample]:
 def redraw(
     drawn: ReadingSample, come: QuerySet[Answer], gone: QuerySet[Answer], there: QuerySet[Answer]
 ) -> ReadingSample:
-    """The same draw of all that are `there`, after some have `come` and some are `gone`."""
+    """Update the sample after readings have `come` and `gone`, as if drawn from all that are `there`."""
     out = {*gone.values_list("pk", flat=True)}
     left = [key for key in drawn.keys if key[1] not in out]
-    if len(left) < len(drawn.keys) < drawn.readings:  # whose place is another one's now
+    if len(left) < len(drawn.keys) < drawn.readings:  # others take the free places
         return redraw(ReadingSample(0, []), there, gone.none(), there)
     new = come.annotate(hashed=BY_HASH).order_by("hashed").values_list("hashed", "pk")[:SAMPLE]
     return ReadingSample(drawn.readings - len(out) + come.count(), sorted([*left, *map(list, new)])[:SAMPLE])
 
 
 def reading_errors(drawn: Mapping[str, ReadingSample]) -> list[dict[str, Any]]:
-    """By source: readings without a doubt, how many were drawn and checked, and how many of these were wrong.
+    """By source: readings without a doubt, and how many were drawn, checked and wrong.
 
-    `share` is of the checked ones, with Wilson's interval; a reading is wrong where a person decided otherwise.
+    `share` is of the checked ones, with Wilson's interval; a reading is wrong if a person decided otherwise.
     """
     keys = [key for each in drawn.values() for _, key in each.keys]
     drawn_ones = RawSQL("SELECT unnest(%s::bigint[])", [keys])  # hundreds, as one parameter
@@ -99,7 +99,7 @@ def reading_errors(drawn: Mapping[str, ReadingSample]) -> list[dict[str, Any]]:
 
 
 def say_errors(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The errors of all sources in a sentence, empty where there is no reading."""
+    """The errors of all sources in a sentence, empty if there are no readings."""
     if rows and not any(row["checked"] for row in rows):
         drawn = f"{sum(row['drawn'] for row in rows):,}"
         return f"How often readings without a doubt are wrong is not known yet: none of {drawn} drawn ones is checked."
@@ -118,7 +118,7 @@ def between(ci: Sequence[float]) -> str:
 
 
 def _decided_otherwise(keys: Collection[int]) -> set[int]:
-    """Those whose standing decision names other items, or another letter, than the rules read before anyone decided."""
+    """Keys whose decision in force differs in items or letter from what the rules read before anyone decided."""
     last: dict[int, AnswerDecision] = {}
     rules: dict[int, dict[str, Any]] = {}
     for made in AnswerDecision.objects.filter(answer__in=keys).order_by("pk"):

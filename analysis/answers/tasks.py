@@ -1,4 +1,4 @@
-"""Background work: reading what is new."""
+"""Background tasks that read texts."""
 
 from celery import shared_task
 
@@ -8,12 +8,12 @@ from surveys.models import Study, locks
 
 @shared_task
 def read_answers(study_id: int) -> int:
-    """Read every text of the study that has no answer yet."""
+    """Read the study's unread texts, and anew those that other rules read."""
     return read_new(Study.objects.get(pk=study_id))
 
 
 @shared_task
 def read_new_texts() -> int:
-    """Read what people sent, runs completed and imports brought, in every study; one worker at a time."""
+    """Read new responses and completions, imported ones too, in every study; one worker at a time."""
     with locks.alone("read new texts") as is_mine:
         return read_everywhere() if is_mine else 0

@@ -1,4 +1,4 @@
-"""Addresses of the console's pages of answers and their spellings."""
+"""URLs of the console's pages of answers and spellings."""
 
 from django.urls import path
 

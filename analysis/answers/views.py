@@ -1,4 +1,4 @@
-"""Pages of answers: what was read in the texts, the queue of those that await review, and deciding."""
+"""Pages of answers: the list, the review queue with its decisions, the reader's accuracy, and changes by new rules."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,9 +43,9 @@ READ_AT_ONCE = 2_000  # texts; more are read by a worker while the page counts
 CHANGES_SHOWN = 200
 SPARE_ROWS = 2
 FILTERS = ("state", "source", "prompt", "doubt", "q", "sample")
-# One response may have a read-back for each version of the rules, so these are asked for and not joined.
+# A response may have a read-back for each version of the rules, so this is a subquery and no join.
 CORRECTIONS = ReadBack.objects.filter(response=OuterRef("response"), verdict=ReadBack.Verdict.CORRECTED)
-# What can have become of an answer, each with the condition that finds it.
+# States of an answer, with label and condition.
 STATES = {
     "waiting": ("Awaiting review", ~Q(doubt="") & Q(decided=False)),
     "sure": ("Read without doubt", Q(doubt="", decided=False)),
@@ -61,7 +61,7 @@ def wanted_of(request: HttpRequest) -> dict[str, str]:
 
 
 def find_answers(answers: QuerySet[Answer], wanted: dict[str, str]) -> QuerySet[Answer]:
-    """Those that the filters leave; a value that no filter knows finds nothing."""
+    """Answers that match the filters; an unknown value matches none."""
     if wanted["state"]:
         answers = answers.filter(STATES[wanted["state"]][1]) if wanted["state"] in STATES else answers.none()
     for name, field in (("source", "source"), ("prompt", "prompt_slug"), ("doubt", "doubt")):
@@ -116,7 +116,7 @@ def standing_part(request: HttpRequest) -> HttpResponse:
 
 
 def standing(study: Study, stamp: str = "") -> dict[str, Any]:
-    """How many answers there are of each kind, of which sources, and how many texts are still to be read."""
+    """Counts by state, sources, and texts still unread."""
     kept = keep(study, "answers", stamp or answer_stamp(study), lambda: count_answers(study))
     counts, left = kept["counts"], kept["unread"]
     parts = (("filled", counts["sure"]), ("leased", counts["decided"]), ("waiting", counts["waiting"]))
@@ -133,7 +133,7 @@ def count_answers(study: Study) -> dict[str, Any]:
 
 
 def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]:
-    """Where each part of a bar begins and how wide it is, in a thousand."""
+    """Start and width of each part of a bar, in thousandths."""
     bar, begin = [], 0
     for name, count in parts:
         wide = round(1000 * count / max(whole, 1))
@@ -145,7 +145,7 @@ def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]
 @require_safe
 @study_page()
 def accuracy(request: HttpRequest) -> HttpResponse:
-    """How often the people who saw an answer say that it was read right."""
+    """Show how often people who saw a reading call it right."""
     kept = kept_accuracy(request.study)
     rows = kept["rows"]
     titles = dict(Prompt.objects.filter(version__study=request.study).order_by("version").values_list("slug", "title"))
@@ -173,7 +173,7 @@ def error_words(row: dict[str, Any]) -> dict[str, str]:
 
 
 def head_words(heads: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How many readings of each kind were right, and how many answers the corrections change, in a sentence each."""
+    """A sentence each: how many readings of each kind were right, and how many answers corrections change."""
     if not heads:
         return {"headline": "Nobody has said yet how well their answers were read."}
     right = " and ".join(
@@ -182,7 +182,7 @@ def head_words(heads: Sequence[dict[str, Any]]) -> dict[str, Any]:
     changes = " and ".join(
         f"{head['change']} of {plural(head['answers'], 'answer')} to {head['of']}"
         for head in heads
-        if "change" in head  # of others no answer was read yet
+        if "change" in head  # others have no answer read yet
     )
     return {
         "headline": f"People say that {right} were read right.",
@@ -191,14 +191,14 @@ def head_words(heads: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def most_moved(rows: Sequence[dict[str, Any]]) -> str:
-    """The largest difference that corrections make to a prompt's entropy."""
+    """The largest change of a prompt's entropy by corrections."""
     both = [tuple(row[name].get("entropy_bits") for name in ("before", "after")) for row in rows if "before" in row]
     moved = [abs(after - before) for before, after in both if before is not None and after is not None]
     return decimal(max(moved), 2, "bits") if moved else ""
 
 
 def accuracy_words(row: dict[str, Any]) -> dict[str, str]:
-    """The share with its interval, why an answer is missing, and the numbers before and after the corrections."""
+    """The row in words: share with interval, why answers are missing, numbers before and after corrections."""
     reasons = dict(ReadBack.NoAnswer.choices)
     words = {"of": "choices" if row["kind"] == Prompt.Kind.CHOICE else "lists"}
     words |= {"missing": ", ".join(f"{count} × {reasons[name]}" for name, count in row["no_answer"].items())}
@@ -238,7 +238,7 @@ def read_texts(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def changes(request: HttpRequest) -> HttpResponse:
-    """What the rules of today read differently from those that read a text; shown before anything is read anew."""
+    """Show what today's rules read differently, before anything is read anew."""
     old = outdated(request.study)
     few = old <= READ_AT_ONCE
     stamp = answer_stamp(request.study)
@@ -256,7 +256,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def review(request: HttpRequest) -> HttpResponse:
-    """The next answer that waits, after the one named by `after`; from the start again at the end."""
+    """Show the next waiting answer after `after`; starts again at the end."""
     wanted = wanted_of(request) | {"state": ""}
     if wanted["sample"]:
         queue = sample_of(request.study).filter(decided=False, source=wanted["sample"])
@@ -273,7 +273,7 @@ def review(request: HttpRequest) -> HttpResponse:
 
 
 def next_in(keys: list[int], after: int) -> int | None:
-    """The key behind `after` in the queue, which itself may have left it; else the first."""
+    """The key behind `after` in the queue, even if `after` has left it; at the end, the first."""
     if after in keys:
         return keys[(keys.index(after) + 1) % len(keys)]
     later = [key for key in keys if key > after]
@@ -332,7 +332,7 @@ def decide_answer(request: HttpRequest, key: int) -> HttpResponse:
             request.study, key, request.user.get_username(), seen=int(seen[:18]) if seen.isdecimal() else -1, **given
         )
     except ReviewError as error:
-        # What was typed stays on the page, beside what stands there now.
+        # Keep what was typed on the page, beside the present state.
         if not answers_of(request.study).filter(pk=key).exists():
             messages.error(request, str(error))
             return redirect("answers:list", request.study.slug)

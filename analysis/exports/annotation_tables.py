@@ -135,7 +135,7 @@ def annotation_tables() -> Iterator[ExportTable]:
 
 
 def item_rows(study: Study, selection: Selection) -> QuerySet:
-    """Items with how many labels they want and have; the pilot's when its rows are asked for."""
+    """The study's items by position; pilot items only if the selection has the pilot."""
     return AnnotationItem.objects.filter(pilot_or_main(selection), study=study).order_by("position")
 
 
@@ -195,7 +195,7 @@ FIELDS = (
 
 
 def describe(row: Row) -> Row:
-    """What the answers of one annotation have in common."""
+    """Fields shared by all answers of one annotation."""
     origin, pid, pseudonym = (row[name] for name in PERSON)
     return {name: row[name] for name in SAME} | {
         "version": row["version__number"],

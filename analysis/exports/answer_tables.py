@@ -1,4 +1,4 @@
-"""The tables of what was read: answers of people and models, the items they name, and what people said of them."""
+"""The tables of readings: answers of people and models, the items they name, read-backs, and decisions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -224,7 +224,7 @@ OF_MODELS = {
 
 @dataclass
 class AnswerRows:
-    """The answers that were read: the newest accepted ones of people, and those of the runs that are compared."""
+    """Read answers: people's newest accepted ones, and those of the runs that are compared."""
 
     study: Study
     selection: Selection
@@ -304,14 +304,14 @@ class AnswerRows:
 
     @cached_property
     def spellings(self) -> dict[str, dict[str, str]]:
-        """By prompt what each spelling stands for."""
+        """The item that each spelling stands for, by prompt."""
         families = families_of(self.definition) if self.definition else {}
         tables = spellings_of(alias_map(self.study), families)
         return {prompt: tables.get(family, {}) for prompt, family in families.items()} | tables
 
     @cached_property
     def same(self) -> dict[int, str]:
-        """The prompts whose answers can be counted together with those to the newest wording."""
+        """Prompts whose answers can be counted with those to the newest wording."""
         return load_prompts(self.study)[1]
 
     @cached_property
@@ -332,13 +332,13 @@ class AnswerRows:
 
     @cached_property
     def chatbot(self) -> Callable[[str], str]:
-        """Of a model; nothing where it belongs to none."""
+        """A function from a model to its chatbot, empty if it has none."""
         known = self.definition
         return cache(lambda model: (known and definitions.chatbot_of(known, model)) or "")
 
 
 class Mentions(AnswerRows):
-    """A row for each item of each answer."""
+    """One row for each item of each answer."""
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
         for row in super().iterator(chunk_size):
@@ -353,7 +353,7 @@ class Mentions(AnswerRows):
         return sum(map(self._count, ((self.people, "response"), (self.models, "completion"))))
 
     def _count(self, of: tuple[QuerySet[Answer], str]) -> int:
-        """All spellings, without those that a table of spellings makes double in one answer."""
+        """All spellings, less those that merging makes duplicates within an answer."""
         rows, way = of
         size = rows.aggregate(n=Sum(Func("items", function="cardinality")))["n"] or 0
         spelt = sorted({spelling for table in self.spellings.values() for pair in table.items() for spelling in pair})
@@ -380,7 +380,7 @@ def read_backs(study: Study, selection: Selection) -> QuerySet[ReadBack]:
 
 
 class ReadBackNames:
-    """The names of each read-back of a list: those that were read, then those that the person added."""
+    """Names in each read-back of a list: those read, then those that the person added."""
 
     def __init__(self, study: Study, selection: Selection) -> None:
         self.rows = read_backs(study, selection)
@@ -422,7 +422,7 @@ def alias_decisions(study: Study, selection: Selection) -> QuerySet[AliasDecisio
 
 
 class AnswerDecisions(AnswerRows):
-    """A row for each decision about an answer, newer revisions of which may have come since."""
+    """One row for each decision about an answer, even if a newer revision has replaced it."""
 
     @property
     def counted(self) -> QuerySet[AnswerDecision]:

@@ -47,7 +47,7 @@ class Conflict(APIException):
 
 
 def first_fault(form: Any) -> str:
-    """What is wrong with a form, as one sentence for a program."""
+    """A form's first fault, as one sentence for a program."""
     field, faults = next(iter(form.errors.items()))
     return str(faults[0]) if field == "__all__" else f"{field}: {faults[0]}"
 
@@ -59,7 +59,7 @@ class Pages(LimitOffsetPagination):
 
 
 def page_of(name: str, rows: serializers.BaseSerializer | serializers.Field) -> Any:
-    """What the schema says of a page of these rows."""
+    """The schema of a page of these rows."""
     return inline_serializer(
         name,
         {

@@ -1,4 +1,4 @@
-"""What a table and its columns are, and the codebook that describes them: JSON for programs, Markdown for people."""
+"""Export tables and columns, and the codebook that describes them: JSON for programs, Markdown for people."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -26,11 +26,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class ExportColumn:
-    """One column. `levels` are its possible values with their meanings; empty `versions` are all of them.
+    """A column. `levels` maps its possible values to their meanings; empty `versions` means all.
 
-    Where its values come from: `path` is the field of the table's rows, that of its own name when nothing is said;
-    `expression` is asked for one, given the way to the person; `made` computes it from a row that has what `needs`
-    names, each under its last name.
+    Its values come from `path`, a field of the table's rows (by default of the column's name); from `expression`, given
+    the person's lookup prefix; or from `made`, given a row with the fields in `needs` under their last names.
     """
 
     name: str
@@ -72,22 +71,22 @@ def labels(choices: Iterable[tuple[Any, Any]]) -> dict[str, str]:
 
 
 def computed(make: Callable[..., Any], *needs: str) -> dict[str, Any]:
-    """Of a column that is made of these fields alone."""
+    """`made` and `needs` of a column computed from these fields alone."""
     names = [need.rpartition("__")[2] for need in needs]
     return {"made": lambda row: make(*(row[name] for name in names)), "needs": needs}
 
 
 def named(columns: Iterable[ExportColumn], *names: str) -> tuple[ExportColumn, ...]:
-    """These of the columns, in the order of the names."""
+    """The columns with these names, in this order."""
     by_name = {column.name: column for column in columns}
     return tuple(by_name[name] for name in names)
 
 
 @dataclass(frozen=True)
 class ExportTable:
-    """`rows` gives those of a study and a selection, a query or something to go through like one.
+    """A table. `rows` returns those of a study and a selection: a queryset, or something iterated and counted like one.
 
-    `chunk` rows are held at once, fewer where texts may be long; `person` is the way from a row to its person.
+    At most `chunk` rows are in memory, fewer if texts may be long; `person` is the lookup prefix of a row's person.
     """
 
     name: str
@@ -119,7 +118,7 @@ class Codebook:
 
 
 def answer_columns(versions: tuple[Version, ...], imported: list[str]) -> Iterator[ExportColumn]:
-    """A column for each question of any version, then for what only imported files have."""
+    """Yield a column for each question of any version, then for those that only imported files have."""
     yield from [replace(c, source=("answers", "chatbot")) for c in chatbot_question(versions)]
     seen = {"chatbot"}
     for slug, found in by_slug(versions, "questions").items():
@@ -183,7 +182,7 @@ def perception_columns(versions: tuple[Version, ...]) -> Iterator[ExportColumn]:
 
 
 def by_slug(versions: tuple[Version, ...], part: str) -> dict[str, list[tuple[int, Any]]]:
-    """The entries of all versions by slug, each with the number of its version, the newest last."""
+    """Entries of all versions by slug, each with its version's number, newest last."""
     found: dict[str, list[tuple[int, Any]]] = {}
     for version in versions:
         for entry in getattr(version.definition, part):
@@ -197,7 +196,7 @@ def numbers_of(found: list[tuple[int, Any]], versions: tuple[Version, ...]) -> t
 
 
 def unique_names(columns: Iterable[ExportColumn]) -> Iterator[ExportColumn]:
-    """Names that every format can hold: letters, digits and underscores, none twice, whatever the case."""
+    """Rename columns for all formats: letters, digits and underscores, unique regardless of case."""
     seen: set[str] = set()
     for column in columns:
         name = base = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in column.name)[:60]
@@ -215,7 +214,7 @@ def read_version(row: StudyVersion) -> Version:
 
 
 def imported_questions(study: Study) -> list[str]:
-    """The names under which imported people's answers stand; they come from the imported file's columns."""
+    """Keys of imported people's answers, from the columns of the imported files."""
     keys = Func(F("answers"), function="jsonb_object_keys", set_returning=True)
     rows = Participant.objects.filter(study=study, origin=Participant.Origin.IMPORTED)
     return sorted(set(rows.annotate(key=keys).order_by().values_list("key", flat=True).distinct()))
@@ -253,7 +252,7 @@ def describe_version(version: Version) -> dict[str, Any]:
 
 
 def describe_askings(definition: Definition) -> dict[str, Any]:
-    """What was asked again, in which states, and what people were asked of their answers; nothing where none was."""
+    """Repeats, arms, rating and question set of a version, without those it lacks."""
     repeats, rating = definition.repeats, definition.rating
     found = {
         "repeats": repeats and asdict(repeats),
@@ -332,7 +331,7 @@ def prompt_lines(version: Version) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """A text for one cell of a Markdown table: no line ends, nothing that Markdown or HTML would act on."""
+    """The text as a cell of a Markdown table: one line, with Markdown and HTML escaped."""
     line = " ".join(text.split())
     for sign in "\\`*_[]|<>":
         line = line.replace(sign, f"&#{ord(sign)};" if sign in "<>" else f"\\{sign}")

@@ -1,4 +1,4 @@
-"""Zip files that are made while they are sent; all tables of a study in one, and how far that is."""
+"""Zip files streamed as they are made: tables of a study in one, with progress."""
 
 import json
 import time
@@ -31,16 +31,16 @@ from analysis.exports.people_tables import Selection
 from surveys.models import Study
 
 ALL = "all"
-KEPT = 60  # seconds for which a page is told of a download that nothing more is heard of
-OFTEN = 0.3  # seconds between two notes of how far it is
+KEPT = 60  # seconds for which a page hears of a silent download
+OFTEN = 0.3  # seconds between two notes of progress
 
-File = tuple[str, Chunks]  # its name and content
+File = tuple[str, Chunks]  # name and content
 Progress = Callable[[str, int], None]  # the file under way, and rows written so far
 
 
 @dataclass(frozen=True)
 class Everything:
-    """Tables of one study, all unless some are named, in some formats, allowed and noted."""
+    """A permitted and audited export of some or all tables of a study, in one or all formats."""
 
     study: Study
     selection: Selection
@@ -75,7 +75,7 @@ class Everything:
 
 
 class Pieces(RawIOBase):
-    """A file that can only be written, and whose content is taken away as it comes."""
+    """A write-only file whose content is taken away as it arrives."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -91,7 +91,7 @@ class Pieces(RawIOBase):
 
 
 def archived(study: Study, files: Iterable[File], lines: list[dict[str, Any]]) -> Chunks:
-    """The zip file of these and their manifest, one piece in memory at a time; `lines` collects the manifest's."""
+    """Yield a zip of the files and their manifest, one piece in memory at a time; `lines` collects the manifest's."""
     out = Pieces()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, chunks in files:
@@ -118,9 +118,9 @@ def name_of(tables: Collection[str], codebook: Codebook) -> str:
 def open_everything(
     user: AbstractBaseUser | AnonymousUser, slug: str, kind: str, selection: Selection, tables: Collection[str] = ()
 ) -> Everything:
-    """These tables, or all, as files of one format, or of `all`, if this account may have them; else as `open_export`.
+    """Open an export of these tables, or all, in one format or `all`; refuses as `open_export` does.
 
-    The audit trail names the tables where they are not all.
+    The audit trail names the tables if they are not all.
     """
     study = open_study(user, slug, pids=selection.pids)
     if kind != ALL and kind not in FORMATS:
@@ -138,7 +138,7 @@ def open_everything(
     return Everything(study, selection, kinds, codebook, rows, chosen)
 
 
-# --- how far it is -----------------------------------------------------------------
+# --- progress ----------------------------------------------------------------------
 
 
 def _key(study: Study, user: Any) -> str:
@@ -150,7 +150,7 @@ def _store() -> redis.Redis:
 
 
 def followed(made: Everything, user: Any) -> Chunks:
-    """The zip file piece by piece, noting for `progress_of` how far it is."""
+    """Yield the zip file in pieces and note its progress for `progress_of`."""
     key, last = _key(made.study, user), 0.0
     with _store() as store:
 
@@ -165,19 +165,19 @@ def followed(made: Everything, user: Any) -> Chunks:
             note("codebook.md", 0)
             yield from made.chunks(note)
             note("", made.rows, is_done=True)
-        except BaseException:  # whoever closed the connection has nothing to wait for
+        except BaseException:  # such as a closed connection: nobody waits any more
             store.delete(key)
             raise
 
 
 def forget_progress(study: Study, user: Any) -> None:
-    """Of the last download, when a new one is asked for."""
+    """Forget the progress of the last download, when a new one begins."""
     with _store() as store:
         store.delete(_key(study, user))
 
 
 def progress_of(study: Study, user: Any) -> dict[str, Any] | None:
-    """Of the account's newest download: its current file, rows written and rows in all; None without one."""
+    """Progress of the account's newest download: its file, rows written and in all, whether done; None without one."""
     with _store() as store:
         told = store.get(_key(study, user))
     return json.loads(told) if told else None

@@ -1,4 +1,4 @@
-"""Which tables there are, how their rows are read, and the one gate: who takes which is noted in the audit trail."""
+"""The export tables, how their rows are read, and the one gate, which notes in the audit trail who takes what."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from surveys.models import AuditEvent, Study
 from surveys.studies import audit
 from surveys.studies.access import Role, study_for
 
-# The last of studies of annotators only.
+# The last are of studies with annotation only.
 PEOPLE_TABLES, ANSWER_TABLES, MODEL_TABLES, ANNOTATION_TABLES = (
     tuple(table.name for table in tables)
     for tables in (people_tables((), []), answer_tables(()), model_tables(), annotation_tables())
@@ -36,7 +36,7 @@ FORMAT, MANIFEST = 1, audit.MANIFEST
 
 
 def codebook_of(study: Study, pids: bool = False) -> Codebook:
-    """What the tables of this study hold, over all its versions."""
+    """The codebook of the study's tables, over all its versions."""
     versions = tuple(read_version(row) for row in study.versions.order_by("number"))
     tables = [*people_tables(versions, imported_questions(study)), *answer_tables(versions), *model_tables()]
     if any(version.definition.annotation for version in versions):
@@ -54,7 +54,7 @@ def with_pids(table: ExportTable) -> ExportTable:
 
 
 def rows_of(study: Study, table: ExportTable, selection: Selection) -> Any:
-    """The rows as the database has them, oldest first; `reader_of` makes them what the codebook says."""
+    """Rows as the database has them, oldest first; `reader_of` turns them into what the codebook says."""
     rows = table.rows(study, selection)
     if not isinstance(rows, QuerySet):
         return rows
@@ -79,15 +79,15 @@ def count_rows(study: Study, table: ExportTable, selection: Selection) -> int:
 
 
 def stream_rows(study: Study, table: ExportTable, selection: Selection) -> Iterator[Row]:
-    """Row after row through a cursor of the server, so that no more than `chunk` rows are in memory."""
+    """Stream rows through a server-side cursor, so that at most `chunk` are in memory."""
     return map(reader_of(study, table), rows_of(study, table, selection).iterator(chunk_size=table.chunk))
 
 
 def reader_of(study: Study, table: ExportTable) -> Callable[[Row], Row]:
-    """What turns the values of one row into the table's columns, in their order."""
+    """A function that turns a row's values into the table's columns, in order."""
 
     def read(values: Row) -> Row:
-        # Names that a model has itself got an underscore in front.
+        # `rows_of` puts an underscore in front, since a field of the model may have the name.
         row = {name.removeprefix("_"): value for name, value in values.items()} | {"study": study.slug}
         return {column.name: read_cell(row, column) for column in table.columns}
 
@@ -98,12 +98,12 @@ def read_cell(row: Row, column: ExportColumn) -> Any:
     if column.source:
         return read_source(row, column)
     value = column.made(row) if column.made else row[column.name]
-    # Lists and tables as JSON text, which every format can hold.
+    # Lists and mappings become JSON text, which every format can hold.
     return json.dumps(value, ensure_ascii=False) if column.kind == "json" else value
 
 
 def read_source(row: Row, column: ExportColumn) -> Any:
-    """What a person's answers or checks hold under this column's path; numbers as numbers."""
+    """The value under the column's path in a person's answers or checks; numbers as numbers."""
     value: Any = row
     for key in column.source:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -117,7 +117,7 @@ def read_source(row: Row, column: ExportColumn) -> Any:
 
 @dataclass(frozen=True)
 class Export:
-    """One table of one study in one format, allowed and noted (`event`); `rows` as counted when it was asked for."""
+    """A permitted and audited (`event`) export of one table in one format; `rows` as counted at the request."""
 
     study: Study
     table: ExportTable
@@ -142,19 +142,19 @@ class Export:
 
 
 def open_study(user: AbstractBaseUser | AnonymousUser, slug: str, pids: bool = False) -> Study:
-    """The study, if this account may take files of it; else 404, or 403 when it is PIDs for a viewer."""
+    """The study, if the account may export it; otherwise 404, or 403 if a viewer asks for PIDs."""
     return study_for(user, slug, Role.RESEARCHER if pids else Role.VIEWER)
 
 
 def note_export(study: Study, actor: str, file: str, pids: bool = False, **held: Any) -> AuditEvent:
-    """What the audit trail says of every file that leaves: who took it, and what it holds."""
+    """Note a file that leaves in the audit trail: who took it, and what it holds."""
     return audit.record(study, actor, "exported", file, pids=pids, **held)
 
 
 def open_export(
     user: AbstractBaseUser | AnonymousUser, slug: str, table: str, kind: str, selection: Selection
 ) -> Export:
-    """The export, if this account may have it; else 404, or 403 when it is PIDs for a viewer."""
+    """Open the export, if the account may have it; otherwise 404, or 403 if a viewer asks for PIDs."""
     study = open_study(user, slug, pids=selection.pids)
     if table not in (tables := tuple(codebook_of(study).tables)):
         raise Http404(f"There is no table {table}. The tables are {', '.join(tables)}.")
@@ -171,7 +171,7 @@ def begin_export(study: Study, actor: str, table: str, kind: str, selection: Sel
 
 
 def count_tables(study: Study, tables: Mapping[str, ExportTable], selection: Selection) -> tuple[dict[str, int], int]:
-    """The rows of each table, and how many texts are still to be read: `count_rows` for a page, in few statements."""
+    """Rows of each table, and unread texts: `count_rows` for a page, in few statements."""
     kept = count_answers(study, tables, selection)
     rows = {name: table.rows(study, selection) for name, table in tables.items() if name not in kept}
     plain = {name: getattr(table, "counted", table) for name, table in rows.items()}
@@ -181,7 +181,7 @@ def count_tables(study: Study, tables: Mapping[str, ExportTable], selection: Sel
 
 
 def count_answers(study: Study, tables: Mapping[str, ExportTable], selection: Selection) -> dict[str, int]:
-    """The tables of accepted answers, which come and go but never change; counted anew when some came or went."""
+    """Rows of the tables of accepted answers, and unread texts; kept until an answer or a spelling changes."""
     name = f"rows-{selection.pilot:d}{selection.preview:d}{selection.simulated:d}"
     stamp = json.dumps([answer_stamp(study), tables["mentions"].rows(study, selection).spellings], sort_keys=True)
 
@@ -192,25 +192,25 @@ def count_answers(study: Study, tables: Mapping[str, ExportTable], selection: Se
 
 
 class RowCount(Subquery):
-    """How many rows a query has."""
+    """Number of rows of a query."""
 
     template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
     output_field = IntegerField()
 
 
 def count_together(study: Study, queries: Mapping[str, QuerySet]) -> dict[str, int]:
-    """The rows of each query, all in one statement."""
+    """Number of rows of each query, in one statement."""
     counted = (RowCount(query.order_by().values("pk")) for query in queries.values())
     return dict(zip(queries, Study.objects.values_list(*counted).get(pk=study.pk), strict=True))
 
 
 def write_export(export: Export, folder: Path) -> dict[str, Any]:
-    """Write the file; returns its line of the manifest."""
+    """Write the file and return its manifest line."""
     return write_measured(folder, f"{export.table.name}.{export.kind}", export.chunks())
 
 
 class MeasuredFile:
-    """The chunks of a file; once they are through, `line` is what a manifest says of it."""
+    """The chunks of a file; once they are consumed, `line` is the file's manifest line."""
 
     def __init__(self, name: str, chunks: Chunks) -> None:
         self.name, self.chunks = name, chunks
@@ -228,20 +228,20 @@ class MeasuredFile:
 
 
 def manifest_of(study: Study, files: list[dict[str, Any]]) -> bytes:
-    """What an export or a bundle says of itself: its files, and how the audit trail stood when they were written."""
+    """Manifest of an export or bundle: its files, and the head of the audit trail when they were written."""
     manifest = {"format": FORMAT, "study": study.slug, "audit": audit.head_of(study), "files": files}
     return json.dumps(manifest, indent=2).encode()
 
 
 def write_measured(folder: Path, name: str, chunks: Chunks) -> dict[str, Any]:
-    """The same for any file."""
+    """Write any file and return its manifest line."""
     measured = MeasuredFile(name, chunks)
     write_whole(folder / name, measured)
     return measured.line
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write the file under its final name only when it is whole."""
+    """Write the file whole or not at all: it gets its final name once it is complete."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:

@@ -1,4 +1,4 @@
-"""How to begin with each table, in pandas and in R: a few lines that read its file and look at it."""
+"""Code to begin with each table, in pandas and R: a few lines that read its file and look at it."""
 
 from dataclasses import dataclass
 
@@ -8,21 +8,21 @@ R = '{table} <- read.csv("{table}.csv", na.strings = "", encoding = "UTF-8")\n'
 
 @dataclass(frozen=True)
 class FirstLines:
-    """What follows the line that reads the file."""
+    """Code that follows the line that reads the file."""
 
     pandas: str
     r: str
 
 
 def cross(table: str, one: str, other: str) -> FirstLines:
-    """How many rows have which pair of values."""
+    """Cross-tabulation of two columns."""
     return FirstLines(
         f'print(pd.crosstab({table}["{one}"], {table}["{other}"]))', f"print(table({table}${one}, {table}${other}))"
     )
 
 
 def by(table: str, group: str, value: str, what: str = "mean") -> FirstLines:
-    """A mean, median or sum for each group."""
+    """Mean, median or sum by group."""
     return FirstLines(
         f'print({table}.groupby("{group}")["{value}"].{what}())',
         f"print(tapply({table}${value}, {table}${group}, {what}, na.rm = TRUE))",
@@ -113,6 +113,6 @@ LINES = {
 
 
 def first_lines(table: str) -> dict[str, str]:
-    """By language a program of at most ten lines; it wants the table's Parquet or CSV file in its folder."""
+    """Programs of at most ten lines by language; they expect the table's Parquet or CSV file in their folder."""
     lines = LINES[table]
     return {"pandas": PANDAS.format(table=table) + lines.pandas, "r": R.format(table=table) + lines.r}

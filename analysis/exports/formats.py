@@ -1,4 +1,4 @@
-"""How a table becomes a file: each format takes columns and rows and gives the file in pieces of bytes."""
+"""File formats: each turns columns and rows into a file, in chunks of bytes."""
 
 import csv
 import io
@@ -24,10 +24,10 @@ Chunks = Iterator[bytes]
 BLOCK = 1 << 16
 # A row group is written when it has this many rows or this much text, whichever comes first.
 GROUP_ROWS, GROUP_CHARACTERS = 2_000, 8_000_000
-# What a spreadsheet would take for a formula, also behind apostrophes: as these get one more, taking one away
-# gives every text back to the letter.
+# Text that a spreadsheet would take for a formula, also behind apostrophes: those texts get one more, so that removing
+# one restores every text exactly.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-# A figure's files, by the ending of their addresses.
+# Content types of a figure's files, by extension.
 FIGURE_FILES = {
     "svg": "image/svg+xml",
     "png": "image/png",
@@ -35,7 +35,7 @@ FIGURE_FILES = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
 }
-# Ends of lines to some readers although JSON lets them stand.
+# Characters that JSON leaves unescaped but some readers take for line ends.
 LINE_ENDS = {sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
 
 
@@ -52,7 +52,7 @@ def csv_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
 
 
 def figure_csv(figure: Any) -> str:
-    """A figure's table, a row for each mark; units stand in the header."""
+    """A figure's table, a row for each mark; units are in the header."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([column.name for column in figure.columns])
@@ -130,8 +130,8 @@ def read_back(file: IO[bytes]) -> Chunks:
 
 # --- SPSS ---------------------------------------------------------------------
 #
-# pyreadstat wants the whole table, which may not fit into memory: it gets one that is mapped from a file, and reads it
-# row by row. Texts longer than 32,767 bytes, SPSS's limit, go on in further variables (`text`, `text_2`, …).
+# pyreadstat wants the whole table, which may not fit into memory, so it gets one mapped from a file and reads it row by
+# row. Texts longer than SPSS's limit of 32,767 bytes continue in further variables (`text`, `text_2`, …).
 
 WIDEST = 32_767  # bytes that one string variable can hold
 NUMERIC_FORMATS = {"integer": "F15.0", "number": "F15.3", "boolean": "F1.0", "datetime": "DATETIME24.3"}
@@ -142,7 +142,7 @@ YES_NO = {0.0: "no", 1.0: "yes"}
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable of the file, its widest text in bytes; `piece` counts the variables of one text from 0."""
+    """A variable of an SPSS file; `width` is of its widest text in bytes, `piece` numbers a text's variables from 0."""
 
     column: ExportColumn
     name: str
@@ -151,7 +151,7 @@ class Variable:
 
 
 def sav_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
-    """Two passes, for the number of variables depends on the longest texts. All files are nameless."""
+    """Write in two passes, since the longest texts decide the number of variables. Temporary files have no names."""
     columns = [column for column in columns if column.spss]
     with TemporaryFile("w+", encoding="utf-8", newline="\n") as spool, TemporaryFile() as table, TemporaryFile() as sav:
         variables = list(arrange(columns, spool_cells(spool, columns, rows)))
@@ -168,7 +168,7 @@ def sav_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
 
 
 def spool_cells(spool: IO[str], columns: Sequence[ExportColumn], rows: Rows) -> list[list[int]]:
-    """Write each row's cells as a line of JSON; for each column the widths of the pieces of its texts."""
+    """Write each row's cells as a line of JSON; return the widths of each column's pieces of text."""
     widths: list[list[int]] = [[0] for _ in columns]
     for row in rows:
         cells = {column.name: cell_of(column, row[column.name]) for column in columns}
@@ -181,7 +181,7 @@ def spool_cells(spool: IO[str], columns: Sequence[ExportColumn], rows: Rows) -> 
 
 
 def mapped_table(file: IO[bytes], variables: Sequence[Variable], rows: Rows) -> pd.DataFrame:
-    """The table in a file, of which only what is being read is in memory."""
+    """The table, mapped from a file so that only what is being read is in memory."""
     schema = pa.schema([(v.name, pa.string() if is_text(v.column) else pa.float64()) for v in variables])
     with pa.ipc.new_file(file, schema) as writer:
         for group in groups_of({v.name: part_of(row[v.column.name], v.piece) for v in variables} for row in rows):
@@ -197,7 +197,7 @@ def is_text(column: ExportColumn) -> bool:
 
 
 def cell_of(column: ExportColumn, value: Any) -> list[str] | float | None:
-    """A text as its pieces, anything else as a number."""
+    """A text as its pieces, any other value as a number."""
     if is_text(column):
         return list(split_text("" if value is None else str(value)))
     if value is None:
@@ -212,7 +212,7 @@ def part_of(cell: list[str] | float | None, piece: int) -> str | float | None:
 
 
 def split_text(text: str) -> Iterator[str]:
-    """Pieces of at most WIDEST bytes, cut between characters and not after blanks: SPSS drops those at an end."""
+    """Yield pieces of at most WIDEST bytes, cut between characters and not after blanks: SPSS drops trailing ones."""
     content, start = text.encode(), 0
     while len(content) - start > WIDEST:
         piece = content[start : start + WIDEST].decode(errors="ignore")
@@ -242,7 +242,7 @@ def variable_label(column: ExportColumn) -> str:
 
 
 def value_labels(variable: Variable) -> dict[Any, str]:
-    """Without values that no row has and pyreadstat, which counts their characters, would find too long."""
+    """Labels by value, without values that no row has and pyreadstat, which counts characters, would find too long."""
     if variable.column.kind == "boolean":
         return dict(YES_NO)
     if not is_text(variable.column):
@@ -255,7 +255,7 @@ def value_labels(variable: Variable) -> dict[Any, str]:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many bytes of UTF-8, never half a sign."""
+    """Cut to `most` bytes of UTF-8, never within a character."""
     return " ".join(text.split()).encode()[:most].decode(errors="ignore")
 
 

@@ -1,4 +1,4 @@
-"""The tables of what models were asked: prompts, runs and their calls with the replies."""
+"""The tables about models: prompts, questions, runs, and their calls with the replies."""
 
 from collections.abc import Iterator
 
@@ -176,7 +176,7 @@ class SetQuestions:
 
 
 def all_runs(study: Study, selection: Selection) -> QuerySet[Run]:
-    """The study's runs, judges and tasks among them, and the benchmark runs without a study shared with it."""
+    """The study's runs, including judges and tasks, and benchmark runs without a study that are shared with it."""
     runs = Run.objects.of_study(study).filter(Q(study=study) | ~Q(condition__in=ASIDE))
     runs = runs if selection.pilot else runs.filter(pilot=False)
     return (runs if selection.simulated else runs.exclude(endpoint__provider=FAKE)).order_by("pk")

@@ -1,4 +1,4 @@
-"""The tables of participants, what became of them and notes: each with its columns and which rows it has."""
+"""The tables about people: answers, checks, chatbots, participants, flow, and notes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +48,7 @@ OPEN = (Participant.State.SCREENING, Participant.State.ACTIVE)
 
 @dataclass(frozen=True)
 class Selection:
-    """Whose rows: by default all but those of pilots and previews. `pids` adds Prolific's ids."""
+    """Whose rows to export: by default all but pilots' and previews'. `pids` adds Prolific's ids."""
 
     pilot: bool = False
     preview: bool = False
@@ -117,8 +117,8 @@ ORIGIN = (
     boolean("pilot", "whether it was collected in the pilot", path="participant__pilot"),
     text("origin", "where the person came from", labels(Origin.choices), path="participant__origin"),
 )
-MODEL = "model"  # the origin of what models say
-ORIGIN_OF_ALL = tuple(  # of rows that may be a model's
+MODEL = "model"  # the origin of a model's rows
+ORIGIN_OF_ALL = tuple(  # for tables with rows of models
     replace(column, levels={**column.levels, MODEL: "Model"}) if column.name == "origin" else column
     for column in ORIGIN
 )
@@ -147,7 +147,7 @@ def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
 
 
 def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[ExportColumn, ...]:
-    """What was asked, on which occasion and in which state; `way` leads to the response or flag."""
+    """Prompt, occasion and state of the account; `way` is the lookup prefix of the response or flag."""
     arms = {arm.slug: arm.name for version in versions for arm in version.definition.arms}
     return (
         text("prompt", "the prompt", prompt_levels(versions), expression=lambda person: base_slug(f"{way}prompt__")),
@@ -174,7 +174,7 @@ def variant_note(prompt: PromptDefinition) -> str:
 
 
 def of_people(model: Any) -> Callable[[Study, Selection], QuerySet]:
-    """The rows of people who are selected."""
+    """A function that returns the model's rows of the selected people."""
     return lambda study, selection: model.objects.filter(
         selection.people("participant__"), participant__study=study
     ).order_by("id")
@@ -184,7 +184,7 @@ flags, contexts, revisions = map(of_people, (Flag, ChatbotContext, Response))
 
 
 def newest_responses(study: Study, selection: Selection) -> QuerySet:
-    """The newest accepted one of each answer."""
+    """The newest accepted revision of each answer."""
     newer = Response.objects.filter(
         participant=OuterRef("participant"), prompt=OuterRef("prompt"), accepted=True, revision__gt=OuterRef("revision")
     )
@@ -276,7 +276,7 @@ CONTEXT = (
 
 
 def evidence(name: str) -> dict[str, Any]:
-    """What the page observed under this name."""
+    """The value that the page observed under this name."""
     return computed(lambda evidence: evidence.get(name), "evidence")
 
 
@@ -285,7 +285,7 @@ def of_hands(name: str) -> dict[str, Any]:
 
 
 def of_pastes(name: str) -> dict[str, Any]:
-    """How many there were, where the page counted."""
+    """The number under this name, if the page counted pastes."""
     return computed(lambda evidence: len(evidence.get(name, ())) if "pastes" in evidence else None, "evidence")
 
 
@@ -413,7 +413,7 @@ VERSION = {"_version": F("version__number"), "version_sha256": F("version__sha25
 
 
 class Flow:
-    """People and anonymous ends counted together; imported people never came and are left out."""
+    """People and anonymous exits counted together; imported people never came and are left out."""
 
     def __init__(self, study: Study, selection: Selection) -> None:
         self.study, self.selection = study, selection
@@ -470,7 +470,7 @@ NOTE = (
 
 
 def notes(study: Study, selection: Selection) -> QuerySet:
-    """Those about the people who are selected, and about versions."""
+    """Notes about the selected people and their answers, and about versions."""
     people = Q(participant__isnull=False) & selection.people("participant__")
     answers = Q(response__isnull=False) & selection.people("response__participant__")
     return Note.objects.filter(people | answers | Q(version__isnull=False), study=study).order_by("id")

@@ -1,4 +1,4 @@
-"""What the API answers besides what its views say: refusals, all in one shape, and that the schema names them."""
+"""The API's refusals: all in one shape, and named in its schema."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class ProblemSerializer(serializers.Serializer):
 
 
 def refused(*statuses: int) -> dict[int, type[ProblemSerializer]]:
-    """For the responses of `extend_schema`: the refusals that only this operation has."""
+    """Refusals that only this operation has, for the `responses` of `extend_schema`."""
     return dict.fromkeys(statuses, ProblemSerializer)
 
 
@@ -30,7 +30,7 @@ class TooLarge(APIException):
 
 
 def tell_problem(error: Exception, context: dict[str, Any]) -> Response | None:
-    """What Django refuses itself, as a form with too many fields, is told like everything else."""
+    """Report refusals by Django itself, such as of a form with too many fields, like all others."""
     if isinstance(error, RequestDataTooBig):
         error = TooLarge()
     elif isinstance(error, SuspiciousOperation):

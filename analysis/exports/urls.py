@@ -1,4 +1,4 @@
-"""Addresses of the console's export pages and of the API's token."""
+"""URLs of the console's export pages and of the API token."""
 
 from django.urls import path
 

@@ -35,29 +35,29 @@ SECTIONS = {
     "Prompts and models": MODEL_TABLES,
     "Annotators and judges": ANNOTATION_TABLES,
 }
-MOST_TRIES = 15  # seconds for which a page waits for the first word of a download
-# What is ticked to begin with, where it has rows.
+MOST_TRIES = 15  # seconds for which a page waits for the first news of a download
+# Tables ticked at first, if they have rows.
 TICKED = (
     *("responses", "participants", "context", "readings", "mentions", "prompts", "runs"),
     *("items", "annotations", "labels"),
 )
-OF_THE_FILE = ("prompts", "items", "flow")  # tables that have rows before anybody came
+OF_THE_FILE = ("prompts", "items", "flow")  # tables that may have rows before anybody came
 WHOSE = {"simulated": "Simulated people", "pilot": "The pilot", "preview": "Previews"}
 KINDS = ("parquet", "csv", "jsonl", "sav")  # in the order in which they are offered
 EXAMPLES = settings.BASE_DIR / "examples"
-# What programs begin with: its type by the file's name.
+# Examples to begin with: content type by file name.
 EXAMPLE_FILES = {"notebook.ipynb": "application/x-ipynb+json", "fieldstudy_client.py": "text/x-python"}
 YES = ("1", "true", "yes", "on")
 
 
 def read_selection(parameters: QueryDict) -> Selection:
-    """Which people an address asks for, such as `?pilot=1&simulated=0`."""
+    """The selection that a query asks for, such as `?pilot=1&simulated=0`."""
     asked = {name: parameters[name].lower() in YES for name in Selection.__annotations__ if name in parameters}
     return Selection(**asked)
 
 
 def write_selection(selection: Selection) -> str:
-    """The same as an address' query; what is left to its default is left out."""
+    """The selection as a query string, without defaults."""
     default, given = asdict(Selection()), asdict(selection)
     return urlencode({name: int(given[name]) for name in given if given[name] != default[name]})
 
@@ -105,12 +105,12 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def kind_of(parameters: QueryDict) -> str:
-    """The format that the page's links have."""
+    """The format of the page's links."""
     return parameters["format"] if parameters.get("format") in FORMATS else KINDS[0]
 
 
 def read_form(parameters: QueryDict) -> Selection:
-    """As `read_selection`, but a box that was not ticked counts as a no once the form was sent."""
+    """Like `read_selection`, but once the form is sent, an unticked box means no."""
     if "show" not in parameters:
         return read_selection(parameters)
     return Selection(**{name: name in parameters for name in Selection.__annotations__})
@@ -130,7 +130,7 @@ def everything_response(made: Everything, user: Any) -> StreamingHttpResponse:
 @require_safe
 @study_page()
 def everything(request: HttpRequest) -> HttpResponse:
-    """All tables in one zip file."""
+    """Download the ticked tables, or all, as one zip file."""
     forget_progress(request.study, request.user)
     kind, tables = request.GET.get("format", "csv"), request.GET.getlist("table")
     made = open_everything(request.user, request.study.slug, kind, read_form(request.GET), tables)
@@ -140,7 +140,7 @@ def everything(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def everything_progress(request: HttpRequest) -> HttpResponse:
-    """How far that is, for the page that it was asked for on."""
+    """Show the progress of that download."""
     told, tries = progress_of(request.study, request.user), request.GET.get("tries", "0")
     again = int(tries) + 1 if tries.isdecimal() and len(tries) < 3 and not told else 0
     shown = {"study": request.study, "told": told, "again": again if again <= MOST_TRIES else 0}
@@ -161,14 +161,14 @@ def codebook(request: HttpRequest, kind: str) -> HttpResponse:
 @require_safe
 @study_page()
 def example(request: HttpRequest, name: str) -> HttpResponse:
-    """The notebook, or the client that it and other programs use: files to put beside each other."""
+    """Download the notebook, or the client that it and other programs use; both belong in one folder."""
     return as_file((EXAMPLES / name).read_bytes(), EXAMPLE_FILES[name], name)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member_page
 def token(request: HttpRequest) -> HttpResponse:
-    """The account's token for the API: made, replaced and taken back here, shown once."""
+    """Make, replace or revoke the account's API token; it is shown once."""
     made = None
     if request.method == "POST":
         Token.objects.filter(user=request.user).delete()

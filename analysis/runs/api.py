@@ -1,4 +1,4 @@
-"""The API of runs: of a study and about a corpus, what is done to them, and their calls with what was answered."""
+"""The API of runs, of a study or about a corpus: listing, starting and changing them, and their calls with replies."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -87,7 +87,7 @@ class StandingSerializer(RunSerializer):
         return RunSerializer(standing.run).data | standing.counts | rate
 
 
-# What a program has to know of the form's fields that their words on the page do not say.
+# Help for programs on form fields, in place of the page's words.
 TOLD = {
     "benchmark": "Its name, to ask its items. Default: the study's prompts are asked.",
     "prompt_form": f"How an item is put. Default: {Plan.prompt_form}.",
@@ -96,12 +96,12 @@ TOLD = {
     "dry_run": "Say what it would cost and keep nothing.",
     **{name: f"Default: {getattr(Plan, name):g}." for name in ("temperature", "seed")},
 }
-KINDS = ("BooleanField", "DecimalField", "FloatField", "IntegerField")  # that a form and a schema call alike
+KINDS = ("BooleanField", "DecimalField", "FloatField", "IntegerField")  # with one name in forms and serializers
 BOUNDS = ("min_value", "max_value", "max_digits", "decimal_places")
 
 
 def order_fields(form: type[forms.Form], told: Mapping[str, str]) -> dict[str, serializers.Field]:
-    """What a program sends in place of a form, as the schema describes it."""
+    """The fields of a form as a program sends them, for the schema."""
     fields = {name: order_field(field, told.get(name)) for name, field in form.base_fields.items()}
     return fields | {"dry_run": serializers.BooleanField(required=False, help_text=told["dry_run"])}
 
@@ -193,7 +193,7 @@ class Runs(APIView):
 
 
 def read_order(data: Any, fields: Iterable[str]) -> tuple[dict[str, Any], bool]:
-    """What is given, and whether nothing is to be sent. An unknown field is refused: it would cost another sum."""
+    """The fields given, and whether it is a dry run. An unknown field is refused, since ignoring it could cost more."""
     known = (*fields, "dry_run")
     if not isinstance(data, dict):
         raise BadRequest(f"Send a JSON object. The fields are {', '.join(known)}.")
@@ -207,7 +207,7 @@ def read_order(data: Any, fields: Iterable[str]) -> tuple[dict[str, Any], bool]:
 
 
 def run_for(request: Request, number: int, least: Role = Role.VIEWER) -> Run:
-    """The run, for members of its study; 404 for everybody else, 403 for too small a role."""
+    """The run, for members of its study; 404 for everybody else, 403 if the role is too small."""
     mine = Run.objects.filter(study__in=studies_of(request.user))
     run = get_object_or_404(mine.select_related("study", *OWN), pk=number)
     study_for(request.user, run.study.slug, least)
@@ -237,7 +237,7 @@ NOTE = inline_serializer("Note", {"note": serializers.CharField(allow_blank=True
 
 
 def change_run(action: str, run: Run, request: Request, study: Study) -> Response:
-    """Do one of ACTIONS to a run by the means of this study; how far the run then is."""
+    """Do one of ACTIONS to a run by the means of this study, and respond with its progress."""
     try:
         given = read_given(action, request.data if isinstance(request.data, dict) else {})
     except RunError as error:
@@ -260,7 +260,7 @@ class ChangeRun(APIView):
 
 
 def changing(action: str, summary: str, body: Any = None) -> Any:
-    """The view of an action, with what the schema says of it."""
+    """The view of an action, with its schema."""
     responses = {200: PROGRESS, **refused(403, 409)}
     told = extend_schema(operation_id=f"{action}_run", request=body, responses=responses, summary=summary)
     view: Any = type(f"{action.capitalize()}Run", (ChangeRun,), {"action": action})

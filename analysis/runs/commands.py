@@ -1,4 +1,4 @@
-"""What the commands that start runs share: their options, the plan they print, and the way to the end."""
+"""Shared by commands that start runs: their options, the plan they print, and the way to the end."""
 
 import sys
 import time
@@ -31,7 +31,7 @@ from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
-IDLE_SECONDS = 15  # without a call in flight, until --wait says that there may be no worker
+IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker
 POLL_SECONDS = 0.5
 MOST_LANES = 64
 BATCH_POLL_SECONDS = 1.0
@@ -39,7 +39,7 @@ MOST_EXAMPLES = 5
 
 
 class RunAction(Action):
-    """A command that sends calls. Django's checks, which load every page, would hold the first back by a second."""
+    """A command that sends calls. It skips Django's checks, which load every page and cost a second."""
 
     requires_system_checks: list[str] = []
 
@@ -103,7 +103,7 @@ PROMPTS = arg("--prompts", nargs="+", metavar="SLUG", default=[], help="only the
 
 
 def carry_out(options: Options, version: StudyVersion | None = None, **more: Any) -> Report:
-    """Plan the run, say what it costs, and send it in the way that was asked for."""
+    """Plan the run, say what it costs, and send it as the options ask."""
     plan, repeats = read_plan(options, version, **more), read_repeats(options)
     if not options["dry_run"]:
         check_endpoint(plan.endpoint, plan.temperature)
@@ -135,7 +135,7 @@ def read_plan(options: Options, version: StudyVersion | None, **more: Any) -> Pl
 
 
 def find_study(slug: str) -> Study:
-    """A study that has prompts."""
+    """A study that has prompts. Raises CommandError."""
     study = actions.find_study(slug)
     if study.current is None:
         raise CommandError(f"{study.slug} has no prompts yet. Load its study file first.")
@@ -143,7 +143,7 @@ def find_study(slug: str) -> Study:
 
 
 def read_repeats(options: Options) -> int:
-    """Of a sock puppet they are those of each simulated user, under either name."""
+    """Repeats, which for a sock puppet are those of each simulated user, under either option. Raises RunPlanError."""
     own, repeats, condition = options["repeats_per_user"], int(options["repeats"]), CONDITIONS[options["condition"]]
     if own is None:
         return repeats
@@ -155,7 +155,7 @@ def read_repeats(options: Options) -> int:
 
 
 def find_value(setting: RunSetting, given: Any) -> Any:
-    """What an option gives; of a row that it names, the row."""
+    """The value of an option or, if it names a row, that row. Raises RunPlanError."""
     if given is None or not setting.chooses_row:
         return given
     rows = setting.kind.objects
@@ -167,7 +167,7 @@ def find_value(setting: RunSetting, given: Any) -> Any:
 
 
 def send(run: Run, options: Options) -> Report:
-    """How it ended; CommandError where it stopped."""
+    """Send the run and return how it ended. Raises CommandError if it stopped."""
     run = send_off(run, options)
     end = progress(run)
     tell_faults(run, end)
@@ -177,7 +177,7 @@ def send(run: Run, options: Options) -> Report:
 
 
 def send_off(run: Run, options: Options) -> Run:
-    """Start the run, and work on it or hand it to the workers, in the way that was asked for."""
+    """Start the run, and work on it or hand it to workers, as the options ask."""
     if run.batch and options["lanes"]:
         raise RunError(f"Run {run.pk} goes through the batch API, which has no lanes. Leave out --lanes.")
     run = start(run)
@@ -238,7 +238,7 @@ def tell_end(end: Report) -> str:
 
 
 def why_stopped(end: Report) -> str:
-    """Where nothing came of it, or less than was asked for."""
+    """Why the run stopped, or that all its calls failed; empty otherwise."""
     if end["state"] == Run.State.STOPPED:
         return f"Run {end['run']} stopped after {end['done']:,} answers: {end['reason']}"
     if end["calls"] and end["failed"] == end["calls"]:
@@ -264,7 +264,7 @@ PlanTasks = Callable[..., tuple[Run, dict[str, Any]]]
 
 
 def work_on_tasks(plan: PlanTasks, options: Options) -> tuple[Run, Report]:
-    """Plan a run of tasks and send it in the way that was asked for; the run, and its estimate or where it then is."""
+    """Plan a run of tasks and send it as the options ask; returns it, and its progress or a dry run's estimate."""
     if options["limit"] is not None and options["limit"] < 1:
         raise CommandError("--limit must be 1 or more.")
     how = {name: options[name] for name in ("temperature", "limit", "budget", "batch", "dry_run")}
@@ -281,7 +281,7 @@ def work_on_tasks(plan: PlanTasks, options: Options) -> tuple[Run, Report]:
 
 
 def execute_tasks(kind: TaskKind, plan: PlanTasks, about: Report, options: Options) -> Report:
-    """Work on a run of tasks, and say what became of its replies."""
+    """Work on a run of tasks, and report what became of its replies."""
     about = about | {"task": kind.label, "endpoint": options["endpoint"]}
     run, end = work_on_tasks(plan, options)
     if options["dry_run"]:

@@ -1,4 +1,4 @@
-"""Completions that were collected elsewhere: stored as finished runs, marked as imported."""
+"""Importing completions collected elsewhere: stored as finished runs, marked as imported."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ SEEN = 250  # bytes that are kept of a row while a file is checked
 
 
 class RunKey(NamedTuple):
-    """What becomes one run: the same source, model, run, temperature and settings."""
+    """What rows of one run share: source, model, run, temperature and settings."""
 
     source: str
     model: str
@@ -38,9 +38,9 @@ class RunKey(NamedTuple):
 
 @dataclass(frozen=True)
 class CompletionRow:
-    """One row of the file, checked by itself; `repeat` is None where the file does not count.
+    """One row of the file, checked by itself; `repeat` is None if the file gives none.
 
-    `user` names the simulated user, empty where there is none.
+    `user` names the simulated user, empty without one.
     """
 
     line: int
@@ -52,7 +52,7 @@ class CompletionRow:
 
 
 class CompletionReader:
-    """What rows may hold, given what they can answer by its name, and the faults found on the way."""
+    """Reads rows, given what they can answer by its name, and collects the faults."""
 
     def __init__(self, asked: Mapping[str, Question], what: str) -> None:
         self.faults = files.Faults()
@@ -70,7 +70,7 @@ class CompletionReader:
         )
 
     def read(self, path: Path) -> Iterator[CompletionRow]:
-        """Row after row; the file is never held as a whole."""
+        """Yield row after row; the file is never held as a whole."""
         for row in self.table.read(path):
             key = RunKey(*(row.values[name] for name in RunKey._fields))
             user = row.values["user"] or ""
@@ -107,7 +107,7 @@ class ImportedCompletions:
 
 
 def import_completions(study: Study, path: Path, actor: str, benchmark: str = "") -> ImportedCompletions:
-    """Read the whole file once for its faults, then once more to store it. All of it, or nothing.
+    """Read the whole file once for its faults, then once more to store it: all or nothing.
 
     With `benchmark`, the file's prompts are that benchmark's items and each run is one benchmark run.
     Raises ImportFault, OSError.
@@ -139,7 +139,7 @@ def _askable(study: Study, benchmark: str) -> tuple[dict[str, Question], str]:
 
 
 def _check_file(reader: CompletionReader, path: Path) -> None:
-    """Each row by itself, and against the rows above it. Only what tells rows apart is kept, never their texts."""
+    """Check each row by itself and against those above it. Keeps only what tells rows apart, never their texts."""
     seen: dict[int, int] = {}
     repeats = RepeatCounts()
     for row in reader.read(path):
@@ -153,7 +153,7 @@ def _check_file(reader: CompletionReader, path: Path) -> None:
 
 
 class RepeatCounts(Counter[tuple[RunKey, int, str]]):
-    """Numbers a user's answers to one prompt in one run by their order, where the file does not number them."""
+    """Numbers a user's answers to one prompt in one run by their order, if the file does not number them."""
 
     def number_of(self, row: CompletionRow) -> int:
         if row.repeat is not None:
@@ -164,7 +164,7 @@ class RepeatCounts(Counter[tuple[RunKey, int, str]]):
 
 
 class CompletionStore:
-    """Writes batch after batch; rows that are there already with the same text are skipped."""
+    """Writes batch after batch, and skips rows stored before with the same text."""
 
     def __init__(self, study: Study, actor: str, benchmark: str, reader: CompletionReader) -> None:
         self.study, self.actor, self.benchmark, self.reader = study, actor, benchmark, reader
@@ -206,7 +206,7 @@ class CompletionStore:
         return self.runs[key]
 
     def make_users(self, numbered: list[tuple[Run, CompletionRow, int]]) -> None:
-        """The simulated users that the rows name and that are not there yet."""
+        """Make the simulated users that the rows name and that do not exist yet."""
         named: dict[int, dict[str, None]] = {}
         for run, row, _ in numbered:
             if row.user:

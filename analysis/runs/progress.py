@@ -1,4 +1,4 @@
-"""How far a long command or a run is: one line on standard error."""
+"""The progress of a long command or a run, in one line on standard error."""
 
 import sys
 import threading
@@ -15,7 +15,7 @@ ON_TERMINAL, IN_LOG = 0.3, 10.0  # seconds between two lines
 
 
 class ProgressLine:
-    """Says when a long command will be done. `what` is what is counted, such as "conversations"."""
+    """A line that says when a long command will be done. `what` is what it counts, such as "conversations"."""
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self.what = what
@@ -24,7 +24,7 @@ class ProgressLine:
         self.pause = ON_TERMINAL if self.stream.isatty() else IN_LOG
 
     def show(self, share: float, number: int) -> None:
-        """Say that `share` of the work, from 0 to 1, is done; most calls print nothing."""
+        """Report that `share` of the work, from 0 to 1, is done; most calls print nothing."""
         now = time.monotonic()
         if now - self.shown < self.pause:
             return
@@ -58,7 +58,7 @@ SECONDS = 1.0
 
 
 class Bar:
-    """Shows a run's progress beside the lane that works on it."""
+    """A run's progress, shown beside the lane that works on it."""
 
     def __init__(self, run: Run) -> None:
         self.run_id = run.pk
@@ -83,7 +83,7 @@ class Bar:
 
 
 def show(run: Run) -> dict[str, Any]:
-    """Draw the bar once; on something other than a terminal only at the end."""
+    """Draw the bar once and return the progress; unless on a terminal, draw only at the end."""
     now = progress(run)
     if sys.stderr.isatty():
         print("\r" + write_bar(now).ljust(100), end="", file=sys.stderr, flush=True)

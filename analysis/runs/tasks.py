@@ -1,4 +1,4 @@
-"""Background work: lanes of runs and what becomes of them, batches, weekly repeats. Tasks carry ids only."""
+"""Background tasks: lanes of runs, their replies, batches, and scheduled repeats. They carry ids instead of rows."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneTaken, run_lane
 from analysis.runs.lanes.runs import has_calls_to_send, needs_lane, open_runs, repeat_due
 
-QUEUED_SECONDS = 600  # after that a lane task that never began is taken for lost
+QUEUED_SECONDS = 600  # after which a lane task that never began is taken for lost
 BEGUN_SECONDS = 5  # within which a worker begins what it took from the queue
 WANTED_SECONDS = 30 * 86400
 STOP_SECONDS = 600
@@ -29,10 +29,10 @@ def valkey() -> redis.Redis:
 
 
 def enqueue_lanes(run_id: int, number: int | None = None) -> int:
-    """Queue the lanes of a run that are not waiting for a worker yet; how many these are.
+    """Queue those lanes of a run that are not waiting for a worker yet, and return how many.
 
-    A run has one lane unless `number` says otherwise, from then on: each lane has a place of its own among
-    them, so that what is queued twice works once.
+    A run has one lane, unless `number` has set another, which holds from then on. Each lane has a place of its own,
+    so that one queued twice works once.
     """
     with valkey() as store:
         if number is not None:
@@ -45,7 +45,7 @@ def enqueue_lanes(run_id: int, number: int | None = None) -> int:
 
 
 def mark_queued(store: redis.Redis, run_id: int, place: int) -> bool:
-    """Whether this lane is to be queued: it is not yet, or was taken by a worker that ended before it began."""
+    """Mark the lane as queued; False if it is already, unless a worker took it and ended before it began."""
     mark = queued(run_id, place)
     if store.set(mark, 1, nx=True, ex=QUEUED_SECONDS):
         return True
@@ -60,7 +60,7 @@ def queued(run_id: int, place: int) -> str:
 
 @shared_task
 def lane(run_id: int, place: int = 0) -> int:
-    """Work for a bounded time, then make room for a fresh lane: a long task would be delivered twice."""
+    """Work for a bounded time, then queue a fresh lane: a long task would be delivered twice."""
     with valkey() as store:
         store.delete(queued(run_id, place))
     try:
@@ -75,19 +75,19 @@ def lane(run_id: int, place: int = 0) -> int:
 
 @shared_task
 def watch_runs() -> int:
-    """Give lanes to running runs that have none: a worker ended in the middle."""
+    """Give lanes to running runs that have none, as after a worker was killed."""
     return sum(enqueue_lanes(run.pk) for run in open_runs() if not run.batch and needs_lane(run))
 
 
 @shared_task
 def read_left_replies() -> int:
-    """Read what models have replied where a worker ended between a reply and its reading."""
+    """Read replies that a worker left unread when it ended."""
     return read_all_replies()
 
 
 @shared_task
 def work_batches() -> int:
-    """Submit what is to be sent in batches, and read back what is ready."""
+    """Submit calls in batches, and read back what is ready."""
     settled = sum(batches.work(run.pk) for run in batches.runs_with_batches())
     read_all_replies()
     return settled
@@ -95,7 +95,7 @@ def work_batches() -> int:
 
 @shared_task
 def ask_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str, whose: Whose = None) -> None:
-    """Plan what is asked about a corpus and hand it to lanes; why it could not be is kept with the step."""
+    """Plan tasks about a corpus and hand them to lanes; why that failed is noted with the step."""
     corpus = Corpus.objects.get(pk=corpus_id)
     try:
         account, study = ask_again(whose, corpus, settings) or (None, None)
@@ -109,7 +109,7 @@ def ask_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str, wh
 
 @shared_task
 def repeat_runs() -> list[int]:
-    """Start the runs whose week is over."""
+    """Start the repetitions that are due."""
     runs = repeat_due()
     for run in runs:
         if not run.batch:
@@ -123,13 +123,13 @@ def stop_mark(process: int) -> str:
 
 @worker_shutting_down.connect
 def tell_lanes_to_stop(**signal: object) -> None:
-    """A worker asked to end (a deployment) waits for its tasks, and its children do not hear of it."""
+    """Tell lanes that their worker is shutting down: it waits for its tasks, and its children do not hear of it."""
     with valkey() as store:
         store.set(stop_mark(os.getpid()), 1, ex=STOP_SECONDS)
 
 
 def worker_is_stopping() -> bool:
-    """Not known while Valkey is away: the lane works on."""
+    """Whether the worker is shutting down; False while Valkey is away, so that the lane works on."""
     with suppress(redis.RedisError), valkey() as store:
         return any(store.exists(stop_mark(process)) for process in (os.getpid(), os.getppid()))
     return False

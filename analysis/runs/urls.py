@@ -1,4 +1,4 @@
-"""Addresses of the console's pages of baselines and endpoints."""
+"""URLs of the console's pages of runs and endpoints."""
 
 from django.urls import path
 

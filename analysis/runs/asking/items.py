@@ -1,4 +1,4 @@
-"""What is asked about attributes that annotators doubt: why, of which kind the mistake is, and how to put it right."""
+"""Tasks about doubted attributes: what speaks against them, which kind of mistake it is, and how to correct it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ DOUBTED = f"""
 {CONCLUDED} People who read the person's
 conversations do not find the statement right, or are not sure.
 """
-# Where no person was asked: what the models say that flagged it.
+# If no person was asked: what the models that flagged it say.
 FLAGGED = f"""
 {CONCLUDED} Another model does not find
 the statement supported by the quotes.
@@ -47,7 +47,7 @@ REFINE_SCHEMA = closed(
 LONGEST = 2_000
 
 
-Flags = Mapping[str, Sequence[ModelRater | None]]  # by the item's key who doubts it; None: people
+Flags = Mapping[str, Sequence[ModelRater | None]]  # who doubts an item, by its key; None: people
 
 
 def item_tasks(items: Iterable[AnnotationItem], flags: Flags) -> Iterator[NewTask]:
@@ -55,13 +55,13 @@ def item_tasks(items: Iterable[AnnotationItem], flags: Flags) -> Iterator[NewTas
 
 
 def flagged_by(item: AnnotationItem, flags: Flags) -> dict[str, Any]:
-    """Which models flagged it, and whether people doubt it too; nothing where only people do."""
+    """Which models flagged the item, and whether people doubt it too; empty if only people do."""
     models = [each.named for each in flags[item.key] if each]
     return {"flagged_by": models, "doubted": None in flags[item.key]} if models else {}
 
 
 def category_tasks(study: Study, items: Iterable[AnnotationItem], flags: Flags) -> Iterator[NewTask]:
-    """With the newest reason that a model gave; items without one are left out."""
+    """Yield tasks with the newest reason that a model gave; items without one are left out."""
     rows = Task.objects.filter(annotation_item__study=study, run__instruction__startswith="reason-")
     reasons = dict(rows.filter(values__isnull=False).order_by("pk").values_list("annotation_item", "values__reason"))
     for item in items:
@@ -71,7 +71,7 @@ def category_tasks(study: Study, items: Iterable[AnnotationItem], flags: Flags) 
 
 
 def instructed(task: Task, words: str, brought: str = "") -> str:
-    """Who doubts the statement, and what is to be done; or what somebody brought instead of both."""
+    """Who doubts the statement and what to do; or an imported instruction in place of both."""
     return brought or f"{DOUBTED if task.payload.get('doubted', True) else FLAGGED}{words}"
 
 
@@ -92,7 +92,7 @@ def text_in(said: Object, name: str) -> str:
 
 
 def write_category(task: Task, instruction: str = "") -> list[Message]:
-    """Words that were brought without a place for the choices have them at their end."""
+    """Write the messages; an imported instruction without a place for the choices gets them at its end."""
     shown = f"{statement(task)}\n\nWhat speaks against it: {task.payload['reason']}"
     if instruction and CHOICES_HERE not in instruction:
         instruction = f"{instruction.strip()}\n\n{CHOICES_HERE}"
@@ -108,7 +108,7 @@ def read_choice(said: str, choices: Iterable[str], name: str) -> str:
 
 
 def revision_in(said: Object) -> Object:
-    """`action` and, of a revision, the new `attribute`."""
+    """`action` with its `reasoning` and, for a revision, the new `attribute`."""
     action = read_choice(str(said["action"]), ("revise", "withdraw"), "action")
     new = str(said.get("attribute") or "").strip() if action == "revise" else ""
     if action == "revise" and not 0 < len(new) <= LONGEST:

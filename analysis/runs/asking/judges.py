@@ -1,4 +1,4 @@
-"""Judges, whose calls are tasks too: what they are told about an item, and the labels in their replies."""
+"""Judges, whose calls are tasks: what they read about an item, and the labels in their replies."""
 
 import hashlib
 import json
@@ -26,25 +26,25 @@ from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.labels import record_judgement
 from surveys.studies.lifecycle import definition_of
 
-# A character is a quarter of a token or more in the languages that histories are written in.
+# In the languages that histories are written in, a token has four characters or fewer.
 CHARACTERS_PER_TOKEN = 3
 CUT = "[… {count} conversation{s} left out: the rest does not fit.]"
 
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """A way to instruct a judge. Raise `version` whenever a word of it changes: it is part of the rater's name.
+    """An instruction for judges. Raise `version` whenever a word of it changes: it is part of the rater's name.
 
-    `advice` by kind stands between the guidelines and the item; without any, a judge reads what annotators read, word
-    for word. With `imagines` it reads all that is known about the person, as they do; without a profile there is
-    nothing to imagine, and an earlier version is asked.
+    `advice`, by kind, comes between guidelines and item; without any, a judge reads what annotators read, word for
+    word. With `imagines` it reads all that is known about the person, as they do; without a profile there is nothing to
+    imagine, and an earlier version is asked.
     """
 
     name: str
     version: int | str
     advice: Mapping[str, str]
     imagines: bool = False
-    brought: str = ""  # words that stand for the guidelines
+    brought: str = ""  # imported words in place of the guidelines
 
     @property
     def label(self) -> str:
@@ -55,7 +55,7 @@ class JudgePrompt:
         return "\n\n".join(filter(None, [said, self.advice.get(kind, ""), shown, asked]))
 
 
-# Says how often people say yes, which is what agreement with people is to find out: in `LEADING_INSTRUCTIONS`.
+# Says how often people say yes, which agreement with people is to find out; in `LEADING_INSTRUCTIONS`.
 LEADING_ADVICE = (
     "You judge as a careful person would, for the person whom this is about.\n"
     "- Rest on what is shown, not on what could be. Thin evidence is no evidence.\n"
@@ -63,7 +63,7 @@ LEADING_ADVICE = (
     "- An answer is not better because it is longer, comes first, or names the attribute.\n"
     "Weigh it silently, then answer."
 )
-# Made of the mistakes that each kind of judgement invites. Nothing here says how often a label is right.
+# Names the mistakes that each kind of judgement invites. Nothing here says how often a label is right.
 ADVICE = {
     "attribute": (
         "Before you judge the statement, look for each of these mistakes:\n"
@@ -103,7 +103,7 @@ ADVICE = {
 
 
 def hash_prompt(prompt: JudgePrompt, kind: str, guidelines: str, questions: Sequence[LabelQuestion]) -> str:
-    """SHA-256 over everything that is the same for all items of one kind."""
+    """SHA-256 of everything that is the same for all items of one kind."""
     words = prompt.write(kind, guidelines, "<item>", ask_for(questions, {}))
     return hashlib.sha256(words.encode()).hexdigest()
 
@@ -119,7 +119,7 @@ def show_attribute(payload: Mapping[str, Any], history: Sequence[Mapping[str, An
 
 
 def write_history(history: Sequence[Mapping[str, Any]], wanted: set[int], room: int) -> str:
-    """Whole conversations, those with evidence before others, in their own order; what does not fit is said."""
+    """Whole conversations in their own order, preferring those with evidence; says how many do not fit."""
     texts = {number: write_conversation(number, conversation) for number, conversation in enumerate(history, 1)}
     kept: set[int] = set()
     for number in sorted(texts, key=lambda number: (number not in wanted, number)):
@@ -152,7 +152,7 @@ def show_pair(payload: Mapping[str, Any], left: str) -> str:
 
 
 def show_imagined(payload: Mapping[str, Any], history: Sequence[Mapping[str, Any]], left: str, room: int) -> str:
-    """The profile as annotators see it: all that is known, and which of it they are asked about."""
+    """The profile as annotators see it, with the parts that they are asked about marked, and both responses."""
     asked = [part["text"] for part in payload["attributes"]]
     known = dict.fromkeys([*payload.get("profile", ()), *asked])
     lines = "\n".join(f"- {line}{' (asked about)' if line in asked else ''}" for line in known)
@@ -170,7 +170,7 @@ SHOWN: dict[str, Show] = {
 
 # --- the instructions
 
-# Older versions stay, since what was sent is rebuilt from them; of each name the last one is asked.
+# Older versions stay, since what was sent is rebuilt from them; new runs ask the last of each name.
 INSTRUCTIONS = {
     prompt.label: prompt
     for prompt in (
@@ -185,7 +185,7 @@ PROMPTS = {prompt.name: prompt for prompt in INSTRUCTIONS.values()}
 
 
 def newest_instruction(name: str, *, with_profile: bool) -> str:
-    """The label of the last version that is asked about items with a profile, or without."""
+    """Label of the last version for items with a profile, or without."""
     own = (each for each in INSTRUCTIONS.values() if each.name == name)
     return [each.label for each in own if with_profile or not each.imagines][-1]
 
@@ -194,7 +194,7 @@ def newest_instruction(name: str, *, with_profile: bool) -> str:
 
 
 def ask_for(questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> str:
-    """Every field with its labels, and the JSON to answer in. Free texts are not asked of models."""
+    """Every field with its labels, and the JSON to answer in. Models are not asked for free texts."""
     lines, form = [], {}
     parts = {part["id"]: part["text"] for part in payload.get("attributes", ())}
     for field, question in fields_of([q for q in questions if q.is_label], payload).items():
@@ -209,14 +209,14 @@ def ask_for(questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> s
 
 
 def work_of(run: Run) -> AnnotationWork:
-    """What the run's judge is to label, as annotators are."""
+    """The annotation work that the run's judge does, as annotators do."""
     work = definition_of(run.version_id).annotation
     assert work is not None, "judges are planned for annotation studies only"
     return work
 
 
 def write_judged(prompt: JudgePrompt, task: Task) -> list[Message]:
-    """Of a history only what the rest of the message leaves room for."""
+    """Write the message; a history gets the room that the rest leaves."""
     work, item, left = work_of(task.run), task.annotation_item, task.payload["left"]
     show = show_imagined if prompt.imagines and work.kind == "preference" else SHOWN[work.kind]
     asked = ask_for(questions_for(work), item.payload)
@@ -229,7 +229,7 @@ def write_judged(prompt: JudgePrompt, task: Task) -> list[Message]:
 
 
 def message_room(endpoint: Endpoint) -> int:
-    """Characters that are certain to fit into the endpoint's window beside the reply."""
+    """Characters that certainly fit into the endpoint's window beside the reply."""
     return max(0, endpoint.context_window - endpoint.max_tokens) * CHARACTERS_PER_TOKEN
 
 
@@ -238,16 +238,16 @@ LONGEST_REPLY = 2_000  # of what is kept with the label; the whole reply is the 
 
 
 def read_judged(reply: str, task: Task) -> dict[str, Any]:
-    """The labels by field."""
+    """Labels by field."""
     return read_reply(reply, questions_for(work_of(task.run)), task.annotation_item.payload)
 
 
 def keep_labels(prompt: JudgePrompt, run: Run, calls: Sequence[Completion]) -> None:
-    """As labels of the judge. The first one that it gave an item in one order stands, and becomes the task's values."""
+    """Keep labels as the judge's. An earlier one of the same item and order stands, and becomes the task's values."""
     work, rater = work_of(run), rater_of(run)
     prompt_sha256 = hash_prompt(prompt, work.kind, work.guidelines, questions_for(work))
     items = AnnotationItem.objects.filter(pk__in=[call.task.annotation_item_id for call in calls])
-    # Locked, in one order for everybody: another run of the same judge may be read at the same time.
+    # Locked, in the same order by all, since another run of the same judge may be read at the same time.
     list(items.select_for_update(no_key=True).order_by("pk").values_list("pk"))
     known = Annotation.objects.filter(item__in=items, judge=rater).order_by("revision")
     said = {(row.item_id, row.left): row for row in known}
@@ -266,7 +266,7 @@ def keep_labels(prompt: JudgePrompt, run: Run, calls: Sequence[Completion]) -> N
 
 
 def detail_of(run: Run, call: Completion) -> dict[str, Any]:
-    """How a label came about, as it is kept beside it."""
+    """How a label came about, to be kept beside it."""
     endpoint = run.endpoint
     return {
         **{"endpoint": endpoint.name, "provider": endpoint.provider, "model": endpoint.model},
@@ -281,9 +281,9 @@ def detail_of(run: Run, call: Completion) -> dict[str, Any]:
 
 
 def read_reply(text: str, questions: Sequence[LabelQuestion], payload: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of its object, or, where one thing is asked, of the label alone. A toggle must be said, not assumed.
+    """Read the labels from the reply's object or, if only one field is asked, from a bare label.
 
-    Raises TaskFault.
+    A toggle must be stated, not assumed. Raises TaskFault.
     """
     asked = [question for question in questions if question.is_label]
     fields = fields_of(asked, payload)
@@ -305,7 +305,7 @@ def read_reply(text: str, questions: Sequence[LabelQuestion], payload: Mapping[s
 
 
 def read_label(question: LabelQuestion, said: Any) -> str:
-    """The label that was meant: its value or its words, in any case, with quotes or a full stop."""
+    """The label meant: its value or its words, in any case, even with quotes or a full stop."""
     word = str(said).strip().strip("\"'`*. ").casefold()
     meant = {choice.label.casefold(): choice.value for choice in question.choices}
     meant |= {choice.value.casefold(): choice.value for choice in question.choices}
@@ -316,7 +316,7 @@ def read_label(question: LabelQuestion, said: Any) -> str:
 
 
 def rater_of(run: Run) -> str:
-    """A judge's name among raters: its endpoint, its instruction, and the temperature where it is not 0."""
+    """The judge's name as a rater: its endpoint, its instruction, and the temperature unless it is 0."""
     return rater_name(run.endpoint.name, run.instruction, run.temperature)
 
 
@@ -342,7 +342,7 @@ def judge_kind(prompt: JudgePrompt) -> TaskKind:
 
 
 def judge_told(instruction: Instruction) -> TaskKind:
-    """A judge that reads what somebody brought, instead of the annotators' guidelines."""
+    """A judge with an imported instruction instead of the annotators' guidelines."""
     return judge_kind(JudgePrompt(instruction.name, instruction.version, {}, True, instruction.text))
 
 

@@ -1,4 +1,4 @@
-"""What a kind of task is: how it is asked, in which form its reply comes, and what is made of it."""
+"""Kinds of tasks: how each is asked, the form of its reply, and what becomes of it."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ Schema = Mapping[str, Any]
 
 
 class NewTask(NamedTuple):
-    """One thing to ask. The key names it among all that is asked of its kind; texts about a person stay out of it."""
+    """A task to plan. Its key names it among all tasks of its kind, and contains no text about a person."""
 
     key: str
     payload: dict[str, Any]
@@ -26,31 +26,31 @@ class NewTask(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskKind:
-    """A kind of question. Raise `version` whenever a word of its messages changes: runs are told apart by it.
+    """A kind of task. Raise `version` whenever a word of its messages changes: runs are told apart by it.
 
-    `keep` puts what was read where it belongs, from the calls with their tasks; it may put the values right.
+    `keep` stores what was read where it belongs, given the calls with their tasks, and may correct the values.
     """
 
     name: str
     version: int | str
-    write: Callable[..., list[Message]]  # of the task, and of the words that stand for the shipped instruction
+    write: Callable[..., list[Message]]  # given the task, and words in place of the shipped instruction
     read: Callable[[str, Task], dict[str, Any]]  # raises TaskFault
     schema: Schema | None = None  # of the reply; None: free text
     keep: Callable[[Run, Sequence[Completion]], Any] | None = None
-    conversations: Callable[[Corpus, int], Iterator[NewTask]] | None = None  # of a corpus, at so many characters
-    count: Callable[[Run], dict[str, Any]] | None = None  # what a run's report says besides
+    conversations: Callable[[Corpus, int], Iterator[NewTask]] | None = None  # of a corpus, in so many characters
+    count: Callable[[Run], dict[str, Any]] | None = None  # further figures of a run's report
     temperature: float = 0.0
     most_tokens: int | None = 4_096  # of a reply; None: as many as the endpoint allows
     usual_tokens: int = 60
     condition: str = Run.Condition.TASK
-    about: Sequence[str] = ("conversation", "annotation_item")  # what the messages are written from, to be loaded
+    about: Sequence[str] = ("conversation", "annotation_item")  # relations that the messages need
 
     @property
     def label(self) -> str:
         return f"{self.name}-{self.version}"
 
     def asked_by(self, instruction: Instruction) -> "TaskKind":
-        """The same in words that somebody brought; its label, and whatever rests on it, names them."""
+        """The same kind with an imported instruction; its label, and whatever rests on it, names the instruction."""
         version = f"{instruction.name}-{instruction.version}"
         return replace(self, version=version, write=partial(self.write, instruction=instruction.text))
 
@@ -65,7 +65,7 @@ def ask(instruction: str, material: str, schema: Schema | None = None) -> list[M
 
 
 def asking(words: str, show: Callable[[Task], str], schema: Schema) -> Callable[..., list[Message]]:
-    """How most kinds are written: these words, or those that stand for them, and what `show` makes of the task."""
+    """The `write` of most kinds: these words, or an instruction in their place, and what `show` makes of the task."""
     return lambda task, instruction=words: ask(instruction, show(task), schema)
 
 
@@ -79,7 +79,7 @@ def form_of(schema: Schema) -> Any:
 
 
 def closed(**properties: Schema) -> Schema:
-    """An object with these properties and no others."""
+    """Schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -101,7 +101,7 @@ def listed(items: Schema) -> Schema:
 def reading(
     name: str, read: Callable[[Object], Object], aside: Sequence[str] = ()
 ) -> Callable[[str, Task], dict[str, Any]]:
-    """How most replies are read: what `read` makes of the object that has this name."""
+    """The `read` of most kinds: what `read` makes of the object that has `name`."""
     return lambda reply, task: read_object(reply, name, read=read, aside=aside)
 
 

@@ -1,4 +1,4 @@
-"""The one reader of what models reply: the object that a task asks for, whatever stands around it or inside it."""
+"""The one reader of models' replies: finds the object that a task asks for, whatever is around it or inside it."""
 
 import json
 import re
@@ -17,7 +17,7 @@ AFTER_THOUGHTS = re.compile(r"</(?:think|thinking|thought)>", re.I)
 
 
 class TaskFault(Exception):
-    """A reply that says nothing of what was asked; why, in a sentence."""
+    """A reply that does not say what was asked; the message says why, in a sentence."""
 
 
 class NoObject(TaskFault):
@@ -25,11 +25,11 @@ class NoObject(TaskFault):
 
 
 def read_object(reply: str, *needed: str, read: Callable[[Object], Object] = dict, aside: Sequence[str] = ()) -> Object:
-    """What `read` makes of the object that has all that is needed.
+    """What `read` makes of the object that has all `needed` names.
 
     Prose, fences and other objects around it make no difference, nor do objects and braces inside it. Objects that
-    `read` finds fault with do not count while another can be read. Two that differ, in more than what is `aside`, are
-    no answer. Raises TaskFault.
+    `read` rejects do not count if another can be read. Two that differ in more than what is `aside` are no answer.
+    Raises TaskFault.
     """
     said: list[Object] = []
     fault: TaskFault = NoObject(f"The reply is no JSON with {', '.join(needed)}: {shorten(reply)}")
@@ -49,7 +49,7 @@ def read_object(reply: str, *needed: str, read: Callable[[Object], Object] = dic
 
 
 def fitting(entries: Iterable[Any], needed: Sequence[str]) -> Iterator[Object]:
-    """The outermost objects with all that is needed."""
+    """Yield the outermost objects that have all `needed` names."""
     for entry in entries:
         if isinstance(entry, dict) and all(name in entry for name in needed):
             yield entry
@@ -58,16 +58,16 @@ def fitting(entries: Iterable[Any], needed: Sequence[str]) -> Iterator[Object]:
 
 
 def without_thoughts(reply: str) -> str:
-    """What a reasoning model says after it has thought; nothing where it does not come to that."""
+    """What a reasoning model says after its thoughts; empty if it does not finish them."""
     if thoughts := list(AFTER_THOUGHTS.finditer(reply)):
         return reply[thoughts[-1].end() :]
     return "" if THOUGHTS.match(reply) else reply
 
 
 def objects_in(text: str, needed: Sequence[str] = ()) -> Iterator[Object]:
-    """The whole objects in a text, in their order, as they can be stored; of a broken one those inside it.
+    """Yield the complete objects in a text, in order and ready for storage; of a broken one, those inside it.
 
-    What is needed may not be said twice in one of them and differently. Raises TaskFault.
+    Raises TaskFault if an object gives a `needed` name twice with different values.
     """
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=lambda pairs: _object_of(pairs, needed))
     opening = OPENING.search(text)
@@ -92,7 +92,7 @@ def _object_of(pairs: Sequence[tuple[str, Any]], needed: Sequence[str]) -> Objec
 
 
 def _storable(said: Any) -> Any:
-    """As PostgreSQL takes it, which cannot hold all that JSON can escape. Objects inside have been through this."""
+    """As PostgreSQL can hold it, unlike all that JSON can escape. Objects inside are converted already."""
     if isinstance(said, list):
         return [_storable(entry) for entry in said]
     return storable(said) if isinstance(said, str) else said

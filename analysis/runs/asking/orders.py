@@ -1,4 +1,4 @@
-"""What the console orders of a model about a corpus: planned as a step of it, and sent unless it is a dry run."""
+"""Ordering tasks about a corpus: planned as a step of it, and sent unless it is a dry run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -31,9 +31,9 @@ OPTIONS = ("limit", "batch", "again")
 def order_asking(
     corpus: Corpus, name: str, settings: Mapping[str, Any], actor: str, account: Any = None, study: Study | None = None
 ) -> Run | None:
-    """Plan it as a step of the corpus; the run that now goes on, None after a dry run. Raises PeopleError.
+    """Plan the tasks as a step of the corpus and start their run; returns it, None after a dry run. Raises PeopleError.
 
-    The run belongs to the account and is shared with the study by whose means it is sent; of a command to the server.
+    The run belongs to the account and is shared with the study whose means it uses; without an account, to the server.
 
     `settings` has `endpoint`, and may have `budget` (dollars as text), `limit`, `batch`, `again`, `dry_run`, and for
     candidates `texts`, a list of prompts, one a line, or `prompts`, the study that has them. The step's report is the
@@ -54,7 +54,7 @@ def order_asking(
 
 
 def _begin(planned: Run, account: Any, study: Study | None) -> Run:
-    """Planning may have taken long: whether the study may send it is asked once more."""
+    """Start the run, after checking again that the study may send it, since planning may take long."""
     with transaction.atomic():
         if account and study:
             require_role(account, study)
@@ -79,7 +79,7 @@ def _plan(
 
 
 def _counted(kind: TaskKind, total: int, show: Callable[[float], None]) -> Callable[[Corpus, int], Iterator[NewTask]]:
-    """The kind's tasks, telling how many of the conversations were looked at."""
+    """A source of the kind's tasks that shows the share of conversations looked at."""
     assert kind.conversations is not None
     found = kind.conversations
 

@@ -1,4 +1,4 @@
-"""What is asked about prompts and people: which attributes may matter, a response with them, and which it names."""
+"""Tasks about prompts and people: which attributes may matter, a response with them, and which ones it mentions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -35,13 +35,13 @@ LONGEST_NUMBER = 10  # digits
 
 
 def show(name: str, task: Task) -> str:
-    """The prompt or the response, and the attributes by their numbers."""
+    """The prompt or the response, and the numbered attributes."""
     listed = "\n".join(f"{place}. {attribute}" for place, attribute in enumerate(task.payload["attributes"], 1))
     return f"The {name}:\n{task.payload[name]}\n\nThe attributes:\n{listed}"
 
 
 def read_numbers(reply: str, most: int, name: str) -> list[int]:
-    """Places from 1, each once, in their order. Raises TaskFault."""
+    """Places from 1, sorted, each once. Raises TaskFault."""
     return list(read_object(reply, name, read=lambda said: {name: places_in(said[name], most, name)})[name])
 
 
@@ -58,7 +58,7 @@ def places_in(said: Any, most: int, name: str) -> list[int]:
 
 
 def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt], sample: str = "") -> Iterator[NewTask]:
-    """Of the sampled users, or of all who were kept where nobody was sampled, those with merged attributes."""
+    """Yield a task for each prompt and each sampled user (kept, if nobody was sampled) with merged attributes."""
     require_merged(corpus)
     for user in studied_users(corpus, sample):
         merged = Attribute.objects.filter(user=user, cluster_size__isnull=False)
@@ -70,7 +70,7 @@ def candidate_tasks(corpus: Corpus, prompts: Sequence[ListedPrompt], sample: str
 
 
 def read_candidates(reply: str, task: Task) -> dict[str, Any]:
-    """`candidates`: ids of attributes."""
+    """`candidates`: the ids of the attributes."""
     ids = task.payload["ids"]
     return {"candidates": [ids[place - 1] for place in read_numbers(reply, len(ids), "relevant")]}
 
@@ -79,10 +79,9 @@ def read_candidates(reply: str, task: Task) -> dict[str, Any]:
 
 
 def respond_tasks(study: Study, by: ModelRater | None = None) -> Iterator[NewTask]:
-    """Of a study of relevance: where most people who judged, or the model `by`, call at least one attribute relevant.
+    """Yield tasks for a relevance study's responses: to pairs with an attribute that people, or `by`, call relevant.
 
-    Where both call the same relevant, what was asked for one serves the other. The generic response serves everybody
-    who asks the same.
+    People and models who call the same relevant share a response; the generic one serves all who ask the same.
     """
     generic = set()
     for pair in relevant_pairs(study, count_votes(study, by)):
@@ -96,7 +95,7 @@ def respond_tasks(study: Study, by: ModelRater | None = None) -> Iterator[NewTas
 
 
 def write_respond(task: Task, instruction: str = ABOUT) -> list[Message]:
-    """Words that were brought without a place for the attributes have them at their end."""
+    """Write the messages; an imported instruction without a place for the attributes gets them at its end."""
     known = "\n".join(f"- {attribute}" for attribute in task.payload["attributes"])
     about = instruction if ATTRIBUTES_HERE in instruction else f"{instruction.strip()}\n{ATTRIBUTES_HERE}"
     front: list[Message] = [{"role": "system", "content": about.replace(ATTRIBUTES_HERE, known)}] if known else []
@@ -121,7 +120,7 @@ def mention_tasks(responses: Iterable[Task]) -> Iterator[NewTask]:
 
 
 def item_mention_tasks(study: Study) -> Iterator[NewTask]:
-    """Of a study of preference: each personalised response with the attributes that it is rated for."""
+    """Yield a task for each personalised response of a preference study, with the attributes that it is rated for."""
     rows = AnnotationItem.objects.filter(study=study, pilot=False, purpose=AnnotationItem.Purpose.WORK)
     for item in rows.order_by("position").iterator(chunk_size=200):
         attributes = [part["text"] for part in item.payload["attributes"]]
@@ -136,7 +135,7 @@ def responses_of(study: Study) -> Iterator[Task]:
 
 
 def read_mentions(reply: str, task: Task) -> dict[str, Any]:
-    """`mentioned`: whether each of the attributes is."""
+    """`mentioned`: for each attribute, whether it is."""
     most = len(task.payload["attributes"])
     places = read_numbers(reply, most, "mentioned")
     return {"mentioned": [place in places for place in range(1, most + 1)]}

@@ -1,4 +1,4 @@
-"""A run of tasks: one call for each thing that this model or judge was not asked yet, in one pass over them."""
+"""Runs of tasks: one call for each task that this model or judge has not been asked, planned in one pass."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -48,7 +48,7 @@ Status = Completion.Status
 def plan_conversations(
     kind: TaskKind, corpus: Corpus, endpoint: str, actor: str, **how: Any
 ) -> tuple[Run, dict[str, Any]]:
-    """Ask about the conversations of a corpus; `how` and the result are those of `plan_tasks`."""
+    """Plan tasks about the conversations of a corpus; `how` and the result are those of `plan_tasks`."""
     assert kind.conversations is not None, f"{kind.name} is not asked about conversations"
     asked = find_endpoint(endpoint)
     most = longest_chunk(asked, min(asked.max_tokens, kind.most_tokens), CHARACTERS_PER_TOKEN)
@@ -73,12 +73,11 @@ def plan_tasks(
     dry_run: bool = False,
     **more: Any,
 ) -> tuple[Run, dict[str, Any]]:
-    """Write one row for each task that is new, about a corpus or a study; returns the run and what its calls will cost.
+    """Write one row for each new task about a corpus or a study; returns the run and what its calls will cost.
 
-    The run of the same plan is extended, so that what came later is asked too. `limit` is the most calls that are then
-    to be sent. `again` reads unreadable replies once more and makes a run of its own for what is still without a
-    readable one. With `dry_run` nothing is kept. `more` is the `corpus`, or the `version` of the study, and whatever
-    else a Plan has.
+    A run of the same plan is extended, so that later tasks are asked too. `limit` is the most calls that are then open.
+    `again` reads unreadable replies once more and makes a separate run for tasks still without a readable one. With
+    `dry_run` nothing is kept. `more` is the `corpus`, or the `version` of the study, and any other field of a Plan.
     """
     plan = Plan(
         endpoint=endpoint,
@@ -91,7 +90,7 @@ def plan_tasks(
     if again and not dry_run:
         read_again(same_runs(plan))
     with transaction.atomic():
-        locks.hold("tasks", endpoint.pk)  # the second of two orders finds what the first has planned
+        locks.hold("tasks", endpoint.pk)  # the second of two orders sees what the first planned
         if again and dry_run:
             read_again(same_runs(plan))
         run = find_or_create(plan, actor, again)
@@ -114,7 +113,7 @@ OPEN = (Status.PENDING, Status.LEASED)
 def write_tasks(
     run: Run, kind: TaskKind, wanted: Iterable[NewTask], again: bool, room: int | None, *, keep: bool
 ) -> dict[str, int]:
-    """Rows for what is new, with their calls; how many these are, and the tokens of their messages."""
+    """Write new tasks and their calls, if `keep`; returns the number of calls and the tokens of their messages."""
     counter, done = counter_for(run.endpoint), {"calls": 0, "tokens": 0}
     latest = run.completions.aggregate(position=Max("position"))["position"]
     after = 0 if latest is None else latest + 1
@@ -142,14 +141,14 @@ def write_tasks(
 
 
 def leave_out_asked(run: Run, batch: Sequence[NewTask], again: bool) -> list[NewTask]:
-    """What is wanted twice is asked once: two models may have given the same response."""
+    """The tasks not asked yet, each key once: two models may have given the same response."""
     wanted = {entry.key: entry for entry in batch}
     known = set(asked_tasks(run, again).filter(key__in=wanted).values_list("key", flat=True))
     return [entry for key, entry in wanted.items() if key not in known]
 
 
 def same_runs(asked: Run | Plan) -> QuerySet[Run]:
-    """All that ask this of the same model in the same way."""
+    """Runs about the same corpus or study that ask the same model in the same way."""
     same = {name: getattr(asked, name) for name in ("corpus", "endpoint", "condition", "instruction", "temperature")}
     study = asked.study if isinstance(asked, Run) else asked.version and asked.version.study
     return Run.objects.filter(study=study, **same)
@@ -161,7 +160,7 @@ ANSWERED = Q(values__isnull=False) | Q(read_at__isnull=True, completions__status
 
 
 def asked_tasks(run: Run, again: bool) -> QuerySet[Task]:
-    """What was asked; with `again`, and of cancelled runs in any case, only what has been read, or may still be."""
+    """Tasks asked before; with `again`, and of cancelled runs always, only those that were read, or may still be."""
     return Task.objects.filter(ANSWERED | (WAITING if again else ~CANCELLED), run__in=same_runs(run))
 
 
@@ -195,7 +194,7 @@ def plan_judging(
     temperature: float | None = None,
     **how: Any,
 ) -> tuple[Run, dict[str, Any]]:
-    """Ask about the items that people work on; `how` and the result are those of `plan_tasks`.
+    """Plan a judge's tasks about the items that people work on; `how` and the result are those of `plan_tasks`.
 
     Raises RunPlanError, EndpointError.
     """
@@ -227,7 +226,7 @@ def find_brought(name: str) -> TaskKind:
 
 
 def choose_instruction(name: str, items: QuerySet[AnnotationItem], study: Study, endpoint: Endpoint) -> str:
-    """With the profile where items have one; a judge of the study that began without goes on as it began."""
+    """The newest version, with the profile if items have one and the study's judge did not begin without it."""
     plain = newest_instruction(name, with_profile=False)
     began = Run.objects.filter(study=study, endpoint=endpoint, condition=Run.Condition.JUDGE, instruction=plain)
     has_profile = items.filter(payload__has_key="profile").exists()
@@ -235,14 +234,14 @@ def choose_instruction(name: str, items: QuerySet[AnnotationItem], study: Study,
 
 
 def items_of(study: Study, pilot: bool) -> QuerySet[AnnotationItem]:
-    """What a judge is to label: the items that people work on, without those that train or test people."""
+    """Items for a judge: those that people work on, without training and gold items."""
     return AnnotationItem.objects.filter(study=study, pilot=pilot, purpose=AnnotationItem.Purpose.WORK)
 
 
 def judge_tasks(items: QuerySet[AnnotationItem], rater: str, orders: Sequence[str], room: int) -> Iterator[NewTask]:
-    """Item by item, both orders next to each other, without those that the rater has labelled, in whichever run.
+    """Yield tasks item by item, both orders adjacent, except those that the rater has labelled, in any run.
 
-    The `room` that a message may have, in characters, stays with the task, so that the message is rebuilt the same.
+    A message's `room`, in characters, is kept with the task, so that the message is rebuilt the same.
     """
     labels = Annotation.objects.filter(item__in=items, judge=rater)
     labelled = set(labels.values_list("item", "left"))

@@ -1,4 +1,4 @@
-"""The kinds of tasks, which one a run asks, and words that somebody brings for one: these never change."""
+"""The kinds of tasks, which one a run asks, and imported instructions for them, which never change."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from analysis.runs.asking.judges import JUDGES, PROMPTS, judge_told
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.pairs import CANDIDATES_KIND, MENTIONS_KIND, RESPOND_KIND
 
-# Older versions stay, since what was sent is rebuilt from them; of each name the last one is asked.
+# Older versions stay, since what was sent is rebuilt from them; new runs ask the last of each name.
 VERSIONS: dict[str, TaskKind] = {
     kind.label: kind
     for kind in (
@@ -32,9 +32,9 @@ def kind_of(run: Run) -> TaskKind:
     return VERSIONS.get(run.instruction) or find_brought(run.instruction)
 
 
-@cache  # a label names its text; a lane's loop may not ask the database
+@cache  # a label has one text for good, and a lane's loop may not query the database
 def find_brought(label: str) -> TaskKind:
-    """The kind in words that somebody brought. Raises ConditionError."""
+    """The kind with the imported instruction of this label. Raises ConditionError."""
     name, _, version = label.rpartition("-")
     for row in Instruction.objects.filter(sha256__startswith=version) if version else ():
         if name == (row.name if row.task == JUDGE else f"{row.task}-{row.name}"):
@@ -47,7 +47,7 @@ def kind_told(instruction: Instruction) -> TaskKind:
 
 
 def find_kind(task: str, name: str = "") -> TaskKind:
-    """The task in the shipped words, or in the newest that somebody brought under this name. Raises ConditionError."""
+    """The task with its shipped instruction, or the newest one imported under `name`. Raises ConditionError."""
     if not name:
         return TASKS[task]
     row = Instruction.objects.filter(task=task, name=name).order_by("pk").last()
@@ -61,7 +61,7 @@ def find_kind(task: str, name: str = "") -> TaskKind:
 
 
 def longest_reply(run: Run) -> int:
-    """Tokens: what the endpoint allows, and a task needs no more than its kind says."""
+    """Most tokens of a reply: the endpoint's limit, or the kind's for a task or judge if that is lower."""
     most = kind_of(run).most_tokens if run.condition in ASIDE else None
     return min(run.endpoint.max_tokens, most or run.endpoint.max_tokens)
 
@@ -71,7 +71,7 @@ TOLD = (*(name for name in TASKS if name not in PROMPTS), JUDGE)  # what an inst
 
 
 def keep_instruction(task: str, name: str, path: Path, actor: str) -> tuple[Instruction, bool]:
-    """The instruction that this file holds, and whether it is new. Raises ConditionError, OSError."""
+    """Keep the instruction in this file; returns it, and whether it is new. Raises ConditionError, OSError."""
     if task not in TOLD:
         raise ConditionError(f"Instructions are for {', '.join(TOLD)}, not for {task}.")
     if not NAME.fullmatch(name) or name in (*TASKS, JUDGE):

@@ -1,4 +1,4 @@
-"""Replies are read once: into values, which go where their kind keeps them, or the reason why there are none."""
+"""Reading replies, each once: into values, kept as their kind keeps them, or into the reason why there are none."""
 
 import logging
 from typing import Any
@@ -20,7 +20,7 @@ Status = Completion.Status
 
 
 def read_replies(run: Run) -> int:
-    """Read the replies that nobody has read yet; returns how many. Of two readers at a time each reads its own."""
+    """Read the run's unread replies and return how many. Concurrent readers each read their own."""
     read = 0
     while run.condition in ASIDE and waiting_replies(run).exists():
         read += read_batch(run)
@@ -28,7 +28,7 @@ def read_replies(run: Run) -> int:
 
 
 def read_again(runs: QuerySet[Run]) -> int:
-    """What could not be read is read once more, for an earlier version may have; returns how much now can be."""
+    """Read unreadable replies again, since an earlier version may have failed; returns how many now are readable."""
     faulty = Task.objects.filter(~Q(fault=""), run__in=runs, completions__status=Status.DONE)
     before, asked = faulty.count(), list(runs.filter(Exists(faulty.filter(run=OuterRef("pk")))))
     Task.objects.filter(pk__in=list(faulty.values_list("pk", flat=True))).update(read_at=None, fault="")
@@ -38,13 +38,13 @@ def read_again(runs: QuerySet[Run]) -> int:
 
 
 def read_all_replies() -> int:
-    """What was left unread when a worker ended between a reply and its reading."""
+    """Read what was left unread when a worker ended between a reply and its reading."""
     unread = Task.objects.filter(run=OuterRef("pk"), read_at__isnull=True, completions__status=Status.DONE)
     read = 0
     for run in Run.objects.filter(Exists(unread)).select_related("endpoint", "corpus", "version"):
         try:
             read += read_replies(run)
-        except Exception:  # as where another version asked: what stands in the way of one run's stops no other's
+        except Exception:  # such as an instruction that this version lacks: one run's trouble stops no other
             log.exception("The replies of run %s are not read.", run.pk)
     return read
 
@@ -55,7 +55,7 @@ def waiting_replies(run: Run) -> QuerySet[Completion]:
 
 @transaction.atomic
 def read_batch(run: Run) -> int:
-    """The calls are locked and looked at again, so that a reader who had to wait leaves out what was read meanwhile."""
+    """Read a batch. Calls are locked, then looked up again, so that a reader who waited skips what others have read."""
     kind = kind_of(run)
     locked = waiting_replies(run).select_for_update(of=("self",), no_key=True).order_by("task_id")
     keys = list(locked.values_list("pk", flat=True)[:BATCH])
@@ -74,7 +74,7 @@ def read_batch(run: Run) -> int:
 
 
 def count_replies(run: Run) -> dict[str, int]:
-    """What became of the replies: `read`, `unreadable`, and `waiting` to be read."""
+    """Counts of the replies: `read`, `unreadable`, and `waiting` to be read."""
     done = run.completions.filter(status=Status.DONE)
     return done.aggregate(
         read=Count("pk", filter=Q(task__values__isnull=False)),
@@ -84,10 +84,10 @@ def count_replies(run: Run) -> dict[str, int]:
 
 
 def unreadable(run: Run) -> QuerySet[Completion]:
-    """The calls whose reply says nothing of what was asked."""
+    """Calls whose reply does not say what was asked."""
     return run.completions.filter(~Q(task__fault=""), task__isnull=False).order_by("position")
 
 
 def say_unreadable(run: Run, most: int) -> list[dict[str, Any]]:
-    """The first of them, each with the number of its call and why."""
+    """The first `most` unreadable ones, each with the number of its call and why."""
     return [{"call": call, "fault": fault} for call, fault in unreadable(run).values_list("pk", "task__fault")[:most]]

@@ -1,8 +1,8 @@
-"""OpenAI's Batch API as a second way to send the same rows: submit, poll, read back; at half the price.
+"""OpenAI's Batch API as a second way to send the same calls: submit, poll, read back; at half the price.
 
-A batch holds its rows under a lease named like the batch, so no lane takes them. What was submitted stands
-in the run's `batch_ids` before the provider hears of it, and the name goes along as metadata: a process
-that dies in between finds its batch again instead of paying for a second one.
+A batch holds its rows under a lease named like the batch, so that no lane takes them. It is noted in the run's
+`batch_ids` before it is submitted, and its name goes along as metadata: a process that dies in between finds its
+batch again instead of paying for a second one.
 """
 
 import asyncio
@@ -39,10 +39,9 @@ PATH: Final = "/v1/chat/completions"
 
 
 def work(run_id: int) -> int:
-    """Submit what is pending and read back what has ended; the number of rows that were settled.
+    """Submit what is pending and read back what has ended; returns the number of rows settled.
 
-    A run that does not go on (paused, stopped, cancelled) submits nothing, but what its batches still answer
-    is paid for and kept.
+    A run that is paused, stopped or cancelled submits nothing, but what its batches still answer is paid for and kept.
     """
     run = Run.objects.select_related("endpoint", "version", "study", *DRAWN).get(pk=run_id)
     if run.state != Run.State.RUNNING and not open_batches(run):
@@ -63,12 +62,12 @@ def stop(run: Run, reason: str) -> None:
 
 
 def open_batches(run: Run) -> list[dict[str, Any]]:
-    """What was handed in, or may have been, and not read back yet."""
+    """Batches that were submitted, or may have been, and are not read back yet."""
     return [entry for entry in run.batch_ids if entry.get("state") not in NOTHING_TO_COME]
 
 
 def runs_with_batches() -> list[Run]:
-    """The runs that `work` has something to do for."""
+    """Runs for which `work` has something to do."""
     found = Run.objects.filter(batch=True).exclude(state__in=[Run.State.PLANNED, Run.State.DONE])
     return [run for run in found.only("state", "batch_ids") if run.state == Run.State.RUNNING or open_batches(run)]
 
@@ -92,7 +91,7 @@ async def work_in_loop(run: Run) -> int:
 
 
 class Desk:
-    """Where one run's batches are handed in and fetched."""
+    """The place where one run's batches are submitted and fetched."""
 
     def __init__(self, run: Run, provider: OpenAIProvider, limiter: Limiter, database: Any) -> None:
         self.run, self.provider, self.database = run, provider, database
@@ -103,7 +102,7 @@ class Desk:
         return CallBook(self.database, self.run.pk, name, LEASE_SECONDS)
 
     async def is_alone(self) -> bool:
-        """One desk for each run: another would take a batch that is being handed in for a lost one."""
+        """Whether this is the run's only desk: another would take a batch that is being submitted for a lost one."""
         lock = await self.database.execute("SELECT pg_try_advisory_lock(hashtext('batches'), %s)", [self.run.pk])
         return (await lock.fetchone() or (False,))[0]
 
@@ -114,7 +113,7 @@ class Desk:
             pass
 
     async def submit_one(self, name: str) -> bool:
-        """One file of calls, as many as fit; False when nothing is left to send or to pay with."""
+        """Submit one file with as many calls as fit; False if nothing is left to send or to pay with."""
         book = self.book(name)
         calls = await book.lease(MOST_CALLS)
         if not calls:
@@ -137,7 +136,7 @@ class Desk:
         return True
 
     async def afford(self, costs: dict[int, Decimal]) -> dict[int, Decimal]:
-        """The first of these calls that what is left of the budget pays for."""
+        """The first of these calls, as far as the rest of the budget pays for them."""
         now = await self.book("").look()
         if now.budget is None:
             return costs
@@ -150,7 +149,7 @@ class Desk:
         return affordable
 
     def write_lines(self, calls: list[LeasedCall]) -> tuple[list[bytes], list[Prepared]]:
-        """The file's lines and the calls in them, in the run's order, as far as the size allows."""
+        """The file's lines and their calls, in the run's order, as far as the size allows."""
         lines: list[bytes] = []
         prepared: list[Prepared] = []
         size = 0
@@ -185,7 +184,7 @@ class Desk:
             except openai_package().NotFoundError:
                 if self.run.state != Run.State.CANCELLED:
                     raise
-                await self.give_all_back(entry["name"])  # nobody waits for it, so it is not asked for again
+                await self.give_all_back(entry["name"])  # nobody waits for it, so it is not retrieved again
                 await self.note(entry["name"], state="gone")
         return settled
 
@@ -222,7 +221,7 @@ class Desk:
         return None
 
     async def read_back(self, name: str, file: str) -> int:
-        """Store a file's answers as its lines come, in whatever order."""
+        """Store a file's answers as its lines arrive, in any order, and return how many."""
         rows = await in_thread(self.rows_of, name)
         read: list[tuple[Any, dict[str, Any]]] = []
         settled = 0
@@ -243,7 +242,7 @@ class Desk:
         return (await self.book(name).settle(outcomes))[0]
 
     def judge_all(self, read: list[tuple[Any, dict[str, Any]]]) -> list[CallOutcome]:
-        """In the run's order, so that one prompt's messages are built once."""
+        """Judge the lines in the run's order, so that one prompt's messages are built once."""
         ordered = sorted(read, key=lambda pair: pair[0].position)
         calls = [LeasedCall(*(getattr(row, name) for name in LeasedCall._fields)) for row, _ in ordered]
         prepared = self.lane.prepare_each(calls)
@@ -260,7 +259,7 @@ class Desk:
         return {str(row.pk): row for row in rows.only("reserved", *LeasedCall._fields)}
 
     def judge(self, row: Any, document: dict[str, Any], entry: Prepared) -> CallOutcome:
-        """What became of a call; what never comes whole is not sent, and paid for, without end."""
+        """The outcome of a call; one that never comes whole fails in the end, since each try may be paid for."""
         outcome = self.judge_response(row, document, entry)
         if outcome.status == "pending" and outcome.attempts >= MOST_ATTEMPTS:
             outcome.status = "failed"
@@ -324,7 +323,7 @@ async def cancel_in_loop(run: Run, ids: list[str]) -> None:
 
 
 def document_of(line: str) -> dict[str, Any]:
-    """What a line of a batch's file says; nothing where it is no JSON object, as a page of a proxy."""
+    """The object in a line of a batch's file; empty if it is no JSON object, such as a proxy's page."""
     try:
         document = read_json(line)
     except ValueError:

@@ -1,8 +1,8 @@
 """The rows of a run as lanes use them: leased, reserved, settled and given back, in few statements.
 
-Lanes speak to PostgreSQL through connections of their own and without the ORM: its objects would cost more
-per call than the call. A lane may be killed between any two transactions. Each locks completions first and
-their run second, so that lanes never wait for each other in a circle.
+Lanes use their own connections to PostgreSQL and no ORM, whose objects would cost more per call than the call.
+A lane may be killed between any two transactions. Each locks completions first and their run second, so that
+lanes never deadlock.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ SET status = 'leased', lane = %(lane)s, sent_at = NULL,
 FROM chosen WHERE c.id = chosen.id
 RETURNING {columns}
 """
-# Rows that the lane itself is just reserving, on its other connection, are passed over: that renews them too, and
-# each waiting for a row of the other would be a deadlock.
+# Skips rows that the lane is just reserving on its other connection: that renews them too, and to wait for each other
+# would be a deadlock.
 RENEW = """
 UPDATE analysis_completion c SET lease_until = now() + make_interval(secs => %(seconds)s)
 FROM (
@@ -43,8 +43,8 @@ FROM (
   WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s FOR UPDATE SKIP LOCKED) AS ours
 WHERE c.id = ours.id
 """
-# Only a leased row has a lane, so its id and lane say everything. Lost leases and a budget without room
-# leave rows out; completions are locked before the run, as everywhere.
+# Only a leased row has a lane, so id and lane suffice. Lost leases and a budget without room leave rows out;
+# completions are locked before the run, as everywhere.
 RESERVE = """
 WITH held AS (
   SELECT c.id, u.value::numeric AS amount
@@ -87,7 +87,7 @@ FROM (SELECT id, reserved FROM analysis_completion WHERE id = ANY(%(ids)s) FOR U
 WHERE c.id = held.id AND c.lane = %(lane)s
 RETURNING held.reserved
 """
-# A row that was marked as sent may have been paid for; eight such losses and it is not sent again by itself.
+# A row that was marked as sent may have been paid for; after MOST_ATTEMPTS such losses it fails.
 EXPIRE = """
 UPDATE analysis_completion c SET
   status = CASE WHEN c.lost_answers + ended.sent >= %(most)s THEN 'failed' ELSE 'pending' END,
@@ -100,7 +100,7 @@ FROM (
   WHERE run_id = %(run)s AND status = 'leased' AND lease_until < now() FOR UPDATE SKIP LOCKED) AS ended
 WHERE c.id = ended.id RETURNING ended.reserved
 """
-# Its rows are free with the next look, instead of when the leases end by themselves.
+# Lets the next EXPIRE free the lane's rows, instead of when their leases end by themselves.
 END_LEASES = """
 UPDATE analysis_completion SET lease_until = now() - interval '1 second'
 WHERE run_id = %(run)s AND status = 'leased' AND lane = %(lane)s
@@ -136,7 +136,7 @@ LEASE = LEASE.format(columns=", ".join(f'c."{name}"' for name in LeasedCall._fie
 
 @dataclass(slots=True)
 class CallOutcome:
-    """What becomes of one leased row; `pending` gives it back with its attempts counted."""
+    """The outcome of one leased row; `pending` gives it back with its attempts counted."""
 
     id: int
     status: str
@@ -171,7 +171,7 @@ OUTCOME = TypeAdapter(CallOutcome)
 
 
 def write_outcome(outcome: CallOutcome) -> str:
-    """As one line of JSON, in a third of the time that `json` takes."""
+    """Write it as one line of JSON, in a third of the time that `json` takes."""
     return OUTCOME.dump_json(outcome).decode()
 
 
@@ -187,7 +187,7 @@ class CallBook:
         return await self.database.execute(statement, {**self.given, **values})
 
     async def lease(self, count: int) -> list[LeasedCall]:
-        """The next pending rows, in the run's order; none when the run does not run."""
+        """Lease the next pending rows, in the run's order; none if the run is not running."""
         async with self.turn:
             rows = await (await self.ask(LEASE, count=count)).fetchall()
         return sorted((LeasedCall(*row) for row in rows), key=lambda call: call.position)
@@ -196,9 +196,9 @@ class CallBook:
         await self.ask(RENEW)
 
     async def reserve(self, amounts: dict[int, Decimal]) -> set[int] | None:
-        """Mark rows as being sent, with the budget for them set aside; None when that is not allowed.
+        """Mark rows as being sent and set their budget aside; None if that is not allowed.
 
-        Rows whose lease another lane has taken over are missing from the answer.
+        Rows whose lease another lane has taken over are missing from the result.
         """
         given = json.dumps({key: str(amount) for key, amount in amounts.items()})
         async with self.turn:
@@ -206,21 +206,21 @@ class CallBook:
         return set(marked) if allowed else None
 
     async def settle(self, outcomes: Sequence[CallOutcome]) -> tuple[int, str]:
-        """Store what became of these rows; how many were still ours, and the run's state now."""
+        """Store outcomes; returns how many rows were still ours, and the run's state."""
         return await self.settle_written([write_outcome(outcome) for outcome in outcomes])
 
     async def settle_written(self, lines: Sequence[str]) -> tuple[int, str]:
-        # One JSON document costs a tenth of the processor time of an array for each column.
+        # One JSON document costs a tenth of the processor time of one array per column.
         async with self.turn:
             return await (await self.ask(SETTLE, outcomes=as_list(lines))).fetchone() or (0, "")
 
     async def give_back(self, ids: Sequence[int]) -> None:
-        """Rows that were leased and never sent."""
+        """Give back rows that were leased and never sent."""
         if ids:
             await self.free(GIVE_BACK, ids=list(ids))
 
     async def expire(self) -> int:
-        """Take back rows whose lane has died; counted as lost where an answer may have been paid."""
+        """Store the answers that dead lanes noted and take back their rows; those sent count as lost, perhaps paid."""
         for lane, lines in left_behind(self.run):
             async with self.turn:
                 await self.ask(SETTLE, lane=lane, outcomes=as_list(lines))
@@ -250,7 +250,7 @@ def as_list(lines: Sequence[str]) -> str:
 
 
 async def open_database() -> psycopg.AsyncConnection:
-    """A connection of a lane's own to Django's database."""
+    """Open a lane's own connection to Django's database."""
     parameters = connection.get_connection_params()
     for name in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(name, None)
@@ -258,7 +258,7 @@ async def open_database() -> psycopg.AsyncConnection:
 
 
 async def in_thread(work: Callable[..., T], *given: Any) -> T:
-    """What asks Django's database, whose connections end with it."""
+    """Run in a thread what asks Django's database, and close its connections afterwards."""
 
     def in_turn() -> T:
         try:
@@ -270,13 +270,13 @@ async def in_thread(work: Callable[..., T], *given: Any) -> T:
 
 
 async def take_place(database: psycopg.AsyncConnection, run: int, place: int) -> bool:
-    """Whether nobody else has it; it is free again when the connection ends, however that comes."""
+    """Take the lane's place; False if another has it. It is free again when the connection ends, in whatever way."""
     lock = await database.execute("SELECT pg_try_advisory_lock(hashtext('lane ' || %s), %s)", [str(place), run])
     return (await lock.fetchone() or (False,))[0]
 
 
 def expire_leases(run: int) -> int:
-    """The same as a lane does for itself, from outside any lane."""
+    """Do what `CallBook.expire` does, from outside any lane."""
     for lane, lines in left_behind(run):
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(SETTLE, {"run": run, "lane": lane, "outcomes": as_list(lines)})

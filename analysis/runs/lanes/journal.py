@@ -1,9 +1,9 @@
-"""Answers that are not stored yet, in files that outlive a killed worker: they are paid for.
+"""Files with answers not stored yet, which survive a killed worker, since the answers are paid for.
 
-A line is written before another call takes the answer's place in flight, so that a SIGKILL costs what was in flight and
-no more. There is no fsync: the system keeps what a process has written when the process dies. The files lie on the
-worker's computer, and whoever takes the lane's leases back there stores its answers first. Elsewhere they are not seen,
-and those calls are sent again like those in flight. A lane that is alive holds a lock on its files.
+A line is written before another call takes the answer's place in flight, so that a SIGKILL costs only what was in
+flight. There is no fsync: the system keeps what a process has written when the process dies. The files are on the
+worker's computer, and whoever takes the lane's leases back there stores its answers first. Other computers do not see
+them, and send those calls again like those in flight. A lane that is alive holds a lock on its files.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ def folder() -> Path:
 
 
 class Journal:
-    """Two files: while what stands in one is being stored, new answers go into the other."""
+    """Two files: while the lines in one are being stored, new answers go into the other."""
 
     def __init__(self, run: int, lane: str) -> None:
         folder().mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -35,11 +35,11 @@ class Journal:
         self.files.reverse()
 
     def forget(self) -> None:
-        """What stood in the other file is stored."""
+        """Empty the other file, whose lines are stored."""
         self.files[1].truncate(0)
 
     def close(self) -> None:
-        """What is not stored stays, for whoever comes next."""
+        """Close the files; lines not stored stay for whoever comes next."""
         for file, path in self.paths.items():
             if os.fstat(file.fileno()).st_size == 0:
                 path.unlink(missing_ok=True)
@@ -47,7 +47,7 @@ class Journal:
 
 
 def open_locked(path: Path) -> FileIO:
-    """Locked before it gets the name by which others find it: they would take it for one that was left behind."""
+    """Open and lock a file before it gets its name, or others would take it for one left behind."""
     unnamed = path.with_suffix(".new")
     file = unnamed.open("ab", buffering=0)
     fcntl.flock(file, fcntl.LOCK_EX)
@@ -56,7 +56,7 @@ def open_locked(path: Path) -> FileIO:
 
 
 def left_behind(run: int) -> Iterator[tuple[str, list[str]]]:
-    """The lanes of the run that died on this computer, with the lines they left; a file goes once these are taken."""
+    """Yield the run's lanes that died on this computer, with their lines; a file goes once these are taken."""
     for path in sorted(folder().glob(f"{run}-*.jsonl")):
         with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

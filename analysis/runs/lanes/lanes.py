@@ -46,7 +46,7 @@ from surveys.models import BenchmarkItem, Prompt
 
 log = logging.getLogger(__name__)
 
-# What is not stored yet waits in the journal; where that is lost with its computer, this much is paid twice.
+# Answers not stored yet wait in the journal; if that is lost with its computer, this much is paid for twice.
 FLUSH_SECONDS, FLUSH_ROWS = 0.05, 50
 LEASED_AT_ONCE = 256
 TASKS_AT_ONCE = 16  # conversations and histories may be large
@@ -59,16 +59,16 @@ CANNOT_GO_ON = (EndpointError, ConditionError, BenchmarkPromptError, TokenizerEr
 
 
 class LaneInterrupted(Exception):
-    """Somebody asked this process to end; what was in flight is stored, the rest given back."""
+    """A request to end this process; what was in flight is stored, the rest given back."""
 
 
 class LaneTaken(Exception):
-    """Another lane of this run works at the place that this one was to have."""
+    """Another lane of this run is working at this one's place."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How long a lane works, and how long its rows are its own without a sign of life."""
+    """How long a lane works, and how long it keeps its rows without a sign of life."""
 
     seconds: float = 240
     lease_seconds: float = 10  # renewed four times as often; what a killed worker held is free after that
@@ -92,13 +92,13 @@ class Lane:
         self.run, self.provider, self.limiter, self.bounds = run, provider, limiter, bounds
         self.width = run.endpoint.concurrency
         # Rows are marked as sent a little ahead of sending. After a crash those count as maybe paid too,
-        # so the stretch is short; where a rate makes calls wait there is none.
+        # so the lead is short, and just one call if a rate makes calls wait.
         self.ahead = 1 if limiter.has_rates else max(1, min(self.width // 2, 64))
         self.queue: asyncio.Queue[Prepared | None] = asyncio.Queue()
         self.room, self.has_room = 0, asyncio.Event()
         self.make_room(self.width + self.ahead)
         self.outcomes: list[str] = []
-        self.unsent: list[int] = []  # marked, and then the lane was to end
+        self.unsent: list[int] = []  # marked as sent when the lane had to end
         self.full, self.done = asyncio.Event(), asyncio.Event()
         self.stopping = self.empty = self.interrupted = False
         self.body_size = 1
@@ -108,7 +108,7 @@ class Lane:
         self.subjects: dict[tuple[str, int | None], Prompt | BenchmarkItem] = {}
 
     async def work(self, place: int | None) -> int:
-        """Send calls until none is left, the time is over or the run is stopped; the number of answers."""
+        """Send calls until none are left, time is up or the run is stopped; returns the number of answers."""
         name = uuid.uuid4().hex
         async with await open_database() as first, await open_database() as second:
             if place is not None and not await take_place(first, self.run.pk, place):
@@ -186,7 +186,7 @@ class Lane:
         await self.feed_book.give_back([entry.call.id for entry in left])
 
     def make_room(self, calls: int) -> None:
-        """So many more may be marked; a few at a time, as each marking is a transaction."""
+        """Let so many more calls be marked as sent; a few at a time, since each marking is a transaction."""
         self.room += calls
         if self.room >= max(1, self.ahead // 2):
             self.has_room.set()
@@ -194,7 +194,7 @@ class Lane:
             self.has_room.clear()
 
     async def reserve(self, part: list[Prepared]) -> set[int] | None:
-        """Wait until the budget has room for these calls; None when the run is not to go on."""
+        """Wait for room in the budget, and cut `part` to the calls that get it; None if the run is not to go on."""
         while not self.is_over:
             for size in sorted({len(part), 1}, reverse=True):
                 ids = await self.feed_book.reserve({entry.call.id: entry.cost for entry in part[:size]})
@@ -207,7 +207,7 @@ class Lane:
         return None
 
     async def has_hope(self, cost: Decimal) -> bool:
-        """Whether calls under way may still turn out cheaper than what was set aside for them."""
+        """Whether the budget may still get room from calls under way that turn out cheaper; if not, stop the run."""
         now = await self.feed_book.look()
         if now.state != Run.State.RUNNING or now.budget is None:
             return now.state == Run.State.RUNNING
@@ -223,7 +223,7 @@ class Lane:
     # --- messages
 
     def prepare_each(self, calls: Sequence[LeasedCall]) -> Iterator[Prepared]:
-        """Repeats of one prompt stand next to each other and have the same body, so it is built once."""
+        """Yield calls ready to be sent. Repeats of one prompt are adjacent and share a body, which is built once."""
         for first in range(0, len(calls), TASKS_AT_ONCE):
             group = calls[first : first + TASKS_AT_ONCE]
             tasks = self.find_tasks([call.task_id for call in group if call.task_id])
@@ -248,13 +248,13 @@ class Lane:
         return body, tokens, cost, built.included, built.skipped, built.sha256
 
     def find_tasks(self, keys: Sequence[int]) -> dict[int, Task]:
-        """With what they are about, of which those next to each other have much in common."""
+        """The tasks, with what they are about prefetched, since neighbours share much of it."""
         if not keys:
             return {}
         return Task.objects.prefetch_related(*kind_of(self.run).about).in_bulk(keys)
 
     def find_subject(self, call: LeasedCall, tasks: Mapping[int, Task]) -> tuple[str, Subject]:
-        """What the call asks, and the field that it stands in."""
+        """The field of what the call asks, and what it is."""
         if call.task_id:
             tasks[call.task_id].run = self.run
             return "task", tasks[call.task_id]
@@ -273,12 +273,12 @@ class Lane:
             outcome = write_outcome(await self.ask(entry))
             self.journal.note(outcome)
             self.make_room(1)
-            self.outcomes.append(outcome)  # only now looked up: the list is swapped while a call is in flight
+            self.outcomes.append(outcome)  # looked up only now: the list is swapped while a call is in flight
             if len(self.outcomes) >= FLUSH_ROWS:
                 self.full.set()
 
     async def ask(self, entry: Prepared) -> CallOutcome:
-        """Try until there is an answer, it is hopeless, or the lane must end."""
+        """Try until there is an answer, there is no hope of one, or the lane must end."""
         outcome = CallOutcome(
             entry.call.id, "pending", entry.call.attempts, entry.call.lost_answers, reserved=entry.cost,
             included=entry.included, skipped=entry.skipped, messages_sha256=entry.sha256,
@@ -319,7 +319,7 @@ class Lane:
         return outcome.status == "failed" or self.stopping
 
     async def back_off(self, failure: CallFailed, tries: int, tokens: int) -> bool:
-        """Wait before the next try; False when the lane should end first."""
+        """Wait before the next try; False if the lane should end first."""
         seconds = uniform(0, min(LONGEST_BACKOFF, 0.5 * 2**tries))
         if failure.retry_after is not None:
             seconds = failure.retry_after + uniform(0, min(1.0, failure.retry_after / 4))
@@ -365,7 +365,7 @@ class Lane:
             self.end()
 
     async def keep(self) -> None:
-        """Renew our leases, take back those of lanes that have died, and notice when the run is stopped."""
+        """Renew our leases, take back those of dead lanes, and notice when the run is stopped."""
         renewed = time.monotonic()
         while not self.empty:
             with suppress(TimeoutError):
@@ -379,7 +379,7 @@ class Lane:
 
 
 def cost_of(run: Run, reply: Reply, planned_tokens: int) -> Decimal:
-    """By the provider's count; by ours where it does not count."""
+    """Cost by the provider's token counts, or by ours if it gives none."""
     prompt = planned_tokens if reply.prompt_tokens is None else reply.prompt_tokens
     written = len(reply.text) // 4 + 1 if reply.completion_tokens is None else reply.completion_tokens
     return price(run.endpoint, prompt, written)
@@ -393,14 +393,14 @@ def run_lane(
 ) -> int:
     """Work on a run in this thread; returns how many calls were answered.
 
-    At each `place`, where one is given, only one lane of the run works at a time. A run that cannot go on (no
-    key, messages that cannot be built) is stopped with the reason.
+    If a `place` is given, only one lane of the run works there at a time. A run that cannot go on (no key, messages
+    that cannot be built) is stopped with the reason.
     """
     run = Run.objects.select_related("endpoint", "version", "study", *DRAWN).get(pk=run_id)
     if run.state != Run.State.RUNNING:
         return 0
     try:
-        longest_reply(run)  # what is asked is looked up before the loop, which may not ask the database
+        longest_reply(run)  # caches the run's kind for the loop, which may not query the database
         with unswept_heap(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(open_lane(run, bounds, should_stop, place))
     except CANNOT_GO_ON as error:
@@ -411,7 +411,7 @@ def run_lane(
 
 @contextmanager
 def unswept_heap() -> Iterator[None]:
-    """Keep the garbage collector off what is in memory already: each look at all of it would hold up every call."""
+    """Keep the garbage collector off what is in memory already, which it would scan while every call waits."""
     gc.freeze()
     try:
         yield

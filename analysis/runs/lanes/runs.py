@@ -1,4 +1,4 @@
-"""Runs: started, paused, ended, worked on in this process, and looked at."""
+"""Runs: starting, pausing, ending and repeating them, working in this process, and their progress."""
 
 import logging
 import threading
@@ -32,19 +32,19 @@ OPEN_STATES = (State.PLANNED, State.RUNNING, State.PAUSED, State.STOPPED)
 
 
 class RunError(Exception):
-    """A run that cannot be changed like this; the message says why and what to do."""
+    """An impossible change of a run; the message says why and what to do."""
 
 
 # --- states
 
 
 def start(run: Run) -> Run:
-    """Let lanes take its calls; enqueuing or running them is the caller's."""
+    """Let lanes take its calls; queueing or running the lanes is up to the caller."""
     return change_state(run, State.RUNNING, {State.PLANNED, State.RUNNING, State.DONE}, "started")
 
 
 def pause(run: Run) -> Run:
-    """Send nothing more; calls in flight are finished, since they are paid."""
+    """Send nothing more; calls in flight are finished, since they are paid for."""
     return change_state(run, State.PAUSED, {State.PLANNED, State.RUNNING}, "paused")
 
 
@@ -55,7 +55,7 @@ def resume(run: Run, budget: Decimal | None = None) -> Run:
 
 
 def cancel(run: Run) -> Run:
-    """For good: what was not sent never will be. Answers are kept."""
+    """Cancel for good: what was not sent never will be. Answers are kept."""
     return change_state(run, State.CANCELLED, set(OPEN_STATES), "cancelled")
 
 
@@ -77,7 +77,7 @@ def change_state(run: Run, state: str, allowed: set[str], action: str) -> Run:
 
 
 def finish_if_empty(run: Run) -> None:
-    """A run without open calls is done, however it came to that."""
+    """Mark a running run without open calls as done."""
     left = run.completions.filter(status__in=[Status.PENDING, Status.LEASED])
     if run.state == State.RUNNING and not left.exists():
         done = Run.objects.filter(pk=run.pk, state=State.RUNNING)
@@ -85,7 +85,7 @@ def finish_if_empty(run: Run) -> None:
 
 
 def retry_failed(run: Run) -> int:
-    """Make every failed call pending again; the next answer is its answer. What was lost stays counted."""
+    """Make every failed call pending again and return how many; lost answers stay counted."""
     with transaction.atomic():
         run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
         if run.state == State.CANCELLED:
@@ -100,9 +100,9 @@ def retry_failed(run: Run) -> int:
 
 
 def run_inline(run: Run, bounds: Bounds = Bounds(), lanes: int = 1) -> Iterator[Run]:  # noqa: B008
-    """Work in this process, with so many lanes, until the run ends or stops; yields it after each of the first.
+    """Work in this process, with so many lanes, until the run ends or stops; yields it after each turn of the first.
 
-    Calls that a killed process left behind come back when their lease has ended, so that is waited for.
+    Calls that a killed process left behind come back only when their lease ends, so this waits for them.
     """
     with lanes_beside(run, bounds, lanes - 1):
         while True:
@@ -117,7 +117,7 @@ def run_inline(run: Run, bounds: Bounds = Bounds(), lanes: int = 1) -> Iterator[
 
 @contextmanager
 def lanes_beside(run: Run, bounds: Bounds, number: int) -> Iterator[None]:
-    """Further lanes in threads of their own, as long as the block lasts."""
+    """Run further lanes in threads of their own, as long as the block lasts."""
     over = threading.Event()
     threads = [threading.Thread(target=work_beside, args=(run.pk, bounds, over)) for _ in range(number)]
     for thread in threads:
@@ -147,7 +147,7 @@ STANDING = Case(When(status=Status.LEASED, sent_at=None, then=Value(Status.PENDI
 
 @dataclass(frozen=True)
 class RunProgress:
-    """A run and what has become of its calls."""
+    """A run and the state of its calls."""
 
     run: Run
     done: int
@@ -181,7 +181,7 @@ COUNTS = ("calls", "done", "failed", "in_flight", "pending")
 
 
 def stand(runs: Sequence[Run], rated: Sequence[Run] | None = None) -> list[RunProgress]:
-    """How far many runs are at one look; with the rates of those that are running, unless others are `rated`."""
+    """Progress of many runs at one look; with rates of the running ones, unless others are `rated`."""
     rates = measure_rates([run for run in runs if run.state == State.RUNNING] if rated is None else rated)
     counts = count_calls(runs)
     columns = {"done": Status.DONE, "failed": Status.FAILED, "in_flight": Status.LEASED, "pending": Status.PENDING}
@@ -192,8 +192,8 @@ def stand(runs: Sequence[Run], rated: Sequence[Run] | None = None) -> list[RunPr
 
 
 def count_calls(runs: Sequence[Run]) -> Counter[tuple[int, str]]:
-    """By run and standing; leased calls that were not sent yet are pending. All are counted at one moment, by an index
-    alone; how many of the leased ones were sent is read from their rows.
+    """Count calls by run and standing, at one moment and by an index alone. Leased calls not sent yet, as read from
+    their rows, are pending.
     """
     calls = Completion.objects.filter(run__in=runs).order_by()
     found: Counter[tuple[int, str]] = Counter()
@@ -210,14 +210,14 @@ def count_calls(runs: Sequence[Run]) -> Counter[tuple[int, str]]:
 
 
 def measure_rates(runs: Sequence[Run]) -> dict[int, float]:
-    """Calls a second over the last minute."""
+    """Calls per second over the last minute, by run."""
     late = Completion.objects.filter(run__in=runs, done_at__gt=timezone.now() - timedelta(seconds=60)).order_by()
     counted: dict[int, int] = dict(late.values_list("run").annotate(count=Count("id"))) if runs else {}
     return {run.pk: counted.get(run.pk, 0) / seconds_at_work(run) for run in runs}
 
 
 def progress(run: Run, is_new: bool = False) -> dict[str, Any]:
-    """Where a run stands, for the console, the API and the terminal; `is_new`: it was read just now."""
+    """A run's progress, for the console, the API and the terminal; `is_new`: the run was read just now."""
     if not is_new:
         run.refresh_from_db()
     (standing,), models = stand([run], rated=[run]), served(run)
@@ -245,7 +245,7 @@ def seconds_at_work(run: Run) -> float:
 
 
 def lost_calls(run: Run) -> dict[str, Any]:
-    """Attempts that may have been paid without an answer, and what they cost if they were."""
+    """Attempts that may have been paid for without an answer, and what they cost if they were."""
     rows = lost_rows(run).values_list("lost_answers", "prompt_tokens", "completion_tokens", "cost")
     known = [(lost, cost) for lost, _, written, cost in rows if written is not None]
     total = sum(row[0] for row in rows)
@@ -259,7 +259,7 @@ def lost_rows(run: Run) -> QuerySet[Completion]:
 
 
 def served(run: Run) -> list[dict[str, Any]]:
-    """Which models and fingerprints have answered; more than one means that the run is a mixture."""
+    """Models and fingerprints that have answered; more than one means that the run is a mixture."""
     rows = run.completions.filter(status=Status.DONE).order_by().values("fingerprint", model=F("model_served"))
     found = rows.annotate(completions=Count("id")).order_by("-completions", "model", "fingerprint")
     return list(found.values("model", "fingerprint", "completions"))
@@ -282,7 +282,7 @@ def needs_lane(run: Run) -> bool:
 
 
 def has_calls_to_send(run_id: int) -> bool:
-    """Whether the run goes on and another lane would find something to do."""
+    """Whether the run is running and another lane would find calls, once expired leases are taken back."""
     run = Run.objects.get(pk=run_id)
     expire_leases(run_id)
     finish_if_empty(run)
@@ -300,7 +300,7 @@ ONCE = {
 
 
 def make_schedule(run: Run, every_days: int = 7) -> Schedule:
-    """Repeat the first run of its kind, from now on."""
+    """Repeat the first run of its kind every so many days from now on. Raises RunError."""
     if every_days < 1:
         raise RunError("A run is repeated every day at most: --every takes a number of days from 1.")
     first = run.first_run or run
@@ -319,7 +319,7 @@ def end_schedule(run: Run) -> None:
 
 
 def repeat_due(now: datetime | None = None) -> list[Run]:
-    """Plan and start the runs that are due; a repetition that cannot be paid is left out, not postponed."""
+    """Plan and start the repetitions that are due; one that cannot be is skipped, not postponed."""
     due = Schedule.objects.filter(active=True, next_at__lte=now or timezone.now()).values_list("pk", flat=True)
     return [run for pk in list(due) if (run := repeat_one(pk, now or timezone.now()))]
 

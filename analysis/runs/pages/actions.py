@@ -1,4 +1,4 @@
-"""What the console and the API do to a run: by the rules, in the audit trail, then handed to workers."""
+"""What console and API do to a run: checked, noted in the audit trail, then handed to workers."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -30,7 +30,7 @@ def name_of(run: Run) -> str:
 
 
 def send_on_commit(run: Run) -> None:
-    """Robust: without a broker the run waits, running, for the watcher that gives lanes to such runs."""
+    """Send the run after the commit; robust: without a broker it waits, running, for the watcher that gives lanes."""
     if run.state != Run.State.RUNNING:
         return
     send = work_batches.delay if run.batch else lambda: enqueue_lanes(run.pk)
@@ -40,7 +40,7 @@ def send_on_commit(run: Run) -> None:
 def act(action: str, run: Run, account: Any, study: Study, **given: Any) -> str:
     """Do one of ACTIONS on the pages of `study`; returns what was done, in a sentence.
 
-    Raises NotShared where the account may not any more, or the study may not use what a run sends or is sent with.
+    Raises NotShared if the account may no longer, or the study may not use what a run sends or is sent with.
     """
     with transaction.atomic():
         require_role(account, study)
@@ -51,7 +51,7 @@ def act(action: str, run: Run, account: Any, study: Study, **given: Any) -> str:
             require_sending(run, account, study)
         said, detail = ACTIONS[action].do(run, **given)
         audit.record(study, account.get_username(), f"baseline {ACTIONS[action].noted}", name_of(run), **detail)
-    if action == "cancel" and run.batch:  # whether the provider hears of it or not; what it answers costs what it costs
+    if action == "cancel" and run.batch:  # cancelled even if the provider is not told; what it answers is paid for
         try:
             cancel_batches(run.pk)
         except (EndpointError, openai_package().APIError) as error:
@@ -59,7 +59,7 @@ def act(action: str, run: Run, account: Any, study: Study, **given: Any) -> str:
     return said
 
 
-Done = tuple[str, dict[str, Any]]  # in a sentence, and what the trail has besides
+Done = tuple[str, dict[str, Any]]  # a sentence, and details for the audit trail
 
 
 def pause_run(run: Run) -> Done:
@@ -108,12 +108,12 @@ def write_note(run: Run, note: str = "") -> Done:
 
 
 class RunControl(NamedTuple):
-    """One thing that can be done to a run."""
+    """An action on a run."""
 
     do: Callable[..., Done]
     noted: str  # in the audit trail
-    summary: str = ""  # in the API, which has no other ones
-    able: Collection[str] = ()  # the states in which its button has a meaning
+    summary: str = ""  # in the API; actions without one are not in it
+    able: Collection[str] = ()  # the states in which its button makes sense
     question: str = ""  # before what can't be undone
     sends: bool = False
 
@@ -135,7 +135,7 @@ ACTIONS = {
 
 
 def read_given(action: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a form or a program says beside the action. Raises RunError."""
+    """The action's arguments from a form or a program. Raises RunError."""
     if action == "note":
         if not isinstance(given.get("note"), str):
             raise RunError("Send the note as a text, empty to take it away.")

@@ -1,4 +1,4 @@
-"""The console's form of what is asked of a model about a corpus: what it would cost first, then the start."""
+"""The console's form for tasks about a corpus: first what they would cost, then the start."""
 
 from decimal import Decimal
 from typing import Any
@@ -101,7 +101,7 @@ class AskForm(forms.Form):
         return said
 
     def settings(self) -> dict[str, Any]:
-        """As a step keeps them; what was left open stays out."""
+        """The settings as a step keeps them, without those left open."""
         given = self.cleaned_data | {"endpoint": self.cleaned_data["endpoint"].name}
         given["budget"] = f"{given['budget'].normalize():f}" if given["budget"] is not None else None
         return {name: value for name, value in given.items() if value not in (None, "", False)}
@@ -110,7 +110,7 @@ class AskForm(forms.Form):
 @FORM
 @study_page(Role.RESEARCHER)
 def ask(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
-    """One button plans it without sending anything; when calls and dollars are known, the other starts it."""
+    """Plan without sending anything, by one button; start it by the other, once calls and dollars are known."""
     found = find_corpus(request, corpus)
     if task not in ORDERED:
         raise Http404
@@ -129,7 +129,7 @@ def ask(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
 
 
 def start(request: HttpRequest, found: Corpus, task: str, last: CorpusStep | None) -> HttpResponse:
-    """Start what was planned without sending, with its settings, if that is what the page showed."""
+    """Start the dry run's plan with its settings, if it is the one that the page showed."""
     if last is None or not is_planned(last):
         messages.error(request, "See first what it would cost.")
     elif request.POST["start"] != mark_of(last):
@@ -154,7 +154,7 @@ def is_planned(row: CorpusStep) -> bool:
 
 
 def mark_of(planned: CorpusStep) -> str:
-    """Names one counting, so that none is started that somebody else, or another tab, has put in its place."""
+    """Name of a dry run, so that none is started that somebody else, or another tab, has put in its place."""
     return planned.ended_at.isoformat() if planned.ended_at else ""
 
 
@@ -180,7 +180,7 @@ def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
 
 
 def say_conditions(settings: dict[str, Any]) -> str:
-    """Of whom, and within which bounds."""
+    """Which endpoint is asked, and within which bounds."""
     parts = [f"Of {settings['endpoint']}"]
     if "budget" in settings:
         parts.append(f"within a budget of {exact_dollars(Decimal(settings['budget']))}")
@@ -192,7 +192,7 @@ def say_conditions(settings: dict[str, Any]) -> str:
 @require_safe
 @study_page(Role.RESEARCHER)
 def plan_part(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
-    """How far the planning is; when it is over, the page is loaded anew."""
+    """Show how far the planning is; when it is over, the page is loaded anew."""
     if task not in ORDERED:
         raise Http404
     return show_live(request, "runs/_plan.html", HERE, **plan_page(request, find_corpus(request, corpus), task))

@@ -1,4 +1,4 @@
-"""A new run, as the console's form and the API ask for it, with what it would cost before anything is sent."""
+"""New runs, as the console's form and the API order them, with what they would cost before anything is sent."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -31,17 +31,17 @@ from surveys.studies.access import Role
 
 OF_BENCHMARKS = ("prompt_form", "worked_examples")
 OF_PROMPTS = ("prompts",)
-# What a field is when nobody says anything.
+# Values of fields that are left empty.
 USUAL = {setting.name: setting.default for setting in SETTINGS}
 USUAL |= {name: getattr(Plan, name) for name in ("temperature", "seed", *OF_BENCHMARKS, *OF_PROMPTS)}
 PUT_AS = {"helm": "As HELM puts it", "bare": "Question and choices only"}
-# Simulated users whose messages are measured for an estimate; the others are taken to be like them.
+# Simulated users whose messages are measured for an estimate; the others are assumed to be like them.
 MEASURED_USERS = 2
 TOKENS, DOLLARS = ("prompt_tokens", "completion_tokens"), ("usd", "usd_most")
 
 
 class NamedChoiceField(forms.ModelChoiceField):
-    """One row by its name, among those that `only` says."""
+    """A choice of one row by its name, among those that `only` allows."""
 
     queryset: Any
 
@@ -55,7 +55,7 @@ def endpoint_field() -> NamedChoiceField:
 
 
 def usual_endpoint(usable: QuerySet[Endpoint]) -> str | None:
-    """The endpoint that can be asked, when there is only one; the first, when all are scripted and cost nothing."""
+    """The endpoint, if only one can be asked; the first, if all are scripted and cost nothing."""
     known = list(usable.filter(**ANSWERS).order_by("name").values_list("name", "provider"))
     is_clear = len(known) == 1 or (known and {provider for _, provider in known} == {Endpoint.Provider.FAKE})
     return known[0][0] if is_clear else None
@@ -81,7 +81,7 @@ def setting_field(setting: RunSetting) -> forms.Field:
 
 
 class RunForm(forms.Form):
-    """`strict` refuses what the condition does not take; the page's form hides and drops it."""
+    """The order of a run. `strict` refuses what the condition does not take; the page's form hides and drops it."""
 
     benchmark = forms.ChoiceField(label="Ask", required=False)
     prompt_form = forms.ChoiceField(
@@ -152,7 +152,7 @@ class RunForm(forms.Form):
         return given
 
     def read_repeats(self, given: dict[str, Any]) -> None:
-        """Of a sock puppet `repeats` are those of each simulated user, under either name."""
+        """Take a sock puppet's repeats, which are those of each simulated user, under either name."""
         own = given.get("repeats_per_user")
         if own is None:
             return
@@ -163,7 +163,7 @@ class RunForm(forms.Form):
         given["repeats"] = own
 
     def drop(self, name: str, given: dict[str, Any], words: str) -> None:
-        """Take out what has no use; where a program asked for it, say so."""
+        """Take out a value without use; `strict` forms say so."""
         usual = USUAL.get(name)
         if not self.strict:
             self.errors.pop(name, None)
@@ -179,7 +179,7 @@ class RunForm(forms.Form):
 def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
     """What the run would cost, measured on a few of its simulated users; nothing is kept.
 
-    `extends` is the run that would be extended, or None; calls that it has already cost nothing.
+    `extends` is the run that would be extended, or None; calls that it already has cost nothing.
     """
     plan, wanted, budget = form.plan(), form.cleaned_data["repeats"], form.cleaned_data["budget"]
     earlier = None if form.cleaned_data["again"] else find_run(plan)
@@ -199,7 +199,7 @@ def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
 
 
 def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
-    """Plan what the form asks for and start it; the run, and what its new calls will cost."""
+    """Plan what the form asks for and start it; returns the run and what its new calls will cost."""
     plan, given = form.plan(), form.cleaned_data
     study, actor = form.version.study, account.get_username()
     check_endpoint(plan.endpoint, plan.temperature)
@@ -216,13 +216,13 @@ def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
     return run, estimate
 
 
-LINKED = ("condition", *DRAWN)  # what a link to the form may have chosen
+LINKED = ("condition", *DRAWN)  # fields that a link to the form may fill
 
 
 @FORM
 @study_page(Role.RESEARCHER)
 def new_run(request: HttpRequest) -> HttpResponse:
-    """Ask for a run. The first button shows what it would cost and keeps nothing, the second starts it."""
+    """Order a run. The first button shows what it would cost and keeps nothing, the second starts it."""
     if request.method != "POST":
         usable = Endpoint.objects.usable_in([request.study])
         linked = {name: request.GET[name] for name in LINKED if name in request.GET}
@@ -245,7 +245,7 @@ def new_run(request: HttpRequest) -> HttpResponse:
 
 
 def form_page(form: RunForm, endpoints: bool = True) -> dict:
-    """`of_corpora` and `of_personas` are the conditions that need some."""
+    """Context of the form; `of_corpora` and `of_personas` are the conditions that need one."""
     conditions = CONDITIONS.values()
     of = {name: [each.slug for each in conditions if name in each.needs] for name in ("corpus", "personas")}
     more = {"of_corpora": of["corpus"], "of_personas": of["personas"], "settings": [form[each] for each in BY_NAME]}
@@ -265,7 +265,7 @@ def estimate_page(request: HttpRequest, form: RunForm) -> dict[str, Any]:
 @require_safe
 @study_page(Role.RESEARCHER)
 def estimate(request: HttpRequest) -> HttpResponse:
-    """What the form costs as it stands now, for a page that is open already."""
+    """Show what the form as it stands would cost, on a page that is open already."""
     form = RunForm(request.GET, version=request.study.current)
     page = {"incomplete": bool(form.errors), **estimate_page(request, form)}
     return show(request, "runs/_estimate.html", HERE, **page)

@@ -1,4 +1,4 @@
-"""What pages and API read: how far many runs are at one look, and one run's completions with their messages rebuilt."""
+"""What pages and API read: runs, and one run's completions with their messages rebuilt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from analysis.runs.recipes.messages import Built, messages_for
 from surveys.models import Study
 
 Status = Completion.Status
-ANSWERS = {"embeddings": False}  # what endpoints have that can be asked a prompt
+ANSWERS = {"embeddings": False}  # endpoints that can be asked a prompt
 OWN = ("endpoint", "version", *DRAWN)
 
 
@@ -26,20 +26,20 @@ def any_answers(usable: QuerySet[Endpoint]) -> bool:
 
 
 def runs_of(study: Study) -> QuerySet[Run]:
-    """The study's runs, the newest first, with all that a row shows."""
+    """The study's runs, newest first, with all that a row shows."""
     return Run.objects.filter(study=study).select_related(*OWN).order_by("-id")
 
 
 def runs_about_corpora(account: Any, study: Study) -> QuerySet[Run]:
-    """Tasks about a corpus, which belong to no study, as far as the account may see them here: for researchers."""
+    """Runs of tasks without a study that the account may see here, newest first; for researchers."""
     shown = Run.objects.shown_to(account, study).filter(study=None, condition=Run.Condition.TASK)
     return shown.select_related(*OWN).order_by("-id")
 
 
 def count_unread(runs: Sequence[Run]) -> int:
-    """Calls with an answer to a prompt or an item that the reader has not read yet.
+    """Number of calls whose answer to a prompt or an item was not read yet.
 
-    Runs without a reply since all of theirs were read are not looked at.
+    Skips runs without a new reply since all of theirs were read.
     """
     done = Completion.objects.filter(run__in=runs, status=Status.DONE).order_by()
     replies = dict(done.values_list("run").annotate(count=Count("*")))
@@ -58,7 +58,7 @@ LEFT = Coalesce(KeyTextTransform("left", "task__payload"), Value(""), output_fie
 
 @dataclass(frozen=True)
 class RebuiltMessages:
-    """The messages as they are rebuilt today, or why they can't be."""
+    """A call's messages as rebuilt today, or why they can't be."""
 
     built: Built | None
     problem: str = ""
@@ -70,7 +70,7 @@ class RebuiltMessages:
 
 
 def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
-    """Those that the filters leave, in the order in which they are sent; texts are left in the database."""
+    """Calls that match the filters, as sent or newest answers first; texts are left in the database."""
     order = [F("done_at").desc(nulls_last=True)] if wanted.get("order") == "answered" else []
     rows = run.completions.select_related("prompt", "item", "user", "task__annotation_item")
     rows = rows.annotate(standing=STANDING).order_by(*order, "position")

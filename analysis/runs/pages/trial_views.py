@@ -1,4 +1,4 @@
-"""The button that tries an endpoint: one cheap call tells how fast it answers, by which model and at what cost."""
+"""The button that tries an endpoint: one cheap call shows its speed, model and cost."""
 
 import asyncio
 import time
@@ -23,13 +23,13 @@ from surveys.studies.access import Role, within_limit
 BUSY = "This was tried often within an hour. Try again later; each try costs something."
 QUESTION = "Reply with one word: ready"
 MOST_TOKENS = 16
-SECONDS = 20.0  # somebody waits for it before a page
+SECONDS = 20.0  # somebody waits for the page
 SHOWN = 60  # characters of the reply
 
 
 class TrialCall(NamedTuple):
     words: str
-    usd: Decimal | None  # None where it is not known
+    usd: Decimal | None  # None if unknown
 
 
 @require_POST
@@ -51,7 +51,7 @@ def try_one(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def try_endpoint(endpoint: Endpoint) -> TrialCall:
-    """Ask it one word, once. Raises EndpointError with what went wrong in a sentence."""
+    """Ask it for one word, once. Raises EndpointError with what went wrong in a sentence."""
     try:
         reply, seconds = asyncio.run(_ask(endpoint))
     except CallFailed as failure:
@@ -83,7 +83,7 @@ def say_reply(endpoint: Endpoint, reply: Reply, seconds: float, usd: Decimal) ->
 
 
 def try_embeddings(endpoint: Endpoint) -> TrialCall:
-    """One vector, of a few words. Its tokens are not told, so that the cost is unknown and below a cent."""
+    """Make one vector of a few words. Its tokens are not reported, so the cost is unknown, below a cent."""
     began = time.monotonic()
     vectors = endpoint_embedder(endpoint).embed([QUESTION])
     waited = plural(round((time.monotonic() - began) * 1000), "millisecond")

@@ -1,4 +1,4 @@
-"""The console's pages of runs: their list, two of them side by side, one with its calls and buttons, and one call."""
+"""The console's pages of runs: the list, two of them side by side, one with its calls and buttons, and one call."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -72,7 +72,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def runs_part(request: HttpRequest) -> HttpResponse:
-    """The rows anew: by the clock while a run goes on, or because other ones are wanted, and then with the address."""
+    """Show the rows anew: by the clock while a run goes on, or with other filters and then with their address."""
     page = runs_page(request)
     asked_for = request.headers.get("HX-Trigger") == FILTER_FORM
     status = 200 if page["live"] or asked_for else STOPS_POLLING
@@ -119,7 +119,7 @@ def read_wanted(request: HttpRequest) -> dict[str, str]:
 
 
 def is_wanted(run: Run, wanted: dict[str, str]) -> bool:
-    """Whether it is in the state, and every word stands in something that the list says of it."""
+    """Whether the run has the state, and every word is in something that the list says of it."""
     if wanted["state"] and run.state != wanted["state"]:
         return False
     said = [f"run {run.pk}", run.title, run.condition, run.model, run.benchmark, run.note, run.created_by]
@@ -143,7 +143,7 @@ def run_row(entry: RunProgress, telling: Sequence[words.ShownSetting], chosen: b
 
 
 def grouped(lines: list[dict[str, Any]], found: Sequence[Run], group: Any) -> list[dict[str, Any]]:
-    """The page's rows under what they have in common, with what the whole group comes to."""
+    """The page's rows by group, each with the number of runs and the cost of the whole group."""
     if not group:
         return [{"lines": lines}]
     parts = []
@@ -160,7 +160,7 @@ def grouped(lines: list[dict[str, Any]], found: Sequence[Run], group: Any) -> li
 @require_safe
 @study_page()
 def compare(request: HttpRequest) -> HttpResponse:
-    """Where two runs differ in what they were asked with, and what came of each."""
+    """Compare two runs: where their settings differ, and what came of each."""
     numbers = {int(text) for text in request.GET.getlist("run") if text.isdecimal() and len(text) < 19}
     two = list(runs_of(request.study).filter(pk__in=numbers))[::-1]
     if len(numbers) != 2 or len(two) != 2:
@@ -176,7 +176,7 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 
 def find_run(request: HttpRequest, number: int) -> Run:
-    """A run of the study, or one without a study that the account may see here; about a corpus for researchers only."""
+    """A run of the study, or one without a study shown to the account here; about a corpus, for researchers only."""
     rows = Run.objects.shown_to(request.user, request.study).select_related(*OWN)
     if not may(request, Role.RESEARCHER):
         rows = rows.exclude(study=None, condition=Run.Condition.TASK)
@@ -202,14 +202,14 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
 @require_safe
 @study_page()
 def calls_part(request: HttpRequest, number: int) -> HttpResponse:
-    """The calls as the filters leave them, again and again while the run goes on."""
+    """Show the calls that match the filters, again and again while the run goes on."""
     shown = find_run(request, number)
     status = 200 if shown.state == State.RUNNING else STOPS_POLLING
     return show(request, "runs/_calls.html", HERE, status, run=shown, **calls_page(request, shown))
 
 
 def calls_page(request: HttpRequest, shown: Run, calls: int | None = None) -> dict:
-    """`calls`: how many there are without a filter, where that is known."""
+    """`calls` is their number without a filter, if known."""
     wanted = {name: request.GET.get(name, "")[:200].replace("\0", "") for name in FILTERS}
     filtered = any(wanted[name] for name in FILTERS if name != "order")
     if wanted["order"] not in ORDERS:
@@ -230,7 +230,7 @@ def calls_page(request: HttpRequest, shown: Run, calls: int | None = None) -> di
 
 
 def prompts_of(shown: Run) -> QuerySet[Any] | tuple[()]:
-    """Slugs and titles, in the file's order."""
+    """Slugs and titles of the run's prompts, in the file's order."""
     if shown.benchmark or shown.version is None:
         return ()
     own = shown.version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", "title")
@@ -275,20 +275,20 @@ def run_page(shown: Run) -> dict:
 
 
 def labels_page(shown: Run) -> dict:
-    """What became of a judge's replies, with the first that are no label."""
+    """What became of a judge's replies, with the first that hold no label."""
     unread = unreadable(shown).select_related("task__annotation_item").defer("task__annotation_item__payload")
     return {"rater": rater_of(shown), "labels": count_replies(shown), "examples": list(unread[:MOST_EXAMPLES])}
 
 
 def replies_page(shown: Run) -> dict:
-    """What became of a task's replies, with the first that could not be read and their calls."""
+    """What became of a task's replies, with the first unreadable ones and their calls."""
     calls = unreadable(shown).select_related("task")[:MOST_EXAMPLES]
     unread = [{"call": call.pk, "fault": without_details(call.task.fault)} for call in calls]
     return {"replies": count_replies(shown), "unread": unread}
 
 
 def possible_actions(shown: Run, now: dict) -> set[str]:
-    """Which buttons have a meaning in this state."""
+    """Actions whose buttons make sense in this state."""
     able = {action for action, control in ACTIONS.items() if shown.state in control.able}
     return set() if shown.condition == Run.Condition.IMPORTED else able - (set() if now["failed"] else {"retry"})
 
@@ -296,7 +296,7 @@ def possible_actions(shown: Run, now: dict) -> set[str]:
 @FORM
 @study_page(Role.RESEARCHER)
 def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
-    """Pause, resume, cancel and the like. What can't be undone is asked once, on a page of its own."""
+    """Pause, resume, cancel and the like. What can't be undone is confirmed first, on a page of its own."""
     shown = find_run(request, number)
     if action not in ACTIONS:
         raise Http404
@@ -328,7 +328,7 @@ def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
 
 
 def read_for(request: HttpRequest, call: Completion) -> RebuiltMessages:
-    """The messages, as long as the study may use what stands in front: it was written by people."""
+    """The messages, if the account may see here what is in front of the question: people wrote it."""
     for source in drawn_from(call.run):
         if not source.is_shown_to(request.user, request.study):
             return RebuiltMessages(None, refusal(source, request.study), call.messages_sha256)
@@ -364,19 +364,19 @@ def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
 
 
 def is_about_people(shown: Run) -> bool:
-    """Whether its calls show what the people of a corpus wrote."""
+    """Whether its calls show what users of a corpus wrote."""
     return shown.condition == Run.Condition.TASK and shown.corpus is not None
 
 
 def without_details(text: str) -> str:
-    """With a word in brackets for each personal detail."""
+    """The text with a word in brackets for each personal detail."""
     return without_personal(text, [])[0]
 
 
 @require_safe
 @study_page()
 def completion_messages(request: HttpRequest, number: int, call: int) -> HttpResponse:
-    """The messages as they are sent, as a file."""
+    """Download the messages as they are sent."""
     shown = find_completion(request, number, call)
     reading = read_for(request, shown)
     if reading.built is None:

@@ -1,4 +1,4 @@
-"""What a reader is told about runs: where one stands, what it was asked with, and where two differ."""
+"""Words about runs for readers: how far each is, what it was asked with, and where two differ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BAR = 1000  # width of a bar's own units
 
 
 def say_state(run: Run, now: dict[str, Any]) -> str:
-    """The page's heading; `now` is the run's progress."""
+    """The heading of a run's page; `now` is the run's progress."""
     ended, calls = now["done"] + now["failed"], now["calls"]
     answered = f"{now['done']:,} of {plural(calls, 'call')} answered"
     if run.state == State.PLANNED:
@@ -45,7 +45,7 @@ def say_running(answered: str, now: dict[str, Any]) -> str:
 
 
 def say_runs(runs: Sequence[Run], standings: Sequence[RunProgress]) -> str:
-    """The list's heading: what goes on, and what waits for somebody; `standings` has all that are running."""
+    """The list's heading: what is running and what waits for somebody; `standings` has all that are running."""
     if not runs:
         return "No baseline has been run yet."
     running = [entry for entry in standings if entry.run.state == State.RUNNING]
@@ -62,7 +62,7 @@ def say_runs(runs: Sequence[Run], standings: Sequence[RunProgress]) -> str:
 
 
 def say_left(running: Sequence[RunProgress]) -> str:
-    """How long until the last one is done, or how many calls are left where no one can say that yet."""
+    """How long until the last run is done, or how many calls are left if that is not known."""
     seconds = [entry.eta_seconds for entry in running]
     if None not in seconds:
         return f"{duration(max(filter(None, seconds), default=0))} to go"
@@ -70,7 +70,7 @@ def say_left(running: Sequence[RunProgress]) -> str:
 
 
 def say_calls(entry: RunProgress) -> str:
-    """Under a run's bar: what is answered, and what else there is to know of its calls."""
+    """The line under a run's bar: calls answered, and what else there is to know of them."""
     parts = [f"{entry.done:,} of {entry.calls:,}"]
     if entry.failed:
         parts.append(f"{entry.failed:,} failed")
@@ -97,7 +97,7 @@ def say_estimate(estimate: dict[str, Any]) -> str:
 
 
 def bar_of(counts: Mapping[str, Any]) -> dict[str, int]:
-    """Where each part of a bar begins and how wide it is."""
+    """Start and width of each part of a bar."""
     whole = max(counts["calls"], 1)
     wide = {name: round(BAR * counts[name] / whole) for name in ("done", "failed", "in_flight")}
     return {"width": BAR, **wide, "failed_at": wide["done"], "in_flight_at": wide["done"] + wide["failed"]}
@@ -108,18 +108,18 @@ def bar_of(counts: Mapping[str, Any]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class ShownSetting:
-    """One setting: what a run has there, nothing where runs of its kind have none, and how a list says it."""
+    """A setting: its value in a run, None if runs of its kind have none, and how a list says it."""
 
     label: str
     words: Callable[[Run], str | None]
-    short: str = "{}"  # empty: a column of its own says it in a list
+    short: str = "{}"  # empty: a list has it in a column of its own
 
     def of(self, run: Run) -> str | None:
         return self.words(run) or None
 
 
 def declared(setting: RunSetting) -> ShownSetting:
-    """One that only some conditions take; what is chosen by name stands in every run that has it."""
+    """A setting that only some conditions take; a row chosen by name is shown for every run that has one."""
 
     def say(run: Run) -> str | None:
         value = setting.of(run)
@@ -133,13 +133,13 @@ def declared(setting: RunSetting) -> ShownSetting:
 
 
 def say_drawn(run: Run) -> list[tuple[str, str]]:
-    """What stands in front of its prompts: each setting with its value."""
+    """Label and value of each setting of what is in front of the run's prompts."""
     settings = [declared(setting) for setting in STORED if setting.name != "users"]
     return [(setting.label, value) for setting in settings if (value := setting.of(run)) is not None]
 
 
 def say_asked(run: Run) -> str | None:
-    """Of a run that asks a study's prompts; what others ask stands in their title."""
+    """How many of a study's prompts a run asks; None for other runs, whose title says what they ask."""
     if run.benchmark or run.instruction:
         return None
     return plural(len(run.prompts), "prompt") if run.prompts else "all prompts"
@@ -150,7 +150,7 @@ def yes(chosen: bool) -> str:
 
 
 ENDPOINT = ShownSetting("Endpoint", lambda run: run.endpoint and run.endpoint.name)
-# In the order in which they are said. Tasks are asked once each, so that they have no repeats and no seed.
+# In the order shown. Tasks are asked once each, so they have no repeats and no seed.
 SETTINGS = (
     ShownSetting("Condition", lambda run: run.title, ""),
     ShownSetting("Model", lambda run: run.model, ""),
@@ -175,18 +175,18 @@ ONE = {"{} repeats": "{} repeat", "{} users": "{} user"}
 
 
 def telling_settings(runs: Sequence[Run]) -> list[ShownSetting]:
-    """Those in which runs of the list differ that have one; of a single run all."""
+    """Settings in which runs of the list that have them differ; all for a single run."""
     return [setting for setting in SETTINGS if setting.short and (len(runs) == 1 or tells_apart(setting, runs))]
 
 
 def tells_apart(setting: ShownSetting, runs: Sequence[Run]) -> bool:
-    if setting is ENDPOINT:  # the model has a column of its own: said where one model has several
+    if setting is ENDPOINT:  # only if a model has several: the model has a column of its own
         return len({(run.model, setting.of(run)) for run in runs}) > len({run.model for run in runs})
     return len({setting.of(run) for run in runs} - {None}) > 1
 
 
 def say_settings(run: Run, settings: Sequence[ShownSetting]) -> str:
-    """`T 1 · 400 repeats`."""
+    """The settings in one line, such as `T 1 · 400 repeats`."""
     said = ((setting.short, value) for setting in settings if (value := setting.of(run)) is not None)
     return " · ".join((ONE.get(short, short) if value == "1" else short).format(value) for short, value in said)
 
@@ -198,7 +198,7 @@ class SettingRow(NamedTuple):
 
 
 def compare_settings(runs: Sequence[Run]) -> list[SettingRow]:
-    """Every setting that one of the runs has, with what each has there; a dash where a run has nothing."""
+    """Every setting that one of the runs has, with the value of each, or a dash."""
     rows = [(setting.label, [setting.of(run) for run in runs]) for setting in SETTINGS]
     return [
         SettingRow(label, [value or "–" for value in values], len(set(values)) > 1)

@@ -1,4 +1,4 @@
-"""What every recipe of a simulated user rests on: tokens, the room that the window leaves, and what fits into it."""
+"""What recipes of simulated users rest on: token counts, the room that the window leaves, and what fits into it."""
 
 import hashlib
 import math
@@ -23,7 +23,7 @@ ESTIMATE = f"estimate: {MESSAGE_TOKENS} a message and one for {BYTES_PER_TOKEN} 
 
 
 class TokenizerError(ConditionError):
-    """The endpoint's tokenizer can't be used; the message says what to do."""
+    """A tokenizer that can't be used; the message says what to do."""
 
 
 class TokenCounter(NamedTuple):
@@ -46,7 +46,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def counter_for(endpoint: Endpoint) -> TokenCounter:
-    """The endpoint's own tokenizer where its file is named, else the estimate."""
+    """The endpoint's own tokenizer if it names a file, otherwise the estimate."""
     if not endpoint.tokenizer:
         return TokenCounter(ESTIMATE, estimate_tokens)
     return read_tokenizer(endpoint.tokenizer)
@@ -70,7 +70,7 @@ def read_tokenizer(path: str) -> TokenCounter:
 
 
 def fit(order: Sequence[str], sizes: Mapping[str, int], room: int) -> Fitted:
-    """What fits into `room` tokens, by whole conversations; the first in `order` are left out first."""
+    """Fit whole conversations into `room` tokens; the first in `order` are left out first."""
     possible = [name for name in order if sizes[name] <= room]
     first, tokens = len(possible), 0
     while first and tokens + sizes[possible[first - 1]] <= room:
@@ -83,7 +83,7 @@ Recipe = dict[str, Any]
 
 
 class RecipeContext(NamedTuple):
-    """A run and what all its users' recipes need."""
+    """A run and what the recipes of all its users need."""
 
     run: Run
     counter: TokenCounter
@@ -92,7 +92,7 @@ class RecipeContext(NamedTuple):
 
 
 def make_context(run: Run) -> RecipeContext:
-    """Room is what the longest question leaves, so that one user's calls all begin with the same messages."""
+    """Make the context; room is what the longest question leaves, so that a user's calls begin with equal messages."""
     counter, questions = counter_for(run.endpoint), questions_of(run)
     if not questions:
         raise ConditionError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")

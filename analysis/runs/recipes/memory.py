@@ -1,4 +1,4 @@
-"""SP-Memory: in front of each prompt the attributes of one user of a corpus that matter most for it."""
+"""SP-Memory: in front of each prompt, the attributes of a corpus user that matter most for it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -33,11 +33,11 @@ BY_WORDS = {PEOPLE: "called sensible by people", MODELS: "by models alone", NOBO
 
 
 class Remembered(NamedTuple):
-    """The users who can be simulated, by their keys, of all whose attributes are known."""
+    """Corpus users who can be simulated, by key, out of all whose attributes are known."""
 
     users: dict[str, list[StandingAttribute]]
     known: KnownAttributes
-    model: str  # that made the attributes' vectors
+    model: str  # of the attributes' vectors
 
     @property
     def words(self) -> str:
@@ -45,7 +45,7 @@ class Remembered(NamedTuple):
 
 
 def find_remembered(run: Run) -> Remembered:
-    """Those with as many attributes as stand in front. ConditionError where the corpus's attributes aren't ready."""
+    """Users with enough attributes to put in front. Raises ConditionError if the corpus's attributes aren't ready."""
     corpus, least = corpus_of(run), number_in_front(run)
     try:
         require_merged(corpus)
@@ -65,7 +65,7 @@ def find_remembered(run: Run) -> Remembered:
 def say_remembered(run: Run) -> str:
     """How many users have enough attributes, and who let these stand; empty for other conditions.
 
-    ConditionError where they are fewer than the run simulates.
+    Raises ConditionError if they are fewer than the run simulates.
     """
     return say_enough(run, find_remembered(run)) if run.condition == "sp-memory" else ""
 
@@ -86,10 +86,10 @@ def say_enough(run: Run, found: Remembered) -> str:
 
 
 def memory_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
-    """For each user one of the corpus, drawn by seed, and for each prompt K of their attributes.
+    """Yield for each simulated user one of the corpus, drawn by seed, and for each prompt K of their attributes.
 
-    Attributes judged relevant to the prompt come first, those judged not relevant last, the others between them by the
-    likeness of their vectors to it.
+    Attributes judged relevant to the prompt come first, then those not judged, then those judged not relevant; within
+    each by the likeness of their vectors to it.
     """
     run, corpus, number = context.run, corpus_of(context.run), number_in_front(context.run)
     found = find_remembered(run)
@@ -135,14 +135,14 @@ def vectors_of(corpus: Corpus, rows: Sequence[StandingAttribute], model: str) ->
 def nearest(
     rows: Sequence[StandingAttribute], likeness: np.ndarray, number: int, relevant: Sequence[bool | None]
 ) -> list[int]:
-    """Places of the `number` that matter most, those first; equal ones by their hash, on any processor."""
+    """Places of the `number` that matter most, most first; ties go by hash, so that every processor agrees."""
     rank = [1 if each is None else 0 if each else 2 for each in relevant]
     order = sorted(range(len(rows)), key=lambda at: (rank[at], -round(float(likeness[at]) / EQUAL), rows[at].sha256))
     return order[:number]
 
 
 def memory_part(context: RecipeContext, wording: Sequence[str], places: Sequence[int]) -> Recipe:
-    """As many as fit the window; those that matter least are left out first."""
+    """As many attributes as fit the window; those that matter least are left out first."""
     kept = list(places)
     while kept and context.counter.messages(say_known(wording, kept)) > context.room:
         kept.pop()
@@ -156,7 +156,7 @@ def memory_part(context: RecipeContext, wording: Sequence[str], places: Sequence
 
 
 def say_known(wording: Sequence[str], places: Sequence[int]) -> list[Message]:
-    """In the words in which personalised responses are asked for, without personal details."""
+    """The system message with which personalised responses are asked for, without personal details."""
     if not places:
         return []
     known = "\n".join(f"- {without_details(wording[place])}" for place in places)
@@ -169,7 +169,7 @@ def memory_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
 
 
 def texts_of(corpus: Corpus, user: str, hashes: Sequence[str]) -> list[str]:
-    """Of a user's attributes, in this order. ConditionError where one is gone, or the user."""
+    """Texts of a user's attributes, in this order. Raises ConditionError if one is gone, or the user."""
     rows = Attribute.objects.filter(user__corpus=corpus, user__key=user, sha256__in=hashes)
     found = dict(rows.values_list("sha256", "text"))
     gone = [sha256 for sha256 in hashes if sha256 not in found]

@@ -1,7 +1,7 @@
-"""The messages of a call: what stands in front of the question, and how it is rebuilt.
+"""The messages of a call: what is in front of the question, and how it is rebuilt.
 
 A run's simulated users get their recipes once (`make_users`): hashes of what is put in front, in order, after
-fitting. Messages are written from the recipe alone. What varies, the question, always stands last.
+fitting. Messages are written from the recipe alone. The question, which varies, always comes last.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ class Built(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What stands before the question, hashed so far."""
+    """The messages before the question, and their hash so far."""
 
     messages: list[Message]
     included: int | None
@@ -41,7 +41,7 @@ class Opening(NamedTuple):
 
 
 def make_users(run: Run) -> None:
-    """Make the run's simulated users, as far as they are not there yet: those of its first run. Offline has none."""
+    """Make the run's missing simulated users, with recipes of its first run that still hold. Offline has none."""
     if run.condition not in BUILDERS:
         return
     there = set(run.simulated_users.values_list("index", flat=True))
@@ -49,7 +49,7 @@ def make_users(run: Run) -> None:
     if not missing:
         return
     context = make_context(run)
-    # What the same simulated users had in front in the run that this one repeats.
+    # Recipes of the same simulated users in the run that this one repeats.
     earlier = SimulatedUser.objects.filter(run=run.first_run, index__in=missing).order_by("index")
     rows = earlier.values_list("index", "recipe").iterator(chunk_size=20)
     recipes = {index: recipe for index, recipe in rows if can_be_written(context, recipe)}
@@ -60,7 +60,7 @@ def make_users(run: Run) -> None:
 
 
 def messages_for(completion: Completion) -> Built:
-    """The exact messages of a call. The messages in front are shared between calls: don't change them."""
+    """The exact messages of a call. Those in front are shared between calls: don't change them."""
     run, question = completion.run, completion.asked
     if isinstance(question, Task):
         return task_messages(run, question)
@@ -72,7 +72,7 @@ def messages_for(completion: Completion) -> Built:
 
 
 def task_messages(run: Run, task: Task) -> Built:
-    """The messages of a task as they were planned; ConditionError where what it is about is not the same any more."""
+    """The messages of a task as planned. Raises ConditionError if what it is about has changed since."""
     task.run = run
     messages = kind_of(run).write(task)
     if (sha256 := hash_messages(messages)) != (task.sha256 or sha256):
@@ -81,7 +81,7 @@ def task_messages(run: Run, task: Task) -> Built:
 
 
 def estimate_prompt_tokens(run: Run, question: Question, user: SimulatedUser | None = None) -> int:
-    """Tokens of a call's messages, by the endpoint's tokenizer or by the estimate of recipes.fitting."""
+    """Tokens of a call's messages, by the endpoint's tokenizer or the estimate of `recipes.fitting`."""
     asked = counter_for(run.endpoint).messages([{"role": "user", "content": question_text(run, question)}])
     if user is None:
         return asked
@@ -102,14 +102,14 @@ def add_to_digest(digest: Any, messages: Iterable[Message]) -> None:
 
 
 def front_key(run: Run, question: Question) -> str:
-    """Which of a user's fronts belongs to the question; empty where a user has one for all."""
+    """Which of a user's fronts belongs to the question; empty if one serves all."""
     builder = BUILDERS.get(run.condition)
     return key_of(question) if builder and builder.by_question else ""
 
 
 @lru_cache(maxsize=FRONTS_IN_MEMORY)
 def front_of(user_id: int | None, key: str) -> Opening:
-    """Kept in memory: one user's calls stand next to each other. Recipes never change."""
+    """The messages in front, cached since one user's calls are adjacent. Recipes never change."""
     if user_id is None:
         return Opening([], None, 0, hashlib.sha256())
     run = Run.objects.select_related(*DRAWN).get(simulated_users=user_id)
@@ -122,7 +122,7 @@ def front_of(user_id: int | None, key: str) -> Opening:
 
 @lru_cache(maxsize=10_000)
 def owner_of(user_id: int | None) -> int | None:
-    """Whose recipe it is: SP-RAG over the whole corpus gives every user that of the first."""
+    """The user whose recipe it is: SP-RAG over the whole corpus gives every user that of the first."""
     if user_id is None:
         return None
     user = SimulatedUser.objects.only("run_id").annotate(same_as=KT("recipe__same_as")).get(pk=user_id)

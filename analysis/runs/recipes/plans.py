@@ -1,4 +1,4 @@
-"""Plans: one row for each call before anything is sent, with what the calls will cost."""
+"""Plans: one row per call before anything is sent, with what the calls will cost."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ from surveys.studies.lifecycle import definition_of
 State = Run.State
 
 BATCH_PRICE = Decimal("0.5")  # of the price of the same call sent live
-# Tokens of an answer, until this endpoint has given enough of its kind to know better.
+# Expected tokens of an answer, until the endpoint has given enough of its kind.
 EXPECTED_TOKENS = {"recommendation": 300, "choice": 60}
 OF_KIND = {
     "recommendation": Q(prompt__kind="recommendation"),
     "choice": Q(prompt__kind="choice") | Q(item__isnull=False),
 }
 ENOUGH_ANSWERS = 20
-ENOUGH_USERS = 20  # simulated users, below which many repeats of each are asked about
+ENOUGH_USERS = 20  # simulated users; with fewer, a note warns about many repeats of each
 MOST_CALLS = 5_000_000
 ANY_LANGUAGE = "any"
 
 
 class RunPlanError(Exception):
-    """A run that cannot be planned like this; the message says why and what to do."""
+    """An impossible plan; the message says why and what to do."""
 
 
 PlanSettings: Any = with_fields("PlanSettings", {setting.name: setting.default for setting in STORED})
@@ -45,9 +45,9 @@ PlanSettings: Any = with_fields("PlanSettings", {setting.name: setting.default f
 
 @dataclass(frozen=True)
 class Plan(PlanSettings):
-    """Everything that makes two runs the same, but the number of repeats.
+    """Everything that makes two runs the same, except the number of repeats.
 
-    A `language` of None becomes the study's where the condition takes one, "any" and "" none.
+    A `language` of None becomes the study's if the condition takes one; "any" and "" become none.
     """
 
     endpoint: Endpoint
@@ -82,15 +82,15 @@ def plan_run(
     plan: Plan, repeats: int, actor: str, *, budget: Decimal | None = None, again: bool = False,
     dry_run: bool = False, first_run: Run | None = None,
 ) -> tuple[Run, dict[str, Any]]:  # fmt: skip
-    """Write one row for each call that is not there yet; returns the run and what the new calls will cost.
+    """Write one row for each call that is missing; returns the run and what the new calls will cost.
 
     A run of the same plan is extended: its repeats are data, so 400 after 100 are 300 new rows. `again`
-    makes a run of its own instead, linked to the first of its kind. With `dry_run` nothing is kept.
+    makes a separate run instead, linked to the first of its kind. With `dry_run` nothing is kept.
     """
     check_plan(plan, repeats, budget)
     with transaction.atomic():
         if not dry_run:
-            locks.hold("runs", plan.endpoint.pk)  # the second of two orders finds what the first has planned
+            locks.hold("runs", plan.endpoint.pk)  # the second of two orders sees what the first planned
         run = find_or_create(plan, actor, again, first_run)
         new = max(0, repeats - (run.repeats if run.completions.exists() else 0))
         make_users(run)
@@ -122,7 +122,7 @@ def check_plan(plan: Plan, repeats: int, budget: Decimal | None) -> None:
 
 
 def choose_prompts(version: StudyVersion | None, slugs: Collection[str]) -> tuple[str, ...]:
-    """Some of the version's prompts, in its order; empty where these are all. Raises RunPlanError if it lacks one."""
+    """The chosen prompts in the version's order; empty if these are all. Raises RunPlanError if it lacks one."""
     rows = version.prompts.filter(asked_of_all()).order_by("position").values_list("slug", flat=True) if version else ()
     own = list(rows)
     if unknown := sorted(set(slugs) - set(own)):
@@ -152,7 +152,7 @@ def say_same_users(plan: Plan) -> str:
 
 
 def say_few_users(plan: Plan, repeats: int) -> str:
-    """What few simulated users with many repeats cannot show, and the other way round; empty where users are enough."""
+    """What few simulated users with many repeats cannot show, and what to do instead; empty if users are enough."""
     condition = CONDITIONS.get(plan.condition)
     if not condition or not condition.users_differ(plan.per_user) or plan.users >= ENOUGH_USERS or repeats < 2:
         return ""
@@ -194,7 +194,7 @@ def users_of(run: Run) -> list[SimulatedUser | None]:
 
 
 def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
-    """Calls, tokens and dollars of so many further repeats; `usd_most` if all answers have full length."""
+    """Calls, tokens and dollars of so many more repeats; `usd_most` if all answers have full length."""
     endpoint, subjects = run.endpoint, list(questions_of(run).values())
     if not subjects:
         raise RunPlanError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
@@ -216,7 +216,7 @@ def check_number(calls: int) -> None:
 
 
 def cost_of(run: Run, calls: int, asked: int, written: int) -> dict[str, Any]:
-    """An estimate from the tokens in and out."""
+    """Estimate from the tokens in and out."""
     endpoint, factor = run.endpoint, BATCH_PRICE if run.batch else Decimal(1)
     return {
         "calls": calls,
@@ -228,7 +228,7 @@ def cost_of(run: Run, calls: int, asked: int, written: int) -> dict[str, Any]:
 
 
 def mean_tokens(endpoint: Endpoint, kind: Q, usual: int) -> int:
-    """Of an answer; `usual` until there are enough to know better."""
+    """Mean tokens of an answer; `usual` until there are enough answers."""
     answered = Completion.objects.filter(kind, run__endpoint=endpoint, completion_tokens__isnull=False)
     seen = answered.aggregate(count=Count("id"), mean=Avg("completion_tokens"))
     return round(seen["mean"]) + 1 if seen["count"] >= ENOUGH_ANSWERS else usual
@@ -246,7 +246,7 @@ def check_budget(run: Run, estimate: dict[str, Any], budget: Decimal | None) -> 
         )
 
 
-# One user's calls next to each other, all repeats of a prompt adjacent: providers keep prefixes in a cache.
+# Keeps a user's calls together and repeats of a prompt adjacent, since providers cache prefixes.
 WRITE_CALLS = """
 INSERT INTO analysis_completion (
   run_id, {field}, user_id, repeat, position, status, lane, attempts, lost_answers, reserved, skipped,
@@ -260,7 +260,7 @@ FROM unnest(%(user_ids)s::bigint[]) WITH ORDINALITY AS u(id, rank),
 
 
 def write_calls(run: Run, new: int) -> None:
-    """`new` further repeats of every prompt and user, after those that are there."""
+    """Write `new` more repeats of every prompt and user, after the existing ones."""
     if not new:
         return
     subjects = list(questions_of(run).values())

@@ -29,7 +29,7 @@ def key_of(question: Question) -> str:
 
 
 def question_text(run: Run, question: Question) -> str:
-    """The user message that asks it."""
+    """The user message that asks the question."""
     if isinstance(question, Prompt):
         return question.text
     examples = _examples(run.pk, run.benchmark, question.subject) if run.worked_examples else ()
@@ -37,13 +37,13 @@ def question_text(run: Run, question: Question) -> str:
 
 
 def search_text(question: Question) -> str:
-    """What conversations are compared with: the question without instruction and worked examples."""
+    """The text to compare conversations with: the question without instruction and worked examples."""
     return question.text if isinstance(question, Prompt) else write_question(question, "bare")
 
 
 @lru_cache(maxsize=512)
 def _examples(run_id: int, benchmark: str, subject: str) -> tuple[BenchmarkItem, ...]:
-    """Kept for each run, so that a subject's examples are read once and not for every call."""
+    """Cached for each run, so that a subject's examples are read once and not for every call."""
     return examples_for(BenchmarkItem(benchmark=benchmark, subject=subject))
 
 
@@ -55,7 +55,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class BenchmarkPromptError(ConditionError):
-    """The prompt can't be written as asked; the message says what is missing."""
+    """A prompt that can't be written as asked; the message says what is missing."""
 
 
 def write_question(item: BenchmarkItem, form: str = "helm", examples: Sequence[BenchmarkItem] = ()) -> str:
@@ -76,7 +76,7 @@ def write_question(item: BenchmarkItem, form: str = "helm", examples: Sequence[B
 
 
 def known_benchmarks() -> dict[str, int]:
-    """The benchmarks that a run can ask, with their numbers of items; those of worked examples belong to others."""
+    """Benchmarks that a run can ask, with their numbers of items, without those that hold worked examples."""
     counts = BenchmarkItem.objects.order_by("benchmark").values_list("benchmark").annotate(number=Count("id"))
     found = dict(counts)
     examples = {examples_name(name) for name in found}
@@ -84,12 +84,12 @@ def known_benchmarks() -> dict[str, int]:
 
 
 def examples_name(benchmark: str) -> str:
-    """The benchmark under which the worked examples of another one are imported."""
+    """Name of the benchmark that holds the worked examples of another one."""
     return f"{benchmark}-examples"
 
 
 def examples_for(item: BenchmarkItem) -> tuple[BenchmarkItem, ...]:
-    """The first five items of its subject in the benchmark's examples; raises when there are fewer."""
+    """The first five example items of its subject. Raises BenchmarkPromptError if there are fewer."""
     name = examples_name(item.benchmark)
     found = tuple(BenchmarkItem.objects.filter(benchmark=name, subject=item.subject).order_by("id")[:EXAMPLES])
     if len(found) < EXAMPLES:

@@ -1,4 +1,4 @@
-"""How a simulated user is made: what is put in front, drawn by seed, fitted to the window, kept as hashes."""
+"""How simulated users are made: what is put in front is drawn by seed, fitted to the window and kept as hashes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -29,13 +29,13 @@ from analysis.runs.recipes.questions import search_text
 from surveys.console.wording import dollars, duration
 
 LONG = 4  # SP-History draws conversations with more turns than this
-OWN_CONVERSATIONS = 3  # what a user of the corpus needs for SP-RAG within one user's history
+OWN_CONVERSATIONS = 3  # fewest that a corpus user needs for SP-RAG within one user's history
 
 
 def history_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
-    """For each user K conversations with more than 4 turns, drawn by seed without replacement.
+    """Yield for each user K conversations with more than 4 turns, drawn by seed without replacement.
 
-    Where not all fit, those drawn last are left out. What is kept stands by age, those without a date first.
+    If not all fit, those drawn last are left out. The others are in order of age, those without a date first.
     """
     run, corpus, number = context.run, corpus_of(context.run), number_in_front(context.run)
     pool = sorted(drawable(run).filter(turns__gt=LONG).values_list("sha256", flat=True))
@@ -54,7 +54,7 @@ def history_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[
 
 
 def pool_of(run: Run) -> Scope:
-    """What the run may draw from. A conversation whose language is unknown is in it: some sources never say."""
+    """What the run may draw from, including conversations of unknown language, since some sources never say."""
     if not run.language:
         return Scope(toxic=run.toxic)
     names = {"", *names_of(run.language)}
@@ -70,7 +70,7 @@ def drawable(run: Run) -> QuerySet[Conversation]:
 
 
 def names_of(language: str) -> set[str]:
-    """What sources call a language that is given by its code or name, in small letters: "en" is "english"."""
+    """Names that sources use for a language given by code or name, in small letters: "en" is "english"."""
     base = language.casefold().partition("-")[0]
     of_base = {
         code: info["name"].casefold()
@@ -87,7 +87,7 @@ def say_pool(run: Run) -> str:
 
 
 def rag_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
-    """For each prompt the K nearest conversations that the run may draw: of the corpus, or of one of its users."""
+    """Yield for each user, by prompt, the K nearest conversations that may be drawn: of all, or of one corpus user."""
     corpus, number, pool = corpus_of(context.run), number_in_front(context.run), pool_of(context.run)
     searched = find_searched(corpus, drawable(context.run))
     embedder = embedder_named(searched.model)
@@ -100,7 +100,7 @@ def rag_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Reci
             found = nearest_to_many(corpus, embedder.name, questions, number, pool._replace(user=people[index]))
             yield base | {"corpus_user": people[index]} | rag_parts(context, corpus, found)
         elif index:
-            yield base | {"same_as": 0}  # without users of its own the corpus gives everybody the same
+            yield base | {"same_as": 0}  # from the whole corpus everybody gets the same
         else:
             found = nearest_to_many(corpus, embedder.name, questions, number, pool)
             yield base | rag_parts(context, corpus, found)
@@ -111,7 +111,7 @@ def rag_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
 
 
 def rag_parts(context: RecipeContext, corpus: Corpus, found: Sequence[Sequence[Near]]) -> Recipe:
-    """Each prompt's conversations as places in one list of hashes; the most similar stands last."""
+    """Each prompt's conversations as places in one list of hashes, the most similar last."""
     hashes = sorted({near.sha256 for row in found for near in row})
     place = {sha256: at for at, sha256 in enumerate(hashes)}
     sizes, _ = measure(corpus, hashes, context.counter)
@@ -123,7 +123,7 @@ def rag_parts(context: RecipeContext, corpus: Corpus, found: Sequence[Sequence[N
 
 
 def corpus_users(run: Run) -> list[str]:
-    """The corpus's own users with enough conversations that the run may draw, in an order that the seed decides."""
+    """Corpus users with enough conversations that the run may draw, in an order decided by the seed."""
     counted = drawable(run).exclude(user="").order_by().values("user").annotate(number=Count("id"))
     pool = sorted(counted.filter(number__gte=OWN_CONVERSATIONS).values_list("user", flat=True))
     if len(pool) < run.users:
@@ -136,7 +136,7 @@ def corpus_users(run: Run) -> list[str]:
 
 
 class Searched(NamedTuple):
-    """Of how many conversations the embedding model has vectors, and which have none."""
+    """An embedding model, how many conversations it has vectors of, and which have none."""
 
     model: str
     embedded: int
@@ -144,7 +144,7 @@ class Searched(NamedTuple):
 
 
 def find_searched(corpus: Corpus, rows: QuerySet[Conversation]) -> Searched:
-    """The embedding model that has read most of these conversations; raises where none has read any."""
+    """The embedding model with vectors of most of these conversations. Raises ConditionError if none has any."""
     wanted = rows.filter(turns__gt=0)
     counted = ConversationVector.objects.filter(conversation__in=wanted).order_by().values_list("model")
     best = counted.annotate(number=Count("id")).order_by("-number", "model").first()
@@ -159,7 +159,7 @@ def find_searched(corpus: Corpus, rows: QuerySet[Conversation]) -> Searched:
 
 
 def say_effort(missing: QuerySet[Conversation], model: str) -> str:
-    """In brackets, how long embedding them takes or what it costs."""
+    """How long embedding them takes or what it costs, in brackets."""
     effort = effort_of(missing, model)
     if effort.seconds is not None:
         return f" (about {duration(effort.seconds)} on this computer)"
@@ -167,7 +167,7 @@ def say_effort(missing: QuerySet[Conversation], model: str) -> str:
 
 
 def say_unsearched(run: Run) -> str:
-    """Which conversations SP-RAG leaves aside because they have no vector; empty where all have one."""
+    """How many conversations SP-RAG ignores for lack of a vector; empty if all have one."""
     if run.condition != "sp-rag":
         return ""
     searched = find_searched(corpus_of(run), drawable(run))
@@ -183,7 +183,7 @@ def say_unsearched(run: Run) -> str:
 
 
 def profile_recipes(context: RecipeContext, indexes: Sequence[int]) -> Iterable[Recipe]:
-    """For each user a persona and sentences, drawn by seed."""
+    """Yield for each user a persona and sentences, drawn by seed."""
     personas = context.run.personas
     if personas is None:
         raise ConditionError("sp-profile draws from a set of personas. Choose one (--personas NAME).")
@@ -217,7 +217,7 @@ def profile_recipe(context: RecipeContext, hashes: list[str]) -> Recipe:
 
 
 def conversations_of(run: Run, hashes: list[str]) -> list[Message]:
-    """Real conversations, one after another, as if the user had had them with the model."""
+    """Real conversations in sequence, as if the user had had them with the model."""
     rows = corpus_of(run).conversations.filter(sha256__in=hashes).values_list("sha256", "messages")
     found = dict(rows)
     gone = [sha256 for sha256 in hashes if sha256 not in found]
@@ -230,7 +230,7 @@ def conversations_of(run: Run, hashes: list[str]) -> list[Message]:
 
 
 def can_be_written(context: RecipeContext, recipe: Recipe) -> bool:
-    """Whether an earlier recipe holds for these questions and this window, and all that it names is still there."""
+    """Whether an earlier recipe suits these questions and this window, and all that it names still exists."""
     if "same_as" in recipe:
         return True
     questions = recipe.get("questions")
@@ -252,7 +252,7 @@ def part_recipe(fitted: Fitted, conversations: list) -> Recipe:
 
 
 def measure(corpus: Corpus, hashes: Iterable[str], counter: TokenCounter) -> tuple[dict[str, int], dict[str, str]]:
-    """The tokens of each conversation as it would be sent, and when it began (empty when unknown)."""
+    """Tokens of each conversation as it would be sent, and when it began (empty if unknown)."""
     ordered, sizes, begun = sorted(hashes), {}, {}
     for start in range(0, len(ordered), 500):
         rows = Conversation.objects.filter(corpus=corpus, sha256__in=ordered[start : start + 500])
@@ -263,12 +263,12 @@ def measure(corpus: Corpus, hashes: Iterable[str], counter: TokenCounter) -> tup
 
 
 class Builder(NamedTuple):
-    """How a condition makes its simulated users, rebuilds what each has in front of a question, and whether it can."""
+    """How a condition makes simulated users, rebuilds what each has in front of a question, and checks that it can."""
 
     write_recipes: Callable[[RecipeContext, Sequence[int]], Iterable[Recipe]]
     write_front: Callable[[Run, Recipe, str], list[Message]]
-    is_there: Callable[[Run, Recipe], bool]  # all that a recipe names
-    by_question: bool = False  # or the same in front of all
+    is_there: Callable[[Run, Recipe], bool]  # whether all that a recipe names is
+    by_question: bool = False  # otherwise the same is in front of all
 
 
 # The sock puppets of `analysis.models.conditions`.
