@@ -1,4 +1,4 @@
-"""How far annotators and judges agree: every number of a study, in parts of its labels too, kept until one changes."""
+"""Measures how far annotators and judges agree, overall and in groups; results are kept until an input changes."""
 
 import hashlib
 import json
@@ -44,16 +44,16 @@ from surveys.studies.labels import TRAINED, Label
 AGREEMENT_VERSION = 17
 MAYBE = ("no", "maybe", "yes")
 MIDDLE = 3  # of the labels from 1, the left response, to 5
-MOST_GROUPS = 200  # of one kind, those with most labels
+MOST_GROUPS = 200  # per grouping: those with most labels
 
 
 def agreement_of(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) -> Row:
-    """`{"study", "questions": […]}` of docs/annotation.md for the labels chosen; `settings` as of Measuring."""
+    """Returns `{"study", "questions": […]}` of docs/annotation.md for the chosen labels; `settings` as in Measuring."""
     return document_of(rows_for(study, choice, **settings))
 
 
 def rows_for(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) -> Row:
-    """Every number as rows, question by question, with the study's hypotheses, which are about all labels."""
+    """Returns every number as rows, by question, and the study's hypotheses, which always use all labels."""
     measuring = Measuring(study, choice, **settings)
     found: Row = keep("agreement", measuring, measure)
     if not measuring.in_parts or not hypotheses_of(study):
@@ -63,7 +63,7 @@ def rows_for(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) ->
 
 
 def keep(name: str, measuring: Measuring, compute: Callable[[Measuring], Any]) -> Any:
-    """What is computed, kept by what it is made of."""
+    """Returns the result kept for these settings and this fingerprint, or else computes and keeps it."""
     kept = f"{name} {hash_inputs([*measuring.settings, measuring.in_parts])[:16]}"
     return keep_part(measuring.study, kept, fingerprint(measuring), lambda: compute(measuring)).value
 
@@ -78,7 +78,7 @@ def hash_inputs(inputs: list[Any]) -> str:
 
 
 def fingerprint(measuring: Measuring) -> str:
-    """Changes with every label, withdrawal, gate decision, taken slot, new item and reply of a model asked."""
+    """Hashes all inputs: changes with every label, withdrawal, verdict, done slot, item, reply, version and setting."""
     study = measuring.study
     stamps = {
         Annotation.objects.filter(item__study=study): "pk",
@@ -92,7 +92,7 @@ def fingerprint(measuring: Measuring) -> str:
 
 
 def replies_about(study: Study) -> QuerySet[Task]:
-    """What models said about its items, and about what these were made of."""
+    """Readable replies of models about the study's items, or about the items that its preference items came from."""
     number = When(source__regex=r"^\d{1,15}$", then=Cast("source", BigIntegerField()))
     items = AnnotationItem.objects.filter(study=study, kind="preference").annotate(task=Case(number))
     written = Task.objects.filter(pk__in=items.exclude(task=None).values("task"))
@@ -116,7 +116,7 @@ def measure(measuring: Measuring) -> Row:
 
 
 def find_simulated(study: Study, asked: list[QuestionLabels]) -> list[str]:
-    """The raters that the platform made up: simulated people, and judges whose replies are scripted."""
+    """Lists the raters that the platform made up: simulated people, and judges whose replies are scripted."""
     rows = [row for each in asked for row in each.rows]
     judged = Annotation.objects.filter(item__study=study, detail__provider=Endpoint.Provider.FAKE)
     scripted = set(judged.order_by().values_list("judge", flat=True).distinct())
@@ -125,7 +125,7 @@ def find_simulated(study: Study, asked: list[QuestionLabels]) -> list[str]:
 
 
 def find_marks(asked: Iterable[QuestionLabels]) -> dict[str, list[str]]:
-    """By rater what these labels must be read with: an instruction that leads, a threshold that says yes to all."""
+    """Maps raters to warnings about their labels: a leading instruction, or a threshold that says yes to all."""
     given = {row.annotation for each in asked for row in each.given if row.is_model}
     models = Annotation.objects.filter(pk__in=given).order_by("judge")
     found = {
@@ -140,7 +140,7 @@ def find_marks(asked: Iterable[QuestionLabels]) -> dict[str, list[str]]:
 
 
 def find_versions(study: Study) -> dict[str, str]:
-    """By trained rater the hash of its model's folder."""
+    """Maps each trained rater to the hash of its model's folder."""
     rows = Annotation.objects.filter(item__study=study, judge__startswith=f"{TRAINED} ").order_by("judge", "id")
     return dict(rows.values_list("judge", "detail__version"))
 
@@ -155,7 +155,7 @@ def mark_raters(question: Row, marks: dict[str, list[str]], versions: dict[str, 
 
 
 def measure_question(measuring: Measuring, asked: QuestionLabels) -> Row:
-    # `values` in scale order, as the confusion tables are: the order of keys does not survive in the database.
+    # `values` and confusion tables are in scale order: the database does not keep the order of keys.
     row: Row = {"question": asked.question.name, "text": asked.question.text, "scale": asked.question.scale}
     row["values"] = list(asked.names)
     if not len(asked.labels.values):
@@ -175,7 +175,7 @@ def measure_question(measuring: Measuring, asked: QuestionLabels) -> Row:
 
 
 def count_rules(measuring: Measuring, asked: QuestionLabels) -> dict[str, int] | None:
-    """Of all items with a label, how many each rule of `push_rejected` chose; under "" those that none did."""
+    """Counts labelled items by the rule of `push_rejected` that chose them ("" for none); None if no rule chose any."""
     rules = Counter({row.item: str(row.tags.get(REJECTED_BY, "")) for row in asked.rows}.values())
     return rules if any(rules) else None
 
@@ -185,18 +185,18 @@ def place_of(label: str, names: Sequence[str]) -> int | None:
 
 
 def interval_of(asked: QuestionLabels, units: int) -> dict[str, str]:
-    """Which intervals most of its numbers have, and over what; shares have Wilson's. As in docs/methods.md."""
+    """Names the intervals of most numbers, and their unit, as in docs/methods.md; shares have Wilson's."""
     return {"kind": "jackknife" if units < FEW else "bootstrap", "unit": asked.unit, "shares": "wilson"}
 
 
 def measure_maybe(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """The main coefficients of the four ways to read Maybe, side by side; where two labels are left, scores too."""
+    """Measures the main coefficients in each of the four readings of Maybe, with scores if two labels are left."""
     if asked.names != MAYBE:
         return None
     views = {}
     for name, view in read_maybe(asked.labels).items():
         is_scored = view.labels.n_labels == 2
-        # Code 0 is no in both, so what is positive is no: a statement that is not supported.
+        # Code 0 is no in both, and no is positive: a statement that is not supported.
         found = measuring.measure(view.labels, view.scale, measuring.rng(asked, name), 0 if is_scored else None)
         views[name] = head_row(found) | (verification(found, asked.raters) if is_scored else {})
     return views
@@ -212,7 +212,7 @@ def verification(found: Agreement, raters: Sequence[str]) -> Row:
 
 
 def measure_sides(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """How often raters prefer what stands on the left, as shown; None for kinds without sides."""
+    """Measures how often raters prefer the response shown on the left; None for kinds without sides."""
     if not (rows := find_sided(asked)):
         return None
     places = np.array([place_shown(asked, row) for row in rows])
@@ -234,12 +234,12 @@ def find_sided(asked: QuestionLabels) -> list[Label]:
 
 
 def place_shown(asked: QuestionLabels, row: Label) -> float:
-    """Below 0 when the label, as it was shown, is for the left response, above 0 for the right one."""
+    """Place of the label as shown: below 0 it favours the left response, above 0 the right one."""
     return asked.names.index(row.shown_value) - (len(asked.names) - 1) / 2
 
 
 def measure_both_orders(measuring: Measuring, asked: QuestionLabels) -> list[Row] | None:
-    """Of each judge that was asked in both orders: how often the same response or the same side won, with intervals."""
+    """Measures for each judge asked in both orders how often the same response or side won; None without sides."""
     if not find_sided(asked):
         return None
     shown: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -259,10 +259,10 @@ def measure_both_orders(measuring: Measuring, asked: QuestionLabels) -> list[Row
 
 
 def position_bias(study: Study, judge: str) -> dict[str, Any]:
-    """Of the things that this judge saw in both orders: how often the same side won, whatever stood there.
+    """Compares a judge's labels in both orders of the same responses.
 
-    Returns {"pairs", "consistent", "left", "right"}: shares of the pairs in which the two orders agree about the
-    response, and in which the label favours the left, or the right, both times. Null shares where there are not pairs.
+    Returns {"pairs", "consistent", "left", "right"}: the pairs, and the shares of them in which both orders agree about
+    the response, both favour the left, and both favour the right. Shares are None without pairs.
     """
     rows = Annotation.objects.filter(item__study=study, judge=judge, state=Annotation.State.GIVEN).exclude(left="")
     newest: dict[tuple[int, str], dict[str, str]] = {}
@@ -306,7 +306,7 @@ def time_by_rater(asked: list[QuestionLabels]) -> list[Row]:
 
 
 def tags_of(row: Label) -> Iterable[str]:
-    """Without those that name the user, who is a group already."""
+    """Tags as name:value, without those that name the user, who is a group already."""
     return [f"{name}:{value}" for name, value in sorted(row.tags.items()) if not value or value != row.cluster]
 
 
@@ -319,7 +319,7 @@ GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {
 
 
 def measure_statements(measuring: Measuring, asked: QuestionLabels) -> list[Row] | None:
-    """Extracted and revised statements beside each other, whichever are chosen; None where none is a revision."""
+    """Measures extracted and revised statements side by side, whichever are chosen; None if no item is a revision."""
     if not AnnotationItem.objects.filter(study=measuring.study, payload__has_key="before").exists():
         return None
     both = gather(measuring.study, replace(measuring.choice, revised="with"))
@@ -327,7 +327,7 @@ def measure_statements(measuring: Measuring, asked: QuestionLabels) -> list[Row]
 
 
 def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Agreement and label shares of people, or of judges where nobody else labels, in each group."""
+    """Measures agreement and label shares in each group: of people, else of judges, else of baselines."""
     people, judges = ([row for row in asked.rows if row.is_model is is_model] for is_model in (False, True))
     groups: dict[str, list[Label]] = defaultdict(list)
     for row in people or [row for row in judges if not row.is_baseline] or judges:
@@ -335,7 +335,7 @@ def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -
             groups[value].append(row)
     largest, found = sorted(groups, key=lambda value: -len(groups[value]))[:MOST_GROUPS], []
     for value in sorted(largest):
-        # Within one user there is no other to draw, so items are drawn.
+        # One user alone cannot be redrawn, so items are drawn.
         group = line_up(asked.question, groups[value], by_user=grouping != "user")
         of_group = measuring.measure(group.labels, group.scale, measuring.rng(asked, grouping, value))
         sizes = {"items": of_group.items, "n": of_group.labels, "unit": group.unit, "units": of_group.units}
@@ -344,7 +344,7 @@ def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -
     return found
 
 
-# By its name in the JSON what stands beside the main numbers of a question; nothing where it gives None.
+# What is beside a question's main numbers, by its name in the JSON; left out if it is None.
 PARTS: dict[str, Callable[[Measuring, QuestionLabels], Any]] = {
     **{f"by_{name}": partial(measure_groups, name) for name in ("corpus", "user", "tag")},
     "by_statement": measure_statements,

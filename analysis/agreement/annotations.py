@@ -1,4 +1,4 @@
-"""Labels that count: which are chosen, one question at a time as arrays, and where two raters disagree."""
+"""The labels that count: chooses them, codes them as arrays by question, and finds where two raters disagree."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,18 +20,17 @@ from surveys.studies.labels import Label, iter_labels, questions_of
 MOST_OFFERED = 300
 LONGEST = 200
 LONGEST_SNIPPET = 160
-# The parts of an item that say best what it is about, the first that it has.
+# The parts of an item that best say what it is about; the first one present counts.
 SAYING = (*dict.fromkeys(kind.headline for kind in KINDS.values()), "text", "question")
 
 
 @dataclass(frozen=True)
 class LabelChoice:
-    """Which labels: the pilot's or the main ones, of one corpus, cluster or tag, with simulated people or not.
+    """A choice of labels: the pilot's or the main ones, one corpus, cluster or tag, with simulated people or not.
 
-    Statements that a model revised are a group of their own, left out unless they are asked for.
-
-    `without`: leave out those of people that were given quicker than one reads, before both answers had been in view
-    to their ends, or with a program at work in the browser. What a page could not tell stays.
+    Statements revised by models are left out unless `revised` asks for them. `without` leaves out people's labels given
+    faster than one reads, before both answers were seen to their ends, or by a browser that a program drives; labels
+    whose page could not tell stay.
     """
 
     pilot: bool = False
@@ -43,17 +42,16 @@ class LabelChoice:
     revised: str = ""  # one of REVISED
 
     def has_tag(self, tags: Mapping[str, Any]) -> bool:
-        """Whether an item with these tags is chosen by them."""
+        """Whether these tags include the chosen one; true if none is chosen."""
         name, _, value = self.tag.partition(":")
         return not self.tag or str(tags.get(name, "")) == value
 
 
 @dataclass(frozen=True, eq=False)
 class QuestionLabels:
-    """The labels of one question with the names behind their codes.
+    """One question's labels as codes, with the names behind them.
 
-    `given`: every label as it was given, `rows` one for each rater and unit: a judge that was asked in both orders of
-    the responses is one rater.
+    `given` has every label, `rows` one per rater and unit: a judge asked in both orders is one rater.
     """
 
     question: LabelQuestion
@@ -62,36 +60,36 @@ class QuestionLabels:
     names: tuple[str, ...]
     raters: tuple[str, ...]
     units: tuple[str, ...]
-    items: tuple[str, ...]  # of each unit the item that it is part of
+    items: tuple[str, ...]  # the item of each unit
     by_user: bool  # intervals draw users; otherwise items, each with all its parts
     rows: tuple[Label, ...]
     given: tuple[Label, ...]
 
     @property
     def unit(self) -> str:
-        """What is independent: users, each with all items about them, or items with all that is asked about them."""
+        """The independent unit: a user with all items about them, or an item with all its parts."""
         return "user" if self.by_user else "item"
 
     @property
     def voters(self) -> set[str]:
-        """Whose labels make the majority."""
+        """The raters whose labels make the majority."""
         return {self.raters[code] for code in np.flatnonzero(choose_voters(self.labels)).tolist()}
 
     @cached_property
     def said(self) -> dict[str, dict[str, str]]:
-        """Of each unit what every rater says."""
+        """Labels by unit, then by rater."""
         said: dict[str, dict[str, str]] = {}
         for row in self.rows:
             said.setdefault(row.unit, {})[row.rater] = row.value
         return said
 
     def majorities(self, voters: Collection[str]) -> dict[str, str]:
-        """Of each unit what most of these raters say; empty for a tie."""
+        """Returns by unit what most of these raters say; empty for a tie or if none of them labelled it."""
         return {unit: majority_without(labels, "", voters) for unit, labels in self.said.items()}
 
     @property
     def wholes(self) -> dict[str, int]:
-        """Of each unit of agreement the code of the user or item that it belongs to."""
+        """The code of the user or item that each unit belongs to."""
         assert self.labels.clusters is not None, "labels are lined up with what they belong to"
         return dict(zip(self.units, self.labels.clusters.tolist(), strict=True))
 
@@ -109,7 +107,7 @@ WITHOUT = DOUBTS | {
 
 
 def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[QuestionLabels]:
-    """Every question with its labels, in the order in which it is asked; those without a label too."""
+    """Returns every question with its chosen labels, in the order asked; questions without a label too."""
     found: dict[str, list[Label]] = {question.name: [] for question in questions_of(study) if question.is_label}
     for label in iter_labels(study, pilot=choice.pilot, simulated=choice.simulated):
         if label.question in found and fits(label, choice):
@@ -129,7 +127,7 @@ def fits(label: Label, choice: LabelChoice) -> bool:
 
 
 def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> QuestionLabels:
-    """`by_user`: intervals draw users, where items are about users; an item about nobody stands for itself."""
+    """Codes labels as arrays. `by_user`: intervals draw users, if any; an item about nobody stands for itself."""
     given, names = tuple(rows), question.values
     rows = join_both_orders(rows, names)
     units = number(row.unit for row in rows)
@@ -164,19 +162,19 @@ def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) ->
 
 
 def number(values: Iterable[Any]) -> dict[Any, int]:
-    """Codes from 0 in the order in which values come."""
+    """Numbers the different values from 0, in the order of their first appearance."""
     return {value: code for code, value in enumerate(dict.fromkeys(values))}
 
 
 def code_wholes(pairs: Iterable[tuple[str, Any]], by_user: bool) -> list[int]:
-    """Of (user, item) the code of the one that intervals draw; an item about nobody stands for itself."""
+    """Codes what intervals draw for each (user, item): with `by_user` the user, if there is one, else the item."""
     wholes = [("user", user) if by_user and user else ("item", item) for user, item in pairs]
     codes = number(wholes)
     return [codes[whole] for whole in wholes]
 
 
 def join_both_orders(rows: Iterable[Label], names: Sequence[str]) -> list[Label]:
-    """One label of each rater for each unit: where a judge gave one in each order, what is between the two."""
+    """Leaves one label per rater and unit; a judge's labels in both orders become the one between them."""
     found: dict[tuple[str, str], Label] = {}
     for row in rows:
         if first := found.get((row.unit, row.rater)):
@@ -187,7 +185,7 @@ def join_both_orders(rows: Iterable[Label], names: Sequence[str]) -> list[Label]
 
 
 def scale_of(question: LabelQuestion) -> Scale:
-    """Labels that are numbers stand for these numbers; others have at most an order."""
+    """Returns the scale of the labels: rising numbers stand for themselves, all others have at most an order."""
     try:
         numbers = tuple(float(value) for value in question.values)
     except ValueError:
@@ -202,7 +200,7 @@ def scale_of(question: LabelQuestion) -> Scale:
 
 @dataclass(frozen=True)
 class Offered:
-    """What the study's items can be chosen by."""
+    """What a study's items can be filtered by."""
 
     corpora: list[str]
     clusters: list[str]
@@ -212,7 +210,7 @@ class Offered:
 
 
 class ChoiceOption(NamedTuple):
-    """What one field of LabelChoice takes out of an address: any text, or one of `values` by what is written."""
+    """What an address may say about one field of LabelChoice: any text, or a key of `values`."""
 
     words: str
     values: Mapping[str, Any] = {}
@@ -230,7 +228,7 @@ OPTIONS = {
 
 
 def read_choice(query: Mapping[str, str]) -> LabelChoice:
-    """What is not one of OPTIONS, or has none of its values, is the default."""
+    """Reads a choice from a query; unknown names are ignored, and unknown values become the default."""
     given = {name: query.get(name, "").replace("\x00", "")[:LONGEST] for name in OPTIONS}
     read: dict[str, Any] = {
         name: option.values.get(given[name]) if option.values else given[name] for name, option in OPTIONS.items()
@@ -239,7 +237,7 @@ def read_choice(query: Mapping[str, str]) -> LabelChoice:
 
 
 def write_choice(choice: LabelChoice, **more: str) -> str:
-    """The same as an address' query; what is left to its default is left out."""
+    """Writes a choice as a query string with `more` added; defaults are left out."""
     given = {
         name: next((text for text, value in option.values.items() if value == getattr(choice, name)), "")
         if option.values
@@ -250,7 +248,7 @@ def write_choice(choice: LabelChoice, **more: str) -> str:
 
 
 def list_offered(study: Study, pilot: bool) -> Offered:
-    """In one query; of many users only the first are offered, and any can be written into the address."""
+    """Lists the filters in one query, at most MOST_OFFERED of each; an address may name any other."""
     rows = AnnotationItem.objects.filter(study=study, purpose=AnnotationItem.Purpose.WORK).order_by("position")
     corpora: set[str] = set()
     clusters: dict[str, bool] = {}
@@ -273,7 +271,7 @@ def list_offered(study: Study, pilot: bool) -> Offered:
 
 @dataclass(frozen=True)
 class Split:
-    """One thing that both judged: its label by the first and by the second, and what everybody says, counted."""
+    """A unit that both raters labelled: their two labels, and everybody's labels counted."""
 
     item: str
     part: str
@@ -287,7 +285,7 @@ class Split:
 
 
 def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
-    """Everything that both labelled, in the items' order. Without `b`: `a` and the majority of the others, if any."""
+    """Lists what both labelled, in the items' order; without `b`, `a` beside the majority of the others, if any."""
     parts, voters = {row.unit: (row.item, row.part) for row in asked.rows}, asked.voters
     found = []
     for unit, labels in asked.said.items():
@@ -300,7 +298,7 @@ def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
 
 
 def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]) -> str:
-    """What most of the other voters say, people or where nobody else labels judges; empty for a tie."""
+    """Returns what most voters other than `rater` say; empty for a tie or without votes."""
     others = [value for name, value in labels.items() if name != rater and name in voters]
     ranked = Counter(others).most_common(2)
     tied = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
@@ -308,13 +306,13 @@ def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]
 
 
 def cross_table(asked: QuestionLabels, splits: list[Split]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Rows: labels of the second rater; columns: of the first."""
+    """Counts pairs of labels: a row for each label of the second rater, a column for each of the first."""
     counts = Counter((split.second, split.first) for split in splits)
     return [(second, [(first, counts[second, first]) for first in asked.names]) for second in asked.names]
 
 
 def find_items(study: Study, pilot: bool, keys: list[str]) -> dict[str, tuple[int, str]]:
-    """Of each key the item's number and what it is about, in few words."""
+    """Maps each key to the item's number and a short text of what it is about."""
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=keys).values_list("key", "pk", "payload")
     return {key: (pk, snippet(payload)) for key, pk, payload in rows}
 
@@ -330,8 +328,8 @@ DRAWS = 1000
 
 @dataclass(frozen=True)
 class Measuring:
-    """`threshold`: items that a pair must share to count in a mean. `in_parts`: with the parts of the labels and what
-    stands beside them, which a gate is not about: without, the same numbers take much less time.
+    """The study, labels and settings of a measurement. `threshold`: items that a pair must share to count in a mean.
+    `in_parts`: also measures groups and follow-ups, which a gate does not need; without them it is much faster.
     """
 
     study: Study

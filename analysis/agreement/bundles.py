@@ -1,4 +1,4 @@
-"""The replication bundle of a study of annotators: labels and replies, the report on them, and what recomputes it."""
+"""The replication bundle of a study of annotators: labels, replies, the report, and a script that recomputes it."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,11 +46,11 @@ from surveys.studies.files.kinds import PERSONALISED
 from surveys.studies.labels import questions_of
 
 WHOSE = ("group", "a", "b", "generator", "rater", "judge", "model", "relevant_by", "corpus", "user", "tag", "statement")
-BY_LABEL = ("shares", "gaps", "left")  # what holds an estimate for each label, or each rater
+BY_LABEL = ("shares", "gaps", "left")  # parts with an estimate for each label, or each rater
 
 
 class Number(NamedTuple):
-    """`part`: the place in the published JSON that it stands in; `other`: of a pair the second one."""
+    """One row of numbers.csv. `part`: its place in the published JSON; `other`: the second of a pair."""
 
     question: str
     part: str
@@ -76,7 +76,7 @@ class NumberPlace(NamedTuple):
 
 
 def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
-    """Those of one question, in the order in which it holds them."""
+    """Lists the numbers of one question, in its own order."""
     for place, found in find_estimates(question, NumberPlace(unit=question.get("unit", ""))):
         *names, last = place.measure
         measure, label = (names, last) if names and names[-1] in BY_LABEL else ([*names, last], "")
@@ -87,7 +87,7 @@ def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
 
 
 def find_estimates(node: Mapping[str, Any], place: NumberPlace) -> Iterator[tuple[NumberPlace, Mapping[str, Any]]]:
-    """Rows of a list say whose they are; what else has a name is a part until there is somebody, then a measure."""
+    """Finds estimates. List rows say whose they are; other keys are parts until somebody is named, then measures."""
     if "value" in node and "ci" in node:
         yield place, node
         return
@@ -120,7 +120,7 @@ WITHOUT_TEXTS = (
 
 
 class LabelBundle(StudyBundle):
-    """A bundle of labels: the report is that of `agreement STUDY --json`, of all labels that count."""
+    """A bundle of labels; its report is that of `agreement STUDY --json`, on all labels that count."""
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
         found = rows_for(self.study)
@@ -163,7 +163,7 @@ def write_numbers(found: Mapping[str, Any]) -> Chunks:
 
 
 def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
-    """Of each question with labels those that it has, named by it."""
+    """Draws the figures of each question with labels, named after the question."""
     for question in found["questions"]:
         if question["labels"]:
             for name in (*AGREEMENT_FIGURES, *(RATING_FIGURES if "ratings" in question else ())):
@@ -171,7 +171,7 @@ def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
 
 
 def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: Sequence[str] = ()) -> LabelBundle:
-    """ReportError, and nothing noted, where there are no labels to report on."""
+    """Notes an export and returns its bundle. Raises ReportError, noting nothing, without labels or with `compare`."""
     check_definition(study)
     if compare:
         raise ReportError(f"{study.slug} is a study of annotators: its bundle has no pair of sides to compare.")
@@ -184,22 +184,22 @@ def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: S
 Made = tuple[ExportTable, Callable[[], Iterator[Row]]]
 
 EXPORTED = ("participants", "flow", "items", "annotations", "labels", "gate", "runs", "completions")
-# Of these tables: what the items show and models reply, which a bundle has only with its texts.
+# What items show and models reply, by table: only in a bundle with texts.
 TEXTS = {"items": ("payload", "explanation"), "completions": ("text", "error"), "replies": ("fault",)}
 # Why somebody skips an item or is uncomfortable, and what researchers noted about a person: in no bundle.
 OWN_WORDS = {"annotations": ("reason",), "gate": ("note",)}
-# Of a model's label the settings it was made with; the rest of its detail are texts.
+# The settings of a model's label; the rest of its detail is texts.
 SETTINGS = (
     *("endpoint", "provider", "model", "model_served", "prompt", "prompt_sha256", "temperature", "run", "call"),
     *("prompt_tokens", "completion_tokens", "usd", "threshold", "score", "seed", "degenerate", "version"),
 )
-# Kinds of tasks whose replies are read as labels, by how their instructions begin; those of others are texts.
+# How instructions begin whose replies are read as labels; all other replies are texts.
 LABELLING = ("category-", "mentions-")
 NAMED = {True: "true", False: "false", None: ""}
 
 
 def tables_of(study: Study, texts: bool) -> Iterator[Made]:
-    """Each table with what writes its rows, without the pilot and previews."""
+    """Yields each table with a function that makes its rows, without the pilot and previews."""
     exported = codebook_of(study).tables
     for name in EXPORTED:
         table = without_own_words(exported[name], texts)
@@ -223,7 +223,7 @@ REVISES = text("revises", "the item of which it is a revision by a model", path=
 
 
 def without_words(study: Study, columns: Iterable[ExportColumn], texts: bool) -> Iterator[ExportColumn]:
-    """People's own words are no labels; a model's reasons and replies stay where texts do."""
+    """Blanks people's own words, which are not labels; keeps models' reasons and replies only with `texts`."""
     labels = {question.name for question in questions_of(study) if question.is_label}
 
     def label_in(name: str, row: Row) -> Any:

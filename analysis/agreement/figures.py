@@ -1,4 +1,4 @@
-"""Figures of agreement and of ratings: who agrees with whom, label shares, scores, what naming the attribute does."""
+"""Figures of agreement and ratings: who agrees with whom, label shares, scores, and what naming the attribute does."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from surveys.console.wording import decimal, percent, sized
 
 Question = dict[str, Any]
 Draw = Callable[[Question, Options], Figure]
-ROW, CELL, FOR_TEXT = 22, 54, 34  # px: of a row, of a cell at most, and of one that has room for its number
+ROW, CELL, FOR_TEXT = 22, 54, 34  # px: of a row, of a cell at most, and of a cell with room for its number
 ROOM, TEXT = 150, 60  # for names on the left, and for the number at the end
 TEXT_WITH_N = 110
 NOTHING = "There is nothing to draw yet."
@@ -52,7 +52,7 @@ VALUES: Columns = [
 
 
 def draw_matrix(question: Question, options: Options) -> Figure:
-    """Of each two raters with enough items, by default Cohen's kappa; people before judges, many in clusters."""
+    """Draws κ, or `options.measure`, of each pair with enough items; people before judges, many raters in clusters."""
     title = f"Who agrees with whom: {question['question']}"
     measure, least = options.measure or "kappa", question.get("least", 1)
     pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and is_known(pair[measure])]
@@ -107,7 +107,7 @@ def both(row: Row, x: str, y: str, measure: str) -> Row:
 
 @dataclass(frozen=True)
 class Axis:
-    """From where to where values go, which numbers stand below, and where a line says that nothing differs."""
+    """An axis: its ends, its ticks, and a line at the value where nothing differs."""
 
     low: float
     high: float
@@ -119,7 +119,7 @@ SHARES = Axis(0, 1, (0, 0.2, 0.4, 0.6, 0.8, 1))
 
 
 def draw_shares(question: Question, options: Options) -> Figure:
-    """What share of its labels each rater gives to each label."""
+    """Draws the share of each rater's labels that each label takes."""
     table = [
         estimate_row(label, rater["rater"], rater["shares"][label])
         for label in question.get("values", ())
@@ -130,7 +130,7 @@ def draw_shares(question: Question, options: Options) -> Figure:
 
 
 def draw_corpora(question: Question, options: Options) -> Figure:
-    """What share of the labels each label takes in each corpus."""
+    """Draws the share of each label in each corpus."""
     table = [
         estimate_row(label, row["corpus"] or "no corpus named", row["shares"][label])
         for label in question.get("values", ())
@@ -142,7 +142,7 @@ def draw_corpora(question: Question, options: Options) -> Figure:
 
 
 def draw_scores(question: Question, options: Options) -> Figure:
-    """F1 of each rater against the majority of the others."""
+    """Draws the F1 of each rater against the majority of the others."""
     table = [
         estimate_row("F1", rater["rater"], rater["f1"]) for rater in question.get("raters", ()) if is_known(rater["f1"])
     ]
@@ -173,7 +173,7 @@ def draw_values(
     *,
     with_n: bool = False,
 ) -> Figure:
-    """A panel for each of the table's; `axes` by panel, where values are no shares; `with_n` beside each value."""
+    """Draws each panel of the table. `axes`: of panels whose values are not shares; `with_n`: n beside each value."""
     if not table:
         return empty_figure(name, title, NOTHING, VALUES, options)
     parts = [part for row in table for part in parts_of(row, with_n)]
@@ -221,7 +221,7 @@ def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis, wi
 # Ratings ---------------------------------------------------------------------------------------------------
 
 LOW = "Share no better than generic"
-LEAST_WRITTEN = 0.05  # of a bar: what is narrower has no room for its label
+LEAST_WRITTEN = 0.05  # of a bar: narrower parts have no room for a label
 HABITS: Columns = [
     Column("generator", "model that wrote"),
     Column("judge", "judge"),
@@ -236,7 +236,7 @@ HABITS: Columns = [
 
 
 def draw_ratings(question: Question, options: Options) -> Figure:
-    """Of each model's responses how ratings fall, their mean, and how many are no better than the generic one."""
+    """Draws the ratings of each model's responses: their distribution, mean, and share no better than generic."""
     rows = [row for row in question.get("ratings", {}).get("generators", ()) if row["n"]]
     title = "Ratings by the model that wrote the response"
     if not rows:
@@ -264,7 +264,7 @@ BARS = "Share of each rating"
 
 
 def bars_of(shares: Sequence[Row]) -> list[Row]:
-    """The shares of each model laid end to end, the lowest rating first and palest."""
+    """Lays each model's shares end to end, the lowest rating first and palest."""
     labels = list(dict.fromkeys(row["panel"] for row in shares))
     ends: dict[str, float] = {}
     parts = []
@@ -301,7 +301,7 @@ ALL_RESPONSES, BY_WRITER = "All responses, by who rates", "By the model that wro
 
 
 def draw_mentions(question: Question, options: Options) -> Figure:
-    """Of each rater the mean rating of responses that name the attribute minus that of the others."""
+    """Draws each rater's mean rating of responses that name the attribute minus that of the others."""
     found = question.get("ratings", {})
     table = [
         estimate_row(ALL_RESPONSES, row["rater"], row["gap"]) for row in found.get("raters", ()) if is_known(row["gap"])
@@ -323,7 +323,7 @@ def draw_mentions(question: Question, options: Options) -> Figure:
 
 
 def draw_habits(question: Question, options: Options) -> Figure:
-    """Models that write and judge: how often they name the attribute, and how they rate responses that do."""
+    """Draws how often models that write and judge name the attribute, against their gap as judges."""
     found = question.get("ratings", {}).get("habits", {"models": ()})
     table = [habit_row(row) for row in found["models"] if is_known(row["mention_rate"]) and is_known(row["gap"])]
     title = "Do models that name attributes also reward it?"
@@ -378,7 +378,7 @@ def draw_points(table: Sequence[Row], options: Options) -> Spec:
 
 
 class TitledDraw(NamedTuple):
-    """How a figure is called in a list of files, and what draws it."""
+    """A figure's title in a list of files, and the function that draws it."""
 
     title: str
     draw: Draw
@@ -399,7 +399,7 @@ FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
 
 
 def draw_figure(name: str, question: Question, options: Options, simulated: Collection[str]) -> Figure:
-    """One of FIGURES; where raters are made up the drawing says so, and each row of its table."""
+    """Draws one of FIGURES; if raters are made up, marks the drawing and the rows of its table that rest on them."""
     drawn, made_up = FIGURES[name].draw(question, options), {printable(rater) for rater in simulated}
     if not made_up or not drawn.table:
         return drawn

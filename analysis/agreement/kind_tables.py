@@ -1,4 +1,4 @@
-"""Tables that only some kinds of annotation have: ratings, Maybe read four ways, sides, and published values."""
+"""Tables of some kinds of annotation only: ratings, Maybe read four ways, sides, and published values."""
 
 import tomllib
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class RatingTables:
-    """`answer`: the numbers in a sentence or two; `mentions`: how was told what names the attribute."""
+    """Tables of ratings. `answer`: the numbers in a sentence or two; `mentions`: how naming attributes was decided."""
 
     answer: str
     mentions: str
@@ -76,12 +76,12 @@ class RatingTables:
     raters: Table
     habits: Table | None
     habit: Cell
-    conditions: Table | None  # where models chose the attributes of some
-    gaps: Table | None  # where several models wrote: of each the gap of each rater
+    conditions: Table | None  # if models chose the attributes of some
+    gaps: Table | None  # if several models wrote: by writer, the gap of each rater
 
 
 def make_ratings(question: Row) -> RatingTables | None:
-    """Nothing for questions without two responses side by side."""
+    """Makes the tables of ratings; None for questions without two responses side by side."""
     found = question.get("ratings")
     if not found:
         return None
@@ -101,7 +101,7 @@ def make_ratings(question: Row) -> RatingTables | None:
 
 
 def _conditions(rows: Sequence[Row]) -> Table | None:
-    """The personalised arm by who called the attributes relevant that it was written with."""
+    """Makes the table of personalised responses by who called their attributes relevant."""
     columns = [Column("relevant_by", "Relevant by"), *OF_CONDITIONS, RATINGS]
     return make_table(columns, rows, "By who called the attributes relevant", is_broad=True) if rows else None
 
@@ -112,7 +112,7 @@ def _gaps(writers: Sequence[Row], raters: Sequence[str]) -> Table:
 
 
 def _summarise_ratings(found: Row) -> str:
-    """Whether personalised responses are worth more than generic ones, and whether judges see it as people do."""
+    """Says how often people (without any, the first judge) find personalised responses no better than generic."""
     first = found["raters"][0]
     average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
     who = "Judges" if first["is_model"] else "People"
@@ -132,14 +132,14 @@ def _summarise_mentions(counts: Row) -> str:
 
 
 def make_maybe(question: Row) -> Table | None:
-    """What depends on how Maybe is read; nothing for questions without it."""
+    """Makes the table of coefficients that depend on how Maybe is read; None for questions without it."""
     views = question.get("maybe", {})
     rows = [{"view": label, **views[name]} for name, label in VIEWS.items() if name in views]
     return make_table([Column("view", "Maybe read as"), *OF_PARTS], rows, is_broad=True) if rows else None
 
 
 def make_verification(question: Row) -> list[Table]:
-    """Each rater as a verifier: how well it finds statements that are not supported, with Maybe as either."""
+    """Makes the tables of how well each rater finds unsupported statements, with Maybe as either."""
     views = question.get("maybe", {})
     columns = [RATER, *SCORES, F1_OF_ALL, count("Compared", "compared")]
     return [
@@ -152,14 +152,14 @@ def make_verification(question: Row) -> list[Table]:
 
 
 def make_orders(question: Row) -> Table | None:
-    """Judges that were asked in both orders: how often the response decides, and how often the side."""
+    """Makes the table of judges asked in both orders: how often the response decides, and how often the side."""
     rows = question.get("orders", ())
     columns = [replace(RATER, label="Judge"), *OF_ORDERS, count("Asked twice", "pairs")]
     return make_table(columns, rows) if rows else None
 
 
 def make_trained(question: Row) -> Table | None:
-    """Models that learned from people beside the best prompted judge; nothing where there are not both."""
+    """Makes the table of trained models beside the best prompted judge; None unless there are both."""
     rows = question.get("trained", ())
     if not rows:
         return None
@@ -178,7 +178,7 @@ def make_trained(question: Row) -> Table | None:
 
 
 def make_sides(question: Row) -> Table | None:
-    """How often the left one is preferred, of all and of each rater; nothing for kinds without sides."""
+    """Makes the table of how often all raters and each rater prefer the left side; None for kinds without sides."""
     found = question.get("sides", {}).get("left", {})
     rows = [
         {"rater": "All raters" if name == "all" else name, "left": each, "n": each["n"]}
@@ -192,10 +192,10 @@ def make_sides(question: Row) -> Table | None:
 
 
 class Published(NamedTuple):
-    """`where` in the paper a value stands, and of which raters which number of ours it is beside.
+    """A published value, `where` it is in the paper, and the `group` and `measure` of our number beside it.
 
-    A group with a colon is found by a part of a name: `rater:bm25`. `needs`: what must hold for the two to have been
-    measured the same way, one of NEEDS; else ours is left out, with the reason.
+    A group with a colon is found by part of a name: `rater:bm25`. `needs`: one of NEEDS, which must hold for both to
+    have been measured the same way; else ours is left out, with the reason.
     """
 
     name: str
@@ -218,7 +218,7 @@ OTHER_WORDING = "other wording"
 
 
 def compare_published(work: AnnotationWork, question: Row, pilot: bool) -> list[list[Cell]]:
-    """Measure, where it stands, published, ours; nothing for kinds of which nothing is published."""
+    """Returns rows of measure, place, published value and ours; empty for kinds of which nothing is published."""
     rows = PUBLISHED.get(work.kind, ()) if question["labels"] else ()
     of_pilot = pilot and any(row.pilot for row in rows)
     other = "" if is_worded_as_published(work) else f"; {OTHER_WORDING}"
@@ -237,14 +237,14 @@ def compare_published(work: AnnotationWork, question: Row, pilot: bool) -> list[
 
 
 class Need(NamedTuple):
-    """What must hold for our number to have been measured as the published one was, and why it is left out else."""
+    """A condition for our number to have been measured as the published one was, and why it is left out otherwise."""
 
     holds: Callable[[Row], bool]
     why: str
 
 
 def _says_mentions(question: Row) -> bool:
-    """Whether a model told what names the attribute, or the items say so themselves."""
+    """Whether a model, or the items themselves, told which responses name the attribute."""
     if question.get("ratings", {}).get("mentions", {}).get("models"):
         return True
     counts = question.get("ratings", {}).get("mentions", {"given": 0, "named": 0, "not_named": 0, "undecided": 1})
@@ -252,7 +252,7 @@ def _says_mentions(question: Row) -> bool:
 
 
 def _is_doubted(question: Row) -> bool:
-    """Whether all items are what somebody rejected or doubted, as `push_rejected --rule doubt` tags them."""
+    """Whether all items were rejected or doubted by somebody, as `push_rejected --rule doubt` tags them."""
     return set(question.get("rejected_by", ())) == {"doubt"}
 
 
@@ -293,7 +293,7 @@ def _rater_score(question: Row, name: str, measure: str) -> Cell:
 
 
 def _rating(part: str, key: str) -> Callable[[Row, str, str], Cell]:
-    """The number of the first one with this in its name."""
+    """Returns a function that finds the number of the first row with `name` in its key."""
 
     def find(question: Row, name: str, measure: str) -> Cell:
         for row in question.get("ratings", {}).get(part, ()):
@@ -305,7 +305,7 @@ def _rating(part: str, key: str) -> Callable[[Row, str, str], Cell]:
 
 
 def _written(question: Row, name: str, measure: str) -> Cell:
-    """How often a writer names attributes is as the first model told it says, as in the paper, where one was asked."""
+    """Returns a writer's number; the mention rate is by the first model asked, if any, as in the paper."""
     told = question.get("ratings", {}).get("mentions", {}).get("models") if measure == "mention_rate" else None
     for row in told[0]["generators"] if told else ():
         if name in row["generator"].lower():
@@ -313,7 +313,7 @@ def _written(question: Row, name: str, measure: str) -> Cell:
     return _rating("generators", "generator")(question, name, measure)
 
 
-# How a group that is known by a part of a name is found.
+# How to find a group by a part of its name.
 _NAMED: dict[str, Callable[[Row, str, str], Cell]] = {
     "rater": _rater_score,
     "rated by": _rating("raters", "rater"),

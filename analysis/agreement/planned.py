@@ -1,4 +1,4 @@
-"""As planned, of labels: each hypothesis with number, interval, corrected p and verdict, in the order of the file."""
+"""As planned, for labels: each hypothesis with number, interval, corrected p and verdict, in the file's order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,13 +31,13 @@ NOBODY = "Nobody has given a label yet."
 
 
 def hypotheses_of(study: Study) -> tuple[Hypothesis, ...]:
-    """Those about labels; nothing where people paste answers."""
+    """Hypotheses about labels; none if people paste answers."""
     definition = definition_of(study.current_id) if study.current_id else None
     return definition.hypotheses if definition and definition.annotation else ()
 
 
 def estimate_all(measuring: Measuring, asked: Sequence[QuestionLabels], simulated: Sequence[str]) -> list[Row]:
-    """Of each hypothesis its number, of labels that no filter has chosen, with who is on its sides."""
+    """Estimates each hypothesis on unfiltered labels, with who on its sides is missing or simulated."""
     by_name = {each.question.name: each for each in asked}
     return [
         estimate_row(measuring, by_name[hypothesis.about] if hypothesis.about else asked[0], hypothesis, simulated)
@@ -62,7 +62,7 @@ def judges_of(hypothesis: Hypothesis) -> list[str]:
 
 
 def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis) -> Estimate:
-    """From the same draws as the numbers of its question below on the page."""
+    """Estimates a hypothesis from the same draws as its question's numbers below on the page."""
     labels, draws, judges = asked.labels, measuring.draws, judges_of(hypothesis)
     if not len(labels.values):
         return Estimate(None, 0, None, NOBODY)
@@ -78,9 +78,9 @@ def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis
 
 
 def planned_of(study: Study, found: Sequence[Row]) -> Row:
-    """`found`: of estimate_all. Before the end there are numbers, as everywhere on the page, and neither p nor verdict.
+    """Judges the rows of estimate_all by the plan. Before the end there are numbers, as elsewhere, but no p or verdict.
 
-    The end is when all slots of the main study's items are done, or when the study is closed; once shown it stays.
+    The end is when all slots of the main study's items are done or the study is closed; once shown, it stays.
     """
     assert study.current_id is not None
     definition = definition_of(study.current_id)
@@ -120,14 +120,14 @@ def stand(study: Study, definition: Definition) -> Standing:
 
 
 def end_of(study: Study) -> Row | None:
-    """As it is in the audit trail; None before verdicts were shown."""
+    """The end as the audit trail has it; None before verdicts were shown."""
     return next(iter(looks_taken(study)), None)
 
 
 def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
-    """Once, with the verdicts and the labels that they rest on, so that what comes or goes later can be told."""
+    """Notes, once, the verdicts and the labels that they rest on, so that later changes can be told."""
     with transaction.atomic():
-        hold_withdrawals(study)  # before the audit trail, as all do
+        hold_withdrawals(study)  # before the audit trail: everywhere in this order
         standing = stand(study, definition)
         if standing.people and standing.is_over and not end_of(study):
             there = replace(standing, planned=standing.people).and_at(standing.people, str(timezone.now()))
@@ -137,7 +137,7 @@ def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
 
 
 def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Iterator[Row]:
-    """How many labels came and went after verdicts were shown, and which verdicts were others then."""
+    """Tells how many labels came and went after verdicts were shown, and which verdicts were different then."""
     done = Slot.objects.filter(item__study=study, item__pilot=False, done_at__isnull=False)
     stayed = done.filter(done_at__lte=end["until"]).count()
     given, gone = done.count() - stayed, end["at"] - stayed
@@ -187,7 +187,7 @@ def hypothesis_row(hypothesis: Hypothesis, found: Row, plan: PlanKeys, is_over: 
 
 
 def side_row(side: str, found: Row) -> Row:
-    """Who, with how many independent units, items or users, the number is made of."""
+    """Returns who is on a side, and on how many independent units, items or users, the number rests."""
     return {
         "side": side,
         "name": side.capitalize() if side == PEOPLE else side,
@@ -204,7 +204,7 @@ def missing_judges(found: Sequence[Row]) -> Iterator[Row]:
 
 
 def lines_of_plan(found: Row) -> list[str]:
-    """For the terminal; nothing for a study without hypotheses."""
+    """Formats the plan for the terminal; empty for a study without hypotheses."""
     rows = rows_of(found, Options())
     lines = []
     for row in rows:

@@ -30,7 +30,7 @@ from surveys.studies.files.kinds import PART
 
 PEOPLE = "people"
 MENTIONS = {"named": NAMED, "not_named": NOT_NAMED, "undecided": UNDECIDED}
-FEWEST_MODELS = 3  # that a rank correlation over models is made of
+FEWEST_MODELS = 3  # for a rank correlation over models
 NO_RATING = "no rating"
 ONE_SIDED = "needs ratings of responses that name the attribute and of some that do not"
 NOTHING_DECIDED = "of no response can be told whether it names the attribute"
@@ -41,12 +41,11 @@ TOO_FEW = f"needs {FEWEST_MODELS} models that both wrote and judged responses"
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """The ratings of one question as codes, with the names behind them. People together are the first rater.
+    """One question's ratings as codes, with the names behind them; people together are the first rater.
 
-    A judge that was asked in both orders has two ratings of an item; whatever is a mean of an item is over both.
-
-    An item here is one response with one attribute of the person. `named` says of each whether the response names
-    the attribute, `given` for how many of them the study's items say so themselves.
+    A judge asked in both orders has two ratings of an item, and means over an item are over both. An item here is one
+    response with one attribute of the person. `named`: whether the response names the attribute; `given`: for how many
+    the study's items say so themselves.
     """
 
     items: Codes  # (ratings,)
@@ -54,9 +53,9 @@ class Ratings:
     rater: Codes  # (ratings,)
     generator: Codes  # (items,)
     named: Codes  # (items,)
-    condition: Codes  # (items,) who called the attributes relevant that the response was written with
+    condition: Codes  # (items,) who called the response's attributes relevant
     units: csr_array  # (units, items), what the bootstrap draws
-    numbers: Floats  # what the places of the scale stand for
+    numbers: Floats  # the number of each place on the scale
     labels: tuple[str, ...]
     raters: list[str]
     generators: list[str]
@@ -70,13 +69,13 @@ class Ratings:
 
     @property
     def voting(self) -> np.ndarray:
-        """(ratings,) those that say what a response is worth: people's, or where there are none those of judges."""
+        """Mask, (ratings,), of those that say what a response is worth: people's, or judges' if there are none."""
         by_people = self.rater == 0
         return by_people if by_people.any() else ~by_people
 
 
 def has_sides(asked: QuestionLabels) -> bool:
-    """Whether two responses stood side by side and were rated, with numbers, for each attribute."""
+    """Whether two responses were shown side by side and rated, with numbers, for each attribute."""
     rated = asked.question.per == "attributes" and asked.scale.numbers is not None
     return rated and bool(asked.rows) and bool(asked.rows[0].left)
 
@@ -113,7 +112,7 @@ def read_ratings(study: Study, asked: QuestionLabels, pilot: bool) -> Ratings:
 
 
 def find_mentions(study: Study, asked: QuestionLabels, pilot: bool) -> dict[str, tuple[bool | None, bool]]:
-    """Of each unit whether its response names the attribute, and whether the item says so itself."""
+    """Returns by unit whether its response names the attribute, and whether the item says so itself."""
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items))
     return {
         f"{key}{PART}{part}": said
@@ -123,7 +122,7 @@ def find_mentions(study: Study, asked: QuestionLabels, pilot: bool) -> dict[str,
 
 
 def group_ratings(asked: QuestionLabels) -> csr_array:
-    """(units, items): a user's ratings are drawn together, and without users those of one pair of responses."""
+    """Groups, (units, items), what is drawn together: ratings about a user, or else about a pair of responses."""
     units, unit = np.unique(asked.labels.clusters, return_inverse=True)
     return csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(len(units), len(unit)))
 
@@ -132,7 +131,7 @@ def group_ratings(asked: QuestionLabels) -> csr_array:
 
 
 class RatingGroups(NamedTuple):
-    """Ratings, (ratings,) each its item, its place on the scale and its group; and what the groups are called."""
+    """Ratings, (ratings,) each: item, place on the scale and group; and the groups' names."""
 
     items: Codes
     values: Codes
@@ -140,7 +139,7 @@ class RatingGroups(NamedTuple):
     names: list[str]
 
     def by_group(self, codes: Codes) -> list[int]:
-        """How many of these codes each group has."""
+        """Counts these codes by group."""
         return np.bincount(codes, minlength=len(self.names)).tolist()
 
     @property
@@ -149,11 +148,11 @@ class RatingGroups(NamedTuple):
 
     @property
     def n_items(self) -> list[int]:
-        """By group its different items."""
+        """Number of different items by group."""
         return self.by_group(np.unique(np.stack([self.of, self.items]), axis=1)[0])
 
     def decided(self, rows: Ratings) -> list[int]:
-        """By group its ratings of responses about which is decided whether they name the attribute."""
+        """Counts by group the ratings of responses for which naming is decided."""
         return self.by_group(self.of[rows.named[self.items] != UNDECIDED])
 
     def rating_statistic(self, rows: Ratings) -> Statistic:
@@ -171,13 +170,13 @@ def by_rater(rows: Ratings) -> RatingGroups:
 
 
 def by_both(rows: Ratings) -> RatingGroups:
-    """By generator, and within it by rater."""
+    """Groups by generator, and within it by rater."""
     names = [f"{generator} {rater}" for generator in rows.generators for rater in rows.raters]
     return RatingGroups(rows.items, rows.values, rows.generator[rows.items] * len(rows.raters) + rows.rater, names)
 
 
 def by_item(rows: Ratings, of_items: Codes, names: list[str]) -> RatingGroups:
-    """Of those whose ratings count, by a group of the item: the model that wrote it, or who chose its attributes."""
+    """Groups the ratings that count by their items: by the model that wrote, or by who chose the attributes."""
     items = rows.items[rows.voting]
     return RatingGroups(items, rows.values[rows.voting], of_items[items], names)
 
@@ -186,7 +185,7 @@ def by_item(rows: Ratings, of_items: Codes, names: list[str]) -> RatingGroups:
 
 
 def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Every number with its n and interval, all from one bootstrap over users, or over pairs of responses."""
+    """Measures every number with its n and interval, from one bootstrap over users or pairs of responses."""
     if not has_sides(asked):
         return None
     rows = read_ratings(measuring.study, asked, measuring.choice.pilot)
@@ -260,7 +259,7 @@ def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
 
 
 def match_models(rows: Ratings) -> list[tuple[int, int]]:
-    """(generator, rater) of each judge that is a model which wrote responses: its name begins with that model's."""
+    """Matches (generator, rater) if they are one model: the judge's name begins with that of the generator."""
     return [
         (writer, judge)
         for writer, model in enumerate(rows.generators)
@@ -270,7 +269,7 @@ def match_models(rows: Ratings) -> list[tuple[int, int]]:
 
 
 def difference_statistic(plain: Statistic) -> Statistic:
-    """Of each group the `difference` of its mean from the first group's, people's."""
+    """Makes the statistic `difference`: each group's mean minus the first group's, people's."""
 
     def measure(sums: Floats) -> dict[str, Floats]:
         means = plain.measure(sums)["mean"]
@@ -281,14 +280,14 @@ def difference_statistic(plain: Statistic) -> Statistic:
 
 
 def rank_judge(rows: Ratings, rater: int) -> Statistic:
-    """Its mean rating of each item against people's mean rating, over the items that both rated."""
+    """Correlates a judge's mean rating of each item with people's, over the items that both rated."""
     judge, people = (mean_by_item(rows, rows.rater == code) for code in (rater, 0))
     shared = np.flatnonzero(~np.isnan(judge) & ~np.isnan(people))
     return rank_statistic(shared, judge[shared], people[shared], rows.n_items)
 
 
 def mean_by_item(rows: Ratings, kept: np.ndarray) -> Floats:
-    """(items,) NaN where nobody rated; rounded, so that equal means are ties."""
+    """Mean ratings, (items,); NaN without ratings; rounded, so that equal means are ties."""
     items = rows.items[kept]
     sums = np.bincount(items, rows.numbers[rows.values[kept]], rows.n_items)
     with np.errstate(invalid="ignore"):
@@ -304,13 +303,13 @@ def count_mentions(rows: Ratings) -> Row:
 
 
 def estimate_rates(rows: Ratings, spread: Spread) -> list[Estimate]:
-    """By generator: over its responses with each attribute."""
+    """Estimates each generator's mention rate, over its responses with each attribute."""
     n = np.bincount(rows.generator[rows.named != UNDECIDED], minlength=len(rows.generators))
     return spread.shares(n.tolist(), NOTHING_DECIDED)
 
 
 def write_ratings(rows: Ratings, groups: RatingGroups, spreads: dict[str, Spread]) -> Iterator[tuple[str, Row]]:
-    """Of each group its name, mean, shares no better than generic, and how ratings fall."""
+    """Yields each group's name, mean, shares no better than generic, and distribution of ratings."""
     n, k = groups.sizes, len(rows.labels)
     shares = spreads["shares"].shares([size for size in n for _ in rows.labels], NO_RATING)
     means, low = spreads["mean"].estimates(n, NO_RATING), spreads["no_better"].shares(n, NO_RATING)
@@ -323,7 +322,7 @@ def write_ratings(rows: Ratings, groups: RatingGroups, spreads: dict[str, Spread
 
 
 def write_gaps(rows: Ratings, both: RatingGroups, gaps: list[Estimate], generator: int) -> Row:
-    """By rater, of those who rated this generator's responses."""
+    """Writes the gaps of the raters who rated this generator's responses."""
     decided, first = both.decided(rows), generator * len(rows.raters)
     return {rater: write_estimate(gaps[first + at]) for at, rater in enumerate(rows.raters) if decided[first + at]}
 

@@ -17,14 +17,14 @@ FEWEST = 20  # items with a majority on which a threshold may be chosen
 
 
 class RetrievalRaterError(Exception):
-    """A rating that cannot be made, with a sentence that says why."""
+    """A rating that cannot be made; the message is a sentence that says why."""
 
 
 @dataclass(frozen=True)
 class Rated:
-    """The rater's name, the threshold, on how many items it was chosen with which F1, and how many it rated then.
+    """A rater's name and threshold, the number of items it was chosen on with its F1 there, and of items then rated.
 
-    `degenerate`: no threshold does better than to say yes to all, so its labels say nothing about relevance.
+    `degenerate`: no threshold does better than saying yes to all, so the labels say nothing about relevance.
     """
 
     rater: str
@@ -39,7 +39,7 @@ Score = Callable[[Sequence[str], Sequence[str]], Scores]
 
 
 def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Score:
-    """How near attributes are to their prompts, as a function of the two lists: by BM25, or with `embed` by cosine.
+    """Returns a function of two lists that scores attributes against their prompts: by BM25, or with `embed` by cosine.
 
     `embed` gives rows of length 1.
     """
@@ -57,10 +57,10 @@ def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Scor
 
 
 def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = False) -> Rated:
-    """Choose the threshold with the best F1 against people's majority on one half of the prompts, rate the other.
+    """Chooses the threshold with the best F1 against people's majority on one half of the prompts, rates the other.
 
-    Halves are by prompt, so that nothing about a rated prompt was seen. Another half has another threshold, so the
-    seed is part of the rater's name where it is not 0. Raises RetrievalRaterError.
+    Halves are by prompt, so that nothing about a rated prompt was seen. Another half has another threshold, so a seed
+    other than 0 is part of the rater's name. Raises RetrievalRaterError.
     """
     rater = f"{rater} seed {seed}" if seed else rater
     items = list(
@@ -92,7 +92,7 @@ def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = Fa
 
 
 def majority_of(study: Study, pilot: bool) -> dict[str, str]:
-    """What most people said of each item; ties are left out."""
+    """Returns what most people said of each item; ties are left out."""
     votes: dict[str, Counter[str]] = {}
     for label in iter_labels(study, pilot=pilot):
         if label.question == KIND and not label.is_model:

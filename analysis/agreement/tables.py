@@ -16,7 +16,7 @@ def read_estimate(found: Row, form: NumberFormat = PLAIN) -> Cell:
 
 
 def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "", short: str = "") -> Column:
-    """A column of estimates, each with its interval and n; `missing` is why a row has none."""
+    """Makes a column of estimates with interval and n; `missing` is why a row has none."""
 
     def read(row: Row) -> Cell:
         return read_estimate(row[name], form) if name in row else Cell(why=missing)
@@ -25,7 +25,7 @@ def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "
 
 
 def coefficient(name: str, label: str, form: NumberFormat = PLAIN, short: str = "") -> Column:
-    """A column of a coefficient over all raters of a group."""
+    """Makes a column of a coefficient over all raters of a group."""
     return estimate(name, label, form, "for pairs only", short)
 
 
@@ -49,7 +49,7 @@ OF_PAIRS = (
     estimate("spearman", "Spearman’s ρ", short="spearman"),
 )
 MEASURES = {column.name: column.label for column in OF_PAIRS}
-# What each part of the labels, and each reading of Maybe, has.
+# For each group of labels, and each reading of Maybe.
 OF_PARTS = (
     estimate("alpha", "α"),
     estimate("kappa", "Mean κ"),
@@ -77,10 +77,10 @@ GROUP_TITLES = {
 }
 MOST_RATERS = 60
 MAKES_THE_MAJORITY = {"value": None, "ci": None, "n": None, "why": "one of those who make the majority"}
-FEW_RATERS = 12  # of more the matrix is drawn, those who agree beside one another, and its table is folded
-LEAST, LEASTS = 5, (1, 5, 10, 20, 50)  # items that both labelled, below which a cell is empty
+FEW_RATERS = 12  # with more, the matrix is drawn, in clusters, and its table is folded
+LEAST, LEASTS = 5, (1, 5, 10, 20, 50)  # items that both must have labelled; with fewer, a cell is empty
 MOST_PAIRS = 300
-STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # where a cell of the matrix gets its next colour
+STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # values at which a cell of the matrix changes colour
 
 
 def count(label: str, name: str = "n") -> Column:
@@ -92,7 +92,7 @@ def count(label: str, name: str = "n") -> Column:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """How two raters agree; on the diagonal how many labels one gave."""
+    """The agreement of two raters; on the diagonal, how many labels one gave."""
 
     a: str
     b: str
@@ -109,7 +109,7 @@ class MatrixRow:
 
 
 def make_matrix(question: Row, measure: str, least: int = LEAST) -> list[MatrixRow]:
-    """People first, then judges; nothing when there are too many raters for a matrix."""
+    """Makes the matrix, people first, then judges; empty if there are too many raters."""
     raters = clustered(question, measure)
     if len(raters) > MOST_RATERS:
         return []
@@ -129,7 +129,7 @@ def pairs_of(question: Row) -> dict[frozenset[str], Row]:
 
 
 def clustered(question: Row, measure: str) -> list[Row]:
-    """People, judges and baselines; of many raters each kind so ordered that those who agree stand together."""
+    """Orders raters by kind and, if there are many, puts those who agree beside one another within each kind."""
     raters = in_order(question["raters"])
     if len(raters) <= FEW_RATERS:
         return raters
@@ -156,7 +156,7 @@ def _cell(one: Row, other: str, found: Mapping[frozenset[str], Row], measure: st
 
 
 def pair_cell(pair: Row, measure: str) -> Cell:
-    """With the items that both labelled as its n, also where the measure is undefined."""
+    """Makes a pair's cell; its n is the items that both labelled, even if the measure is undefined."""
     return replace(read_estimate(pair[measure]), n=pair["n"])
 
 
@@ -165,7 +165,7 @@ def tone_of(value: float | None) -> str:
 
 
 def make_pairs(question: Row) -> list[tuple[Row, list[Cell]]]:
-    """The pairs that share items, those with most first."""
+    """Lists the pairs that share items, those with most first."""
     shared = sorted((pair for pair in question["pairs"] if pair["n"]), key=lambda pair: -pair["n"])
     return [(pair, [pair_cell(pair, name) for name in MEASURES]) for pair in shared[:MOST_PAIRS]]
 
@@ -174,13 +174,13 @@ def make_pairs(question: Row) -> list[tuple[Row, list[Cell]]]:
 
 
 def label_columns(question: Row) -> list[tuple[str, int | None]]:
-    """The groups' names with how many items their coefficients compare."""
+    """Names the groups, with how many items their coefficients compare."""
     groups = groups_of(question)
     return [(label, groups[name].get("n")) for name, label in _group_columns(question)]
 
 
 def _group_columns(question: Row) -> list[tuple[str, str]]:
-    """The groups of raters there are; one when there are only people or only judges."""
+    """Lists the groups of raters; one if there are only people or only judges."""
     groups = groups_of(question)
     if "n" in groups.get("humans", {}):
         return [(name, label) for name, label in GROUPS.items() if name in groups]
@@ -197,12 +197,12 @@ def make_coefficients(question: Row) -> list[tuple[str, list[Cell]]]:
 
 
 def mean_cell(group: Row, measure: str) -> Cell:
-    """A mean over pairs; how many these are stands in no cell."""
+    """Makes the cell of a mean over pairs; no cell says over how many."""
     return replace(read_estimate(group["means"][measure]), n=None)
 
 
 def make_shares(question: Row) -> Table:
-    """The share of each label among the labels of each group, with the items whose majority it is."""
+    """Makes the table of label shares by group, and of how many items have each label as their majority."""
     groups = [(groups_of(question)[name], f"Share, {label.lower()}") for name, label in _group_columns(question)]
     groups = [(group, head) for group, head in groups if "n" in group]
     rows = [
@@ -220,7 +220,7 @@ def share_in(group: Row, label: str) -> Cell:
 
 
 def make_groups(question: Row) -> list[tuple[str, Table]]:
-    """Agreement and label shares by corpus, kind of item and user, each where there are several."""
+    """Makes tables of agreement and label shares by corpus, kind of item, user and statement, if there are several."""
     return [
         (title, make_table([Column(name, name.capitalize(), nothing="none named"), *columns], rows, is_broad=True))
         for columns in [[*map(share_column, question["values"]), *OF_PARTS, count("Labels")]]
@@ -234,7 +234,7 @@ def share_column(label: str) -> Column:
 
 
 def share_of(row: Row, label: str) -> Cell:
-    """Of what a rater, or raters of a part of the labels, gave."""
+    """Makes the cell of a label's share of a rater's or group's labels, with n."""
     return replace(share_in(row, label), n=row["n"])
 
 
@@ -243,12 +243,12 @@ def make_table(columns: Sequence[Column], rows: Sequence[Row], title: str = "", 
 
 
 def in_order(raters: Sequence[Row]) -> list[Row]:
-    """People, then judges, then baselines."""
+    """Sorts raters by kind: people, judges, baselines, trained models."""
     return sorted(raters, key=lambda rater: KIND_NAMES.index(rater["kind"]))
 
 
 def make_raters(question: Row, times: Sequence[Row]) -> list[Row]:
-    """Each rater with label shares, scores against the majority of the others, alpha without them, time, confusion."""
+    """Adds to each rater label shares, scores against the others' majority, alpha without them, time and confusion."""
     by_rater, labels = {row["rater"]: row for row in times}, question["values"]
     return [
         rater
@@ -264,7 +264,7 @@ def make_raters(question: Row, times: Sequence[Row]) -> list[Row]:
 
 
 def _confusion(rater: Row, labels: Sequence[str]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Of a rater without a vote against the majority of all, so that it can be read item by item."""
+    """Pairs counts with labels; for a rater without a vote against the majority of all, to be read item by item."""
     counts = rater.get("against_all", rater)["confusion"]
     return [(label, list(zip(labels, row, strict=True))) for label, row in zip(labels, counts, strict=True)]
 
@@ -282,7 +282,7 @@ F1_OF_ALL = Column(
 
 
 def summarise_agreement(question: Row) -> str:
-    """The page's first sentence."""
+    """Writes the page's first sentence."""
     if not question["labels"]:
         return "No label to compare yet."
     if question["annotators"] < 2:
@@ -311,7 +311,7 @@ def _summarise_judges(question: Row) -> str:
 
 
 def aside(number: Cell) -> str:
-    """The interval, and over how much where that is no number of pairs."""
+    """Writes interval and n in parentheses, as far as the cell has them; a mean over pairs has no n."""
     known = [number.range] if number.ci else []
     known += [] if number.n is None else [sized(number.n)]
     return f" ({', '.join(known)})" if known else ""

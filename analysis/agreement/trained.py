@@ -1,4 +1,4 @@
-"""Models that learned from people: beside the best prompted judge, and what they say before and after they learned."""
+"""Trained models beside the best prompted judge, and what reasoning models say before and after they learned."""
 
 import numpy as np
 
@@ -15,16 +15,16 @@ from surveys.models import Annotation, AnnotationItem
 from surveys.studies.files.kinds import PART
 from surveys.studies.labels import TRAINED, newest
 
-FEWEST = 20  # things that both labelled
+FEWEST = 20  # units that both labelled
 SWAPS = 2_000
 NOT_TOLD = "not told apart"
 
 
 def measure_trained(asked: QuestionLabels) -> list[Row]:
-    """Of each trained model its F1 (of the positive label; accuracy where there is none) minus the best judge's.
+    """Measures each trained model's F1 (of the positive label; accuracy without one) minus the best judge's.
 
-    Both are held against people's majority on the same things; the best judge is the one with the highest value there,
-    which is to the judges' advantage.
+    Both are held against people's majority on the same units; the best judge has the highest value there, which is to
+    the judges' advantage.
     """
     kinds = {row.rater: (row.is_model, row.is_baseline, row.is_trained) for row in asked.rows}
     trained = [rater for rater, kind in kinds.items() if kind[2]]
@@ -41,7 +41,7 @@ def measure_trained(asked: QuestionLabels) -> list[Row]:
 
 
 def beside(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]) -> Row | None:
-    """One trained model and one judge; None where they have too little in common."""
+    """Compares one trained model with one judge; None if they have too little in common."""
     said = asked.said
     units = [unit for unit in people if rater in said[unit] and judge in said[unit]]
     if len(units) < FEWEST:
@@ -74,15 +74,15 @@ def beside(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]
 
 
 def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: bool) -> float | None:
-    """How often a difference is as large, either way, where each group's labels may as well be the other rater's.
+    """Measures how often a difference is as large, either way, if each group's labels may swap raters.
 
-    Arrays of shape (cases,); F1 of what is true, or the share that is right where all is. Finer than one draw in all
-    where few are as large (`tail_p`).
+    Arrays of shape (cases,); with `is_f1` the F1 of what is true, else the share that is right. If few draws are as
+    large, `tail_p` is finer than one in all draws.
     """
     m = int(groups.max()) + 1
 
     def tallied(said: Bools) -> Floats:
-        """Found, wrongly found and missed of each group, shape (3, m)."""
+        """Counts found, wrongly found and missed by group, shape (3, m)."""
         return np.array([np.bincount(groups, one, m) for one in (said & truth, said & ~truth, ~said & truth)])
 
     def score(counts: Floats) -> Floats:
@@ -98,9 +98,9 @@ def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: boo
 
 
 def claims_of(questions: list[Row]) -> list[Row]:
-    """Which trained models surely differ from the best judge, over all pairs of trained models and judges.
+    """Claims which trained models surely differ from the best judge, over all pairs of trained models and judges.
 
-    Says so in their rows too (`beats`).
+    Also sets `beats` in their rows.
     """
     rows = [(question["question"], row) for question in questions for row in question.get("trained", ())]
     pairs = sum(row["compared"] for _, row in rows)
@@ -139,7 +139,7 @@ NOTHING = "the rule decides of no reasoning"
 
 
 def measure_reasonings(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Of each model that reasons and was asked before it learned too: both, and how often they name the attribute."""
+    """Compares what models reasoned before and after they learned, and how often they name the attribute."""
     rows = newest(Annotation.objects.filter(judge__startswith=f"{TRAINED} ", detail__has_key="reasoning"))
     rows = rows.filter(item__in=chosen_items(measuring), state=Annotation.State.GIVEN)
     by_model: dict[str, list[Row]] = {}
@@ -176,7 +176,7 @@ def attribute_of(item: AnnotationItem, part: str) -> str:
 
 
 def is_named(attribute: str, said: str, item: AnnotationItem) -> bool | None:
-    """By the rule that tells which responses name an attribute; the prompt's words are anybody's."""
+    """Whether the reasoning names the attribute, by the rule for responses; the prompt's words do not count."""
     sentences = [words_of(sentence) for sentence in SENTENCE.split(said)]
     return names_attribute(attribute, sentences, words_of(item.payload.get("prompt", "")))
 
@@ -189,7 +189,7 @@ def measure_model(rater: str, rows: list[Row], asked: QuestionLabels) -> Row:
         said = np.array([bool(row["named"][place]) for row in rows])
         named[when] = write_estimate(estimate_clustered_share(said[told], units[told], NOTHING))
     changed = [row for row in rows if row["before"] != row["after"]]
-    # What it changed to people's word comes first.
+    # First what it changed to people's label.
     shown = sorted(rows, key=lambda row: (row["before"] == row["after"], row["after"] != row["people"]))
     return {
         "rater": rater,

@@ -1,4 +1,4 @@
-"""What commands about corpora share: how one is found, by what its texts are embedded, how much goes to annotators."""
+"""What commands about corpora share: finding a corpus, embedding its texts, choosing how much goes to annotators."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 
 
 class CorpusAction(Action):
-    """An action whose first argument is a corpus, by this name."""
+    """An action on the corpus that its first argument names; `argument` is the name of that argument."""
 
     argument = "corpus"
 

@@ -1,6 +1,6 @@
-"""Scripted models and what they are asked with, made up for the demo; in its last stages they are asked like real ones.
+"""Scripted models for the demo, and made-up sources to ask them with; in its last stages they are asked like real ones.
 
-Conversations, personas, questions and endpoints are there from the first stage on, so that a run can be started.
+Conversations, personas, questions and endpoints exist from the first stage on, so that a run can be started.
 """
 
 import json
@@ -36,13 +36,13 @@ from surveys.models import BenchmarkItem, Prompt, Study, asked_of_all
 from surveys.simulation.demo import ACTOR, LARGE, PROFILES, SMALL, demo_user
 from surveys.studies.imports.benchmarks import import_benchmark
 
-# Each belongs to one of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
+# One for each of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
 MODELS = {
     "simulated-gpt-4o-mini": ("gpt-4o-mini-simulated", "0.15", "0.60", 55),
     "simulated-gemini-flash": ("gemini-2.0-flash-simulated", "0.10", "0.40", 40),
 }
 EMBEDDINGS = "simulated-embeddings"
-DRIFTS = "simulated-gemini-flash"  # has another release when it is asked again
+DRIFTS = "simulated-gemini-flash"  # is another release when it is asked again
 DAYS_BETWEEN = 14
 
 ShowProgress = Callable[[int, int, str], None]  # steps done, steps in all, the step that comes next
@@ -50,7 +50,7 @@ ShowProgress = Callable[[int, int, str], None]  # steps done, steps in all, the 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """A run of each model: the condition, how often, and the settings of its plan."""
+    """A run to make with each model: the condition, how often, and the settings of its plan."""
 
     condition: str
     repeats: int = 1
@@ -73,7 +73,7 @@ RUNS = (
 
 
 def analyse(study: Study, progress: ShowProgress) -> None:
-    """Endpoints, sources, runs and their answers for a study that has people. Running it again changes nothing."""
+    """Makes endpoints, sources, runs and their answers for a study with people. Running it again changes nothing."""
     steps = list(steps_of(study))
     for number, (name, step) in enumerate(steps):
         progress(number, len(steps), name)
@@ -93,7 +93,7 @@ def steps_of(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def analyse_repeats(progress: ShowProgress) -> None:
-    """Stateless answers to the prompts of `demo`, beside people who were asked one of them twice."""
+    """Asks for stateless answers to the prompts of `demo`, beside people who were asked one of them twice."""
     study = Study.objects.select_related("current").get(slug=SMALL)
     for number, name in enumerate(MODELS):
         progress(number, len(MODELS), f"{name}: {RUNS[0].condition}, {study.slug}")
@@ -115,7 +115,7 @@ def make_sources(study: Study) -> None:
         merge_attributes(corpus, embedder, ALIKE, actor=ACTOR)
     for name in MODELS:
         if not Endpoint.objects.filter(name=name).exists():
-            # The right letter to each question, as the scripted models may know it.
+            # The right letter for each question, which the scripted models may know.
             own = study.current.prompts.filter(asked_of_all(), kind=Prompt.Kind.CHOICE).values_list("text", "answer")
             items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
             add_model(name, dict(own) | dict(items))
@@ -140,7 +140,7 @@ def ask(study: Study, name: str, asked: DemoRun) -> Run:
 
 
 def judge(name: str) -> None:
-    """The demo's items, if it has some, judged by this model."""
+    """Lets this model judge the demo's items, if there are any."""
     study = Study.objects.select_related("current").filter(slug=PROFILES).first()
     if study is None:
         return
@@ -172,7 +172,7 @@ def send(run: Run) -> Run:
 
 
 def ask_again(study: Study, name: str) -> None:
-    """The first run, moved to an earlier day, and a repetition of it today."""
+    """Moves the first run to an earlier day, and repeats it today."""
     asked = RUNS[0]
     first = Run.objects.get(endpoint__name=name, study=study, benchmark="", condition="offline", first_run=None)
     if first.repetitions.exists():
@@ -187,7 +187,7 @@ def ask_again(study: Study, name: str) -> None:
 
 
 def move_back(run: Run) -> None:
-    """As if it had been asked some days ago. It took no time, like the people of the demo."""
+    """Moves a run some days back; it took no time then, like the people of the demo."""
     days = timedelta(days=DAYS_BETWEEN)
     times = ("created_at", "began_at", "ended_at")
     Run.objects.filter(pk=run.pk).update(**{name: F(name) - days for name in times})
@@ -200,7 +200,7 @@ SOURCE, LICENCE = "Invented for this demo; nobody said it", "Apache-2.0"
 CORPUS, PERSONAS, BENCHMARK = "made-up-conversations", "made-up-personas", "made-up-times"
 USERS, CONVERSATIONS = 64, 5  # conversations of each user
 QUESTIONS = 24
-ALIKE = 0.95  # from which attributes are merged: all have the words of one template
+ALIKE = 0.95  # similarity at which attributes merge: all share one template's words
 SEED = "demo sources"
 
 MADE_UP = tomllib.loads(Path(__file__).with_name("made_up_sources.toml").read_text(encoding="utf-8"))
@@ -242,7 +242,7 @@ def conversations() -> Iterator[dict[str, Any]]:
 
 
 def attributes() -> Iterator[NewAttribute]:
-    """Of each user what their conversations are about, with the words that say so, and who they may be."""
+    """Yields for each user what their conversations are about, with the words that say so, and who they may be."""
     for conversation in conversations():
         name, user = conversation["conversation_hash"], conversation["hashed_ip"]
         about = conversation["about"]
@@ -261,7 +261,7 @@ def messages(about: str, random: Random, turns: int) -> Iterator[dict[str, str]]
 
 
 def give_to_demo() -> None:
-    """What was made up belongs to the demo's account, and its studies may use it."""
+    """Gives what was made up to the demo's account, and lets its studies use it."""
     account, studies = demo_user(), Study.objects.filter(slug__in=[SMALL, LARGE, PROFILES])
     rows: list[Any] = [row for model in (Corpus, PersonaSet) for row in model.objects.filter(source=SOURCE, owner=None)]
     rows += Run.objects.filter(study=None, owner=None, created_by=ACTOR)
@@ -279,7 +279,7 @@ def personas() -> Iterator[dict[str, str]]:
 
 
 def questions() -> Iterator[dict[str, Any]]:
-    """When a journey ends: the right time among three that are off by usual slips."""
+    """Yields questions about when a journey ends: the right time among three that are off by usual slips."""
     random = Random(f"{SEED} questions")
     for number in range(1, QUESTIONS + 1):
         leaves, takes = random.randrange(6 * 60, 20 * 60, 5), random.randrange(35, 200, 5)

@@ -1,4 +1,4 @@
-"""The demo's stage of people: invented conversations go all the way to items for annotators, by a scripted model."""
+"""The demo's stage of people: a scripted model takes invented conversations all the way to items for annotators."""
 
 import os
 import tomllib
@@ -41,7 +41,7 @@ REPLY = "Gladly. Start small, write down what is there and what is missing, and 
 
 
 def fill_people(progress: ShowProgress) -> None:
-    """The corpus with all that is concluded about its people; running it again changes nothing."""
+    """Makes the corpus with all conclusions about its people; running it again changes nothing."""
     steps = [*_steps(), *_local_steps()]
     for number, (name, step) in enumerate(steps):
         progress(number, len(steps), name)
@@ -65,7 +65,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def _local_steps() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """A small real model concludes what it can from three conversations, in a corpus of its own."""
+    """Yields steps for LOCAL_MODEL, if set: a small real model extracts from three conversations, in its own corpus."""
     if not os.environ.get("LOCAL_MODEL"):
         return
     corpus = make_corpus(LOCAL_CORPUS, list(_records())[:LOCAL_CONVERSATIONS])
@@ -117,7 +117,7 @@ def _ask(corpus: Corpus, task: str, endpoint: str, **settings: Any) -> None:
 def _embedder() -> Embedder:
     try:
         return local_embedder()
-    except EmbeddingError:  # the weights are not installed: words that are the same count
+    except EmbeddingError:  # the weights are not installed: shared words count instead
         return endpoint_embedder(_make_endpoint(EMBEDDINGS, "words-simulated"))
 
 

@@ -59,7 +59,7 @@ def _lines(report: Shape) -> Iterator[str]:
 
 
 def say_tested(report: Shape) -> str:
-    """On what it was tested, and why on that; empty of what was tested by an earlier version."""
+    """Says on what the model was tested, and why; empty if an earlier version tested it."""
     if not (told := report.get("tested")):
         return ""
     part = "all of them" if told["part"] == "all" else f"the {told['part']} part"
@@ -70,7 +70,7 @@ YES = {"verifier": "supported", "relevance": "relevant"}
 
 
 def say_threshold(report: Shape) -> str:
-    """From which score on it says yes, and by what that was found; empty of what has no threshold."""
+    """Says from which score on the model says yes, and how that was found; empty without a threshold."""
     if report["task"] not in YES:
         return ""
     words = f"Threshold: {YES[report['task']]} from a score of {report['threshold']:.4g} on"

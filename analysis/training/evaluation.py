@@ -1,4 +1,4 @@
-"""The test of a model: on groups it never saw, beside baselines and people's own ceiling, with what may be claimed."""
+"""Tests a model on groups it never saw, beside baselines and people's own ceiling, and says what may be claimed."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ MEASURES: dict[str, tuple[str, ...]] = {
     TrainingTask.RELEVANCE: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc", "map", "mrr"),
     TrainingTask.REWARD: ("accuracy",),
 }
-# By which measure a model is chosen on the validation part, and claims are made on the test part.
+# The measure by which a model is chosen on the validation part, and for claims on the test part.
 MAIN: dict[str, str] = {TrainingTask.VERIFIER: "auroc", TrainingTask.RELEVANCE: "map", TrainingTask.REWARD: "accuracy"}
-# What a model is to find, as studies of annotators score it (`positive` of their questions).
+# What a model is to find, as in studies of annotators (`positive` of their questions).
 SUPPORTED, NOT_SUPPORTED = "supported", "not supported"
 POSITIVE: dict[str, str] = {
     TrainingTask.VERIFIER: NOT_SUPPORTED,
     TrainingTask.RELEVANCE: "relevant",
     TrainingTask.REWARD: "first response",
 }
-# The same of models that do not say it, which were trained earlier.
+# The same for models trained earlier, which do not say it.
 EARLIER: dict[str, str] = POSITIVE | {TrainingTask.VERIFIER: SUPPORTED}
 MIDDLE = 0.5
 COMPARED = ("accuracy", "f1", "auroc", "map", "mrr", "spearman")
 BASELINES = ("prior", "bm25", "cosine", "length", "frozen")
-BASE = "base"  # of a reasoning model what it said before it learned
+BASE = "base"  # what a reasoning model said before it learned
 LABELS = {"f1": "F1", "best_f1": "best F1", "auroc": "AUROC", "map": "MAP", "mrr": "MRR", "spearman": "Spearman’s ρ"}
-FEWEST_OTHERS = 2  # raters beside the one who is held against them
+FEWEST_OTHERS = 2  # other raters, against whom one is held
 Shape = dict[str, Any]
 
 
@@ -58,8 +58,8 @@ def measures_for(task: str, cases: Cases) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Aim:
-    """How the score from which on a model says yes is found: given; in the middle, where a weight of the positive label
-    decides; with the best precision among those with at least this recall; else with the best F1.
+    """How to find the score from which a model says yes: it is given; the middle, if the positive label has a weight;
+    that with the best precision at this recall or more; else that with the best F1.
     """
 
     threshold: float | None = None
@@ -79,7 +79,7 @@ BEST_F1 = Aim()
 
 
 def threshold_on(task: str, scores: np.ndarray, cases: Cases, aim: Aim = BEST_F1) -> float:
-    """Chosen on these cases; of a reward the middle, since which response stands first says nothing."""
+    """Chooses the threshold on these cases; for a reward the middle, since which response is first says nothing."""
     if task == TrainingTask.REWARD or aim.name == "weight":
         return MIDDLE
     if aim.threshold is not None:
@@ -96,7 +96,7 @@ def threshold_on(task: str, scores: np.ndarray, cases: Cases, aim: Aim = BEST_F1
 
 
 def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
-    """As they are, or with what is not supported as what is to be found."""
+    """Returns the cases as they are, or turned so that what is not supported is to be found."""
     if positive != NOT_SUPPORTED:
         return cases, scored
     ratings = None if cases.ratings is None else 1 - cases.ratings
@@ -105,12 +105,12 @@ def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
 
 
 def turn_back(threshold: float) -> float:
-    """Of turned scores, which say no from here on: the score from which on it is a yes."""
+    """Turns back a threshold of turned scores, which say no from there on: returns that of a yes."""
     return float(np.nextafter(-threshold, np.inf))
 
 
 def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, cases: Cases) -> Shape:
-    """By what it was found, and precision and recall of what is to be found on the cases that it was found on."""
+    """Tells how the threshold was found, with its precision and recall on the cases that it was found on."""
     seen, turned = facing(POSITIVE[task], cases, Scored(scores, threshold))
     return {
         "aim": aim.name,
@@ -121,8 +121,8 @@ def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, ca
 
 
 def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = False) -> tuple[list[Labelled], str]:
-    """What a model is tested on, and why: of the set that it learned from, and of one that came with a split, the test
-    part; else all, for nobody but us would have divided it. `everything`: all in any case.
+    """Chooses what to test on, and says why: the test part of the model's `own` set and of one that came with a split;
+    else all, since nobody but us would have divided it. `everything`: all, unless it is the own set.
     """
     if own:
         return [each for each in fill_split(examples) if each.split == TEST], "the model learned from the other parts"
@@ -138,7 +138,7 @@ def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = Fals
 
 
 def tell_tested(part: Sequence[Labelled], of: int, why: str) -> Shape:
-    """How many were tested, of how many, which part that is, and why."""
+    """Tells how many examples of how many were tested, which part they are, and why."""
     named = {each.split for each in part}
     which = "all" if len(part) == of else named.pop() if len(named) == 1 else "some"
     return {"n": len(part), "of": of, "part": which, "why": why}
@@ -152,10 +152,10 @@ def evaluate(
     seen: Mapping[str, Sequence[str]] | None = None,
     positive: str = "",
 ) -> Shape:
-    """Every measure with its interval, the same of each baseline, and the model minus each of them.
+    """Measures the model and each baseline with intervals, and the model minus each baseline.
 
-    `positive`: what is to be found, that of the task where nothing is said. `unshared`: the same on the examples of
-    which no text was `seen` in training, where that is not all of them.
+    `positive`: what is to be found, by default the task's. `unshared`: the same on the examples of which no text was
+    `seen` in training, unless that is all of them.
     """
     positive, threshold, plain = positive or POSITIVE[task], scored.threshold, (cases_of(examples), scored)
     cases, scored = facing(positive, *plain)
@@ -193,7 +193,7 @@ def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Shape:
 
 
 def _both(cases: Cases, scored: Scored) -> Shape:
-    """Either label as what is to be found."""
+    """Measures with either label as what is to be found."""
     return {
         name: _measured(*facing(positive, cases, scored), ("precision", "recall", "f1"))
         for name, positive in (("supported", SUPPORTED), ("unsupported", NOT_SUPPORTED))
@@ -201,7 +201,7 @@ def _both(cases: Cases, scored: Scored) -> Shape:
 
 
 def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str]) -> Shape:
-    """`f1_over_best`: beside the other's F1 with the threshold that is best on this very part."""
+    """Compares two scorers. `f1_over_best`: with the other's F1 at the threshold that is best on this very part."""
     pairs = {name: name for name in names if name in COMPARED}
     found = compare_scores(cases, scored, other, pairs)
     if "f1" in pairs:
@@ -210,7 +210,7 @@ def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str])
 
 
 def ceiling(task: str, examples: Sequence[Labelled], positive: str = "") -> Shape:
-    """How well people do against one another: each rater left out, held against the majority of the others."""
+    """Measures how well people do against one another: each rater against the majority of the others."""
     rows = [
         (each, rating, sum(others) / len(others))
         for each in examples
@@ -235,7 +235,7 @@ def ceiling(task: str, examples: Sequence[Labelled], positive: str = "") -> Shap
 MOST_SHOWN = 3
 TEXTS_FOLLOW = "may say too much: "
 LONGEST_SHOWN = 120
-# What words or length alone may reach where nothing leaks, by task: of reward accuracy, else AUROC.
+# From these values on, words or length alone suggest a leak, by task: accuracy for reward, else AUROC.
 SUSPICIOUS = {
     TrainingTask.VERIFIER: ("auroc", 0.9),
     TrainingTask.RELEVANCE: ("auroc", 0.8),
@@ -248,7 +248,7 @@ PLACES = {
 }
 
 
-# By place the texts that stand there.
+# The texts of each place.
 TEXTS: dict[str, Callable[[Labelled], tuple[str, ...]]] = {
     "first": lambda each: (each.first,),
     "second": lambda each: (each.second, each.third),
@@ -256,12 +256,12 @@ TEXTS: dict[str, Callable[[Labelled], tuple[str, ...]]] = {
 
 
 def short_hash(text: str) -> str:
-    """Of a text as it reads: neither case nor spaces matter."""
+    """Hashes a text as it reads: neither case nor spaces matter."""
     return hash_text(" ".join(text.casefold().split()))[:16]
 
 
 def texts_seen(examples: Sequence[Labelled]) -> dict[str, list[str]]:
-    """Short hashes of the texts that a model learned from, by their place, so that a later test can tell."""
+    """Hashes the texts that a model learned from, by their place, so that a later test can recognise them."""
     return {
         place: sorted({short_hash(text) for each in examples for text in texts(each) if text})
         for place, texts in TEXTS.items()
@@ -275,7 +275,7 @@ def is_shared(each: Labelled, seen: Mapping[str, Collection[str]]) -> bool:
 
 
 def shared_texts(task: str, test: Sequence[Labelled], seen: Mapping[str, Collection[str]]) -> list[str]:
-    """Warnings about texts of the test part that the model learned from."""
+    """Warns of texts of the test part that the model learned from."""
     found = []
     for (place, texts), word in zip(TEXTS.items(), PLACES[TrainingTask(task)], strict=True):
         known = seen.get(place, ())
@@ -290,17 +290,17 @@ def shared_texts(task: str, test: Sequence[Labelled], seen: Mapping[str, Collect
 
 
 def without_texts(warnings: Sequence[str]) -> list[str]:
-    """Of a study nothing that its people wrote is kept with a model."""
+    """Cuts texts out of warnings: a study's model keeps nothing that people wrote."""
     cut = TEXTS_FOLLOW.removesuffix(": ")
     return [f"{warning.partition(cut)[0]}{cut}." if TEXTS_FOLLOW in warning else warning for warning in warnings]
 
 
-WINDOW = 256  # tokens of a text that vectors are made of
+WINDOW = 256  # tokens of a text that make its vector
 A_TOKEN = 4  # characters, in most English texts
 
 
 def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list[str]:
-    """A warning where texts are longer than what is read of them; `tokens` of both texts that an encoder reads."""
+    """Warns if texts are longer than what is read of them; `tokens`: of both texts together, for an encoder."""
     if task == TrainingTask.REWARD or not examples:
         return []
     longest = A_TOKEN * (tokens or WINDOW)
@@ -316,7 +316,7 @@ def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list
 
 
 def suspicious_baselines(task: str, result: Shape) -> list[str]:
-    """Warnings about words or length that tell too much."""
+    """Warns if words or length alone tell too much."""
     measure, most = SUSPICIOUS[TrainingTask(task)]
     return [
         f"{name} alone reaches {measure} {value:.3f} on the test part; from {most:g} on, look whether the texts "

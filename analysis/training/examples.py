@@ -1,4 +1,4 @@
-"""Labelled examples: read from files in three shapes, stored, and divided by group into training, validation, test."""
+"""Labelled examples: read from files, stored, and divided by group into training, validation, test."""
 
 import hashlib
 import json
@@ -20,26 +20,26 @@ from surveys.studies.imports.files import Faults, batches, open_lines, read_json
 BATCH = 500
 LONGEST_LINE = 4_000_000
 LONGEST_KEY = 200
-EXAMPLE = 1_000  # bytes that an example takes beside its texts
+EXAMPLE = 1_000  # bytes of an example beside its texts
 TRAIN, VALID, TEST = "train", "valid", "test"
-# How other sets call their parts.
+# Other names of parts.
 SPLITS = {"training": TRAIN, "validation": VALID, "dev": VALID, "val": VALID, "testing": TEST}
 SHARES = ((TRAIN, 0.7), (VALID, 0.85), (TEST, 1.0))
-RULE = "split 1"  # raise when the rule changes: it is part of what is hashed
-# The fields that say what a line belongs to, the first that it has; else the text that labels are about.
+RULE = "split 1"  # raise when the rule changes: it is part of the hash
+# Fields that name a line's group; the first one present counts, else the text that labels are about.
 GROUPS = ("group", "user", "topic", "tree", "claim_id")
 SUPPORT = {"supported": 1.0, "unsupported": 0.0, "not_supported": 0.0, "partially_supported": 0.0, "generic": 0.0}
 
 
 class TrainingError(Exception):
-    """Nothing was done; the message says why and what to do."""
+    """A refusal: nothing was done, and the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Labelled:
     """One example as a model sees it. `label`: the share of people who say yes, or who prefer the first response.
 
-    `key`: the list in which it is ranked; `ratings`: what each person said, from 0 to 1, where that is known.
+    `key`: the list in which it is ranked; `ratings`: what each person said, from 0 to 1, if known.
     """
 
     key: str
@@ -68,7 +68,7 @@ class LineFault(ValueError):
 
 
 def read_pairs(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """`prompt` and `attributes`, each with `relevant`."""
+    """Reads `prompt` and `attributes`, each with `relevant`."""
     attributes = row["attributes"]
     if not isinstance(attributes, list) or not all(isinstance(each, dict) for each in attributes):
         raise LineFault("attributes must be a list of objects with id, text and relevant")
@@ -82,7 +82,7 @@ def read_pairs(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
 
 
 def read_support(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """`evidence`, `statement` and `label`."""
+    """Reads `evidence`, `statement` and `label`."""
     label = row["label"]
     if not isinstance(label, str) or label not in SUPPORT:
         raise LineFault(f"label is {str(label)[:40]!r}; it must be one of {', '.join(SUPPORT)}")
@@ -91,7 +91,7 @@ def read_support(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
 
 
 def read_chosen(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """`prompt`, `chosen` and `rejected`; which of them stands first is decided by the hash of the key."""
+    """Reads `prompt`, `chosen` and `rejected`; the hash of the key decides which of them stands first."""
     prompt, chosen, rejected = (text_of(row, name) for name in ("prompt", "chosen", "rejected"))
     first = hash_text(key)[0] < "8"
     both = (chosen, rejected) if first else (rejected, chosen)
@@ -99,14 +99,14 @@ def read_chosen(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
 
 
 def read_preference(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """`prompt`, `response_1`, `response_2` and `label`, 1 or 2: the better one."""
+    """Reads `prompt`, `response_1`, `response_2` and `label`, 1 or 2: the better one."""
     if row["label"] not in (1, 2):
         raise LineFault(f"label is {row['label']!r}; it must be 1 or 2, the better response")
     prompt, one, two = (text_of(row, name) for name in ("prompt", "response_1", "response_2"))
     yield Labelled(key, "", prompt, "", prompt, one, two, label=float(row["label"] == 1))
 
 
-# By the fields that tell a shape: its task and its reader.
+# Task and reader of each shape, by the fields that identify it.
 SHAPES: dict[tuple[str, ...], tuple[TrainingTask, Callable[[Mapping[str, Any], str], Iterator[Labelled]]]] = {
     ("prompt", "attributes"): (TrainingTask.RELEVANCE, read_pairs),
     ("evidence", "statement", "label"): (TrainingTask.VERIFIER, read_support),
@@ -116,7 +116,7 @@ SHAPES: dict[tuple[str, ...], tuple[TrainingTask, Callable[[Mapping[str, Any], s
 
 
 def key_of(value: Any, name: str) -> str:
-    """A text by which something is told apart: cut off, it could be another one's too."""
+    """Returns a text as a key. Raises LineFault if it is too long: cut off, it could be another one's too."""
     key = str(value).strip()
     if len(key) > LONGEST_KEY:
         raise LineFault(f"{name} has {len(key):,} characters; the limit is {LONGEST_KEY}: shorten or hash it")
@@ -124,7 +124,7 @@ def key_of(value: Any, name: str) -> str:
 
 
 def text_of(row: Mapping[str, Any], name: str) -> str:
-    """A text, or the messages of a conversation one after the other."""
+    """Returns a text, or the messages of a conversation one after the other. Raises LineFault."""
     value = row.get(name)
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
         value = "\n".join(str(each.get("content", "")) for each in value)
@@ -134,7 +134,7 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
 
 
 def read_line(row: Mapping[str, Any], number: int) -> tuple[TrainingTask, list[Labelled]]:
-    """The examples of one line. Raises LineFault."""
+    """Reads the examples of one line. Raises LineFault."""
     for fields, (task, read) in SHAPES.items():
         if all(name in row for name in fields):
             key = key_of(row.get("id", number), "id")
@@ -162,26 +162,26 @@ def hash_text(text: str) -> str:
 
 
 def part_of(group: str, salt: str = "") -> str:
-    """Where a group lies, by its hash: 70 % training, 15 % validation, 15 % test."""
+    """Assigns a group to a part by its hash: 70 % training, 15 % validation, 15 % test."""
     place = int(hash_text(f"{RULE} {salt} {group}")[:8], 16) / 16**8
     return next(name for name, end in SHARES if place < end)
 
 
 def fill_split(examples: Iterable[Labelled]) -> list[Labelled]:
-    """What has no part yet gets that of its group, where a line of it names one; else by the hash of the group."""
+    """Gives examples without a part that of their group, if a line of it names one, else one by the group's hash."""
     known = list(examples)
     given = {each.group: each.split for each in reversed(known) if each.split}
     return [each if each.split else replace(each, split=given.get(each.group) or part_of(each.group)) for each in known]
 
 
 def came_with_split(examples: Iterable[Labelled]) -> bool:
-    """Whether its file named parts. Those that an earlier version filled in at the import are those of the hash."""
+    """Whether the file named parts. Parts that an earlier version filled in at the import equal those of the hash."""
     return any(each.split and each.split != part_of(each.group) for each in examples)
 
 
 def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
-    """Divided anew: by `users`, by `items` (each prompt or evidence) or by `groups`; by `paper` as the paper divides
-    its own; with `corpus:NAME` that corpus is the test part. Raises TrainingError.
+    """Divides anew: by `users`, `items` (each prompt or evidence) or `groups`; by `paper` as the paper divides its own;
+    with `corpus:NAME` that corpus is the test part. Raises TrainingError.
     """
     if by.startswith(LEFT_OUT):
         return leave_out(examples, by.removeprefix(LEFT_OUT))
@@ -193,12 +193,12 @@ def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
     return [replace(each, group=names[by](each), split=part_of(names[by](each))) for each in examples]
 
 
-LEFT_OUT = "corpus:"  # how a split begins that leaves one out
+LEFT_OUT = "corpus:"  # prefix of a split that leaves one corpus out
 APART = 5  # prompts of each of the paper's validation and test parts
 
 
 def leave_out(examples: Sequence[Labelled], corpus: str) -> list[Labelled]:
-    """This corpus is the test part; a fifth of the others' groups validate. One prompt may be asked in both."""
+    """Makes this corpus the test part; a fifth of the others' groups validate. Both may share a prompt."""
     if not any(each.corpus == corpus for each in examples):
         known = ", ".join(sorted({each.corpus for each in examples if each.corpus})) or "none is named"
         raise TrainingError(f"No example is of the corpus {corpus} ({known}).")
@@ -210,9 +210,9 @@ def leave_out(examples: Sequence[Labelled], corpus: str) -> list[Labelled]:
 
 
 def split_as_published(examples: Sequence[Labelled]) -> list[Labelled]:
-    """Of prompts in the order of their items the last five validate and the five before them test; 31 of 41 are left.
+    """Makes the last five prompts in the order of items validate and the five before them test; of 41, 31 are left.
 
-    The paper gives places (33 to 37 test, 38 to 42 validate) without the prompts, so its very parts are not known.
+    The paper gives places (33 to 37 test, 38 to 42 validate) without the prompts, so its exact parts are not known.
     """
     groups = list(dict.fromkeys(each.group for each in examples))
     if len(groups) <= 2 * APART:
@@ -222,13 +222,13 @@ def split_as_published(examples: Sequence[Labelled]) -> list[Labelled]:
 
 
 def check_groups(examples: Sequence[Labelled]) -> None:
-    """Raises TrainingError where a group lies in two parts."""
+    """Raises TrainingError if a group is in two parts."""
     if words := say_divided(examples):
         raise TrainingError(words)
 
 
 def say_divided(examples: Iterable[Labelled]) -> str:
-    """Which groups lie in two parts and what to do; empty where none does."""
+    """Says which groups are in two parts and what to do; empty if none is."""
     parts: dict[str, set[str]] = {}
     for each in examples:
         parts.setdefault(each.group, set()).add(each.split)
@@ -243,7 +243,7 @@ def say_divided(examples: Iterable[Labelled]) -> str:
 
 
 def hash_labels(examples: Iterable[Labelled]) -> str:
-    """Of everything that a model learns from."""
+    """Hashes everything that a model learns from."""
     rows = sorted(
         json.dumps([each.key, each.part, each.first, each.second, each.third, each.context, each.label])
         for each in examples
@@ -259,7 +259,7 @@ def hash_split(examples: Iterable[Labelled]) -> str:
 
 
 def import_examples(name: str, path: Path) -> dict[str, Any]:
-    """Store a file's examples under this name, all or none. Raises ImportFault, TrainingError, OSError."""
+    """Stores a file's examples under this name, all or none. Raises ImportFault, TrainingError, OSError."""
     if ExampleSet.objects.filter(name=name).exists():
         raise TrainingError(f"There are examples called {name} already; give these another name.")
     found, task = read_file(path)
@@ -284,7 +284,7 @@ FIELDS = ("key", "part", "group", "split", "context", "first", "second", "third"
 
 
 def read_file(path: Path) -> tuple[list[Labelled], TrainingTask]:
-    """Every example of a file and its task. Raises ImportFault with all faults."""
+    """Reads every example of a file and its task. Raises ImportFault with all faults."""
     faults, found = Faults(), []
     tasks: dict[TrainingTask, int] = {}
     seen: dict[tuple[str, str], int] = {}
@@ -313,7 +313,7 @@ def read_file(path: Path) -> tuple[list[Labelled], TrainingTask]:
 
 
 def count_parts(examples: Sequence[Labelled]) -> dict[str, Any]:
-    """n, groups and positive examples, together and of each part."""
+    """Counts examples and groups, together and by part, and positive examples by part."""
     parts = Counter(each.split for each in examples)
     return {
         "n": len(examples),
@@ -361,7 +361,7 @@ QUESTIONS = {
 FORM = "\nThink about it first. Then end with <answer>yes</answer> or <answer>no</answer>."
 
 
-# What verl is to be given as its reward function, with the same rule as tier C has.
+# The reward function for verl, with the same rule as tier C.
 REWARD_FILE = "reward.py"
 REWARD = '''"""The reward of a reply: 1 for the answer of most people, and 0.1 for one answer in its form at the end."""
 
@@ -379,12 +379,12 @@ def compute_score(data_source, solution_str, ground_truth, extra_info=None):
 
 
 def ask(task: str, each: Labelled) -> str:
-    """The example as a question to a model that reasons before it answers."""
+    """Writes the example as a question to a model that reasons before it answers."""
     return QUESTIONS[TrainingTask(task)].format(first=each.first, second=each.second, third=each.third) + FORM
 
 
 def write_examples(folder: Path, name: str, task: str, examples: Sequence[Labelled], form: str) -> list[str]:
-    """A file for each part of the split, and a card, all or none; returns their names. Raises OSError."""
+    """Writes a file for each part of the split, and a card, all or none; returns their names. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix="unfinished-") as unfinished:
         files = _write_files(Path(unfinished), name, task, examples, form)
@@ -428,7 +428,7 @@ def _for_verl(name: str, task: str, each: Labelled, place: int) -> dict[str, Any
 
 
 def _card(name: str, task: str, examples: Sequence[Labelled], files: Sequence[str]) -> str:
-    """In the form that Hugging Face reads."""
+    """Writes the card in the form that Hugging Face reads."""
     splits = [f"  - split: {file.rpartition('.')[0]}\n    path: {file}" for file in files]
     head = ["---", "configs:", "- config_name: default", "  data_files:", *splits, "---", "", f"# {name}", ""]
     said = f"Examples for the task {task}. `label` is the share of people who say yes; no group lies in two parts."
@@ -436,6 +436,6 @@ def _card(name: str, task: str, examples: Sequence[Labelled], files: Sequence[st
 
 
 def format_parts(parts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """A table in Markdown."""
+    """Makes a Markdown table."""
     rows = [f"| {name} | {part['n']:,} | {part['groups']:,} | {part['positive']:,} |" for name, part in parts.items()]
     return ["| part | examples | groups | positive |", "|---|---|---|---|", *rows]

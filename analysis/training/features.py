@@ -1,4 +1,4 @@
-"""Texts as numbers: what a pair's frozen vectors and words say, and the scores of baselines that learn nothing."""
+"""Texts as numbers: features from a pair's frozen vectors and words, and scores of baselines that learn nothing."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from analysis.people.corpora.embeddings import Embedder, EmbeddingError, endpoin
 from analysis.stats.lexical import overlap, score_bm25
 from analysis.training.examples import Labelled, TrainingError, hash_text
 
-VERSION = "features 1"  # raise when a column changes: weights of another version mean something else
+VERSION = "features 1"  # raise when a column changes: other versions' weights mean something else
 BATCH = 64
 CONTEXT = 600  # characters of what was said before, the last ones
 Show = Callable[[float], None]
 
 
 class Texts(NamedTuple):
-    """Vectors of all texts that were asked for, by text; rows of length 1."""
+    """Vectors by text, of length 1."""
 
     vectors: dict[str, np.ndarray]
 
@@ -28,13 +28,13 @@ class Texts(NamedTuple):
 
 
 def with_context(task: str, each: Labelled) -> str:
-    """A prompt with what was said before it; the first text of other tasks stands for itself."""
+    """Returns a prompt with what was said before it; of other tasks the first text as it is."""
     is_short = task == TrainingTask.RELEVANCE and each.context
     return f"{each.context[-CONTEXT:]}\n{each.first}" if is_short else each.first
 
 
 def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
-    """The endpoint of this name, else the local model; where vectors were `made_by` one, only that one will do.
+    """Finds the endpoint's embedder, else the local one; if vectors were `made_by` one, only that one.
 
     Raises TrainingError.
     """
@@ -58,7 +58,7 @@ def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
 def embed_texts(
     task: str, examples: Sequence[Labelled], embedder: Embedder, show: Show = lambda share: None, *, keep: bool = False
 ) -> Texts:
-    """Every different text once. `show` may raise, to stop. `keep`: the vectors, for the next time."""
+    """Embeds every different text once. `show` may raise, to stop. `keep`: reads and stores vectors in the database."""
     texts = {text for each in examples for text in (each.first, with_context(task, each), each.second, each.third)}
     wanted = sorted(texts - {""})
     vectors: dict[str, np.ndarray] = {}
@@ -76,7 +76,7 @@ def embed_texts(
 
 
 def _kept(texts: Sequence[str], model: str) -> dict[str, np.ndarray]:
-    """Those whose vectors are there."""
+    """Returns the stored vectors of these texts."""
     names = {hash_text(text): text for text in texts}
     rows = TextVector.objects.filter(model=model, sha256__in=names).values_list("sha256", "vector")
     return {names[sha256]: np.asarray(vector, "float32") for sha256, vector in rows}
@@ -86,7 +86,7 @@ def _kept(texts: Sequence[str], model: str) -> dict[str, np.ndarray]:
 
 
 def features_of(task: str, examples: Sequence[Labelled], texts: Texts) -> np.ndarray:
-    """(examples, columns) float64; of two responses what the first has more than the second."""
+    """Features, (examples, columns) float64; of two responses those of the first minus those of the second."""
     of_second = _pairs(task, examples, [each.second for each in examples], texts)
     if not any(each.third for each in examples):
         return of_second
@@ -94,7 +94,7 @@ def features_of(task: str, examples: Sequence[Labelled], texts: Texts) -> np.nda
 
 
 def _pairs(task: str, examples: Sequence[Labelled], others: Sequence[str], texts: Texts) -> np.ndarray:
-    """Cosines with and without context, shared words, |a - b| and a · b of the two vectors."""
+    """Cosine, its square, cosine with context and shared words; then |a - b|, a · b by element, and b."""
     a, before, b = (
         texts.of(rows)
         for rows in ([each.first for each in examples], [with_context(task, each) for each in examples], others)
@@ -111,7 +111,7 @@ PLAIN = 11  # columns before the vectors
 
 
 def baseline_scores(task: str, examples: Sequence[Labelled], texts: Texts) -> dict[str, np.ndarray]:
-    """By name (examples,): scores that nothing was learned for; of reward first minus second response."""
+    """Scores, (examples,) by name, that learn nothing; of a reward the first response's minus the second's."""
     seconds = [_score(task, examples, [each.second for each in examples], texts)]
     if task == TrainingTask.REWARD:
         seconds.append(_score(task, examples, [each.third for each in examples], texts))
@@ -120,7 +120,7 @@ def baseline_scores(task: str, examples: Sequence[Labelled], texts: Texts) -> di
 
 def _score(task: str, examples: Sequence[Labelled], others: Sequence[str], texts: Texts) -> dict[str, np.ndarray]:
     firsts = [each.first for each in examples]
-    # A statement is looked for in its evidence; an attribute or a response is what a prompt looks for.
+    # Statements are searched for in their evidence; prompts search for attributes or responses.
     documents, queries = (firsts, others) if task == TrainingTask.VERIFIER else (others, firsts)
     return {
         "bm25": score_bm25(documents, queries),

@@ -33,17 +33,17 @@ CURVE = (0.1, 0.25, 0.5, 1.0)
 FOLDS = 5
 
 
-# What the tiers take where nothing is said.
+# Defaults of the tiers.
 USUAL: dict[str, dict[str, Any]] = {"encoder": {"rate": 5e-5, "tokens": 128}, "grpo": {"rate": 1e-6, "tokens": 1024}}
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a model is trained. `split`: users, items or groups divide anew; empty keeps the split that is given.
+    """How a model is trained. `split`: how to divide anew (see `split_by`); empty keeps the given split.
 
-    `positive_weight`: of what is to be found, which is not supported of a verifier. `embedder`: an endpoint whose
-    vectors tier A learns from, instead of the local model's. `plain`: an encoder learns by itself, not what tier A
-    leaves. `memory`: GB of the GPU on which a model reasons. `per_user`: what a model of one user gains is measured.
+    `positive_weight`: of what is to be found, for a verifier what is not supported. `embedder`: an endpoint whose
+    vectors tier A learns from, not the local model's. `plain`: an encoder learns by itself, not what tier A leaves.
+    `memory`: GB of the GPU on which a model reasons. `per_user`: also measures what a model of one user gains.
     """
 
     split: str = ""
@@ -71,7 +71,7 @@ class TrainingSettings:
 
     @property
     def aim(self) -> Aim:
-        """What a threshold or a recall says goes before what a weight does."""
+        """The aim of the threshold: a given threshold or recall takes precedence over a weight."""
         is_said = self.threshold is not None or self.least_recall is not None
         return Aim(self.threshold, self.least_recall, self.positive_weight is not None and not is_said)
 
@@ -82,13 +82,13 @@ class TrainingSettings:
 
     @property
     def chosen_aim(self) -> Aim:
-        """Of scores to which neither a given threshold nor a weight applies, as those of words."""
+        """The aim for scores to which neither a given threshold nor a weight applies, such as those of words."""
         return Aim(least_recall=self.least_recall)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The examples of a training, divided; `all` in one order, and of each part where its examples stand there."""
+    """The examples of a training, divided: `all` in one order, and each part's places in it."""
 
     all: list[Labelled]
     train: np.ndarray
@@ -100,9 +100,9 @@ class Parts:
 
 
 def divide(task: str, examples: Sequence[Labelled]) -> Parts:
-    """Raises TrainingError where there is too little to learn from, or a group in two parts.
+    """Divides the examples. Raises TrainingError if there are too few, or a group is in two parts.
 
-    Without a validation part, one group in five of the training part is taken for it.
+    Without a validation part, takes one group in five of the training part for it.
     """
     check_groups(examples)
     if not any(each.split == VALID for each in examples):
@@ -150,8 +150,8 @@ class FrozenTrial:
 def fit_seeds(
     task: str, parts: Parts, features: np.ndarray, seeds: int, settings: TrainingSettings
 ) -> list[FrozenTrial]:
-    """A linear fit has no random start: the first is on all training groups, each further one on as many drawn anew
-    with replacement, so that their spread shows what other people would have changed.
+    """Fits the first seed on all training groups, each further one on as many drawn with replacement: a linear fit has
+    no random start, so the spread shows what other people would have changed.
     """
     valid = features[parts.valid], cases_of(parts.of(parts.valid))
     trials: list[FrozenTrial] = []
@@ -181,7 +181,7 @@ def labels_of(parts: Parts, places: np.ndarray) -> np.ndarray:
 def learning_curve(
     task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, seeds: int, settings: TrainingSettings
 ) -> list[Shape]:
-    """The main measure on the test part after 10, 25, 50 and 100 % of the training groups; mean and ends over seeds."""
+    """Takes the main measure on the test part at 10, 25, 50, 100 % of the training groups; mean and ends over seeds."""
     groups = list(dict.fromkeys(parts.all[place].group for place in parts.train))
     test = cases_of(parts.of(parts.test))
     found = []
@@ -212,14 +212,14 @@ def spread(values: Sequence[float]) -> Shape:
 
 
 def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: Aim) -> Shape:
-    """Of each baseline the sign with which it tells labels on the training part, and its threshold."""
+    """Finds each baseline's threshold and sign; only length may count in reverse, if it does in the training part."""
     train, valid = (cases_of(parts.of(places)) for places in (parts.train, parts.valid))
     measure = "accuracy" if task == TrainingTask.REWARD else "auroc"
-    # The prior says of everything that it is what is to be found.
+    # The prior calls everything positive.
     most = 2.0 if POSITIVE[task] == NOT_SUPPORTED else 0.0
     found: Shape = {"prior": {"share": float(labels_of(parts, parts.train).mean()), "threshold": most}}
     for name, values in scores.items():
-        # A reward is called by its sign; what tells nothing keeps it.
+        # A reward's answer is its sign; a baseline that tells nothing keeps its own.
         right = value_of(train, Scored(values[parts.train], 0.0), measure)
         sign = -1 if right < 0.5 and name == "length" else 1
         threshold = 0.0 if task == TrainingTask.REWARD else threshold_on(task, sign * values[parts.valid], valid, aim)
@@ -230,7 +230,7 @@ def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: A
 def score_baselines(
     kept: Shape, task: str, examples: Sequence[Labelled], texts: Texts, frozen: Frozen | None
 ) -> dict[str, Scored]:
-    """Those that learned nothing, and tier A, on any examples."""
+    """Scores any examples by the baselines that learned nothing, and by tier A."""
     share = kept["baselines"]["prior"]["share"]
     found = {"prior": Scored(np.full(len(examples), share), kept["baselines"]["prior"]["threshold"])}
     for name, values in baseline_scores(task, examples, texts).items():
@@ -245,7 +245,7 @@ def score_baselines(
 
 
 def summarise_seeds(task: str, test: Cases, scored: Sequence[Scored], valid: Sequence[float]) -> Shape:
-    """Every measure of every seed on the test part, and how far the seeds are apart."""
+    """Reports every measure of every seed on the test part, and how far apart the seeds are."""
     names = measures_for(task, test)
     turned = [facing(POSITIVE[task], test, each) for each in scored]
     rows = [
@@ -271,7 +271,7 @@ def report_on(
     best: int,
     baselines: dict[str, Scored],
 ) -> Shape:
-    """What `train` prints of a fitted model: the kept seed tested, all seeds beside it, and warnings."""
+    """Reports what `train` prints of a fitted model: the kept seed tested, all seeds beside it, and warnings."""
     test = parts.of(parts.test)
     result = evaluate(task, test, scored[best], baselines, kept["seen"])
     result["warnings"] += suspicious_baselines(task, result)
@@ -280,7 +280,7 @@ def report_on(
 
 
 def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: TrainingSettings) -> Shape:
-    """What a model's folder says, so that it can be used and tested without what it was trained on."""
+    """Returns what a model's folder keeps, so that it can be used and tested without what it was trained on."""
     return {
         "task": task,
         "positive": POSITIVE[task],
@@ -294,7 +294,7 @@ def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: Tr
 def cross_validate(
     task: str, examples: Sequence[Labelled], features: np.ndarray, folds: int, settings: TrainingSettings, texts: Texts
 ) -> Shape:
-    """Tier A out of fold: each group is scored by a fit that saw none of it. The threshold is chosen on other folds."""
+    """Scores each group by a tier A fit that saw none of it; strength and threshold are chosen on another fold."""
     fold = np.array([int(hash_text(f"fold {each.group}")[:8], 16) % folds for each in examples])
     scores, called = np.zeros(len(examples)), np.zeros(len(examples), bool)
     for number in range(folds):
@@ -307,7 +307,7 @@ def cross_validate(
         fit, _ = choose_frozen(task, learned, valid, MAIN[TrainingTask(task)], *settings.weighing)
         scores[test] = fit.score(features[test])
         called[test] = scores[test] >= threshold_on(task, fit.score(features[inner]), cases, settings.aim)
-    # One scale on which each fold's own threshold is the middle.
+    # One scale on which each fold's own threshold is 0.5.
     centred = np.where(called, 0.5 + scores / 2, scores / 2) if task != TrainingTask.REWARD else scores
     words = baseline_scores(task, list(examples), texts)
     cases = cases_of(examples)
@@ -319,7 +319,7 @@ def cross_validate(
     }
     result = evaluate(task, examples, Scored(scores, 0.5), plain)
     calls = evaluate(task, examples, Scored(centred, 0.5), {})
-    del result["warnings"], result["threshold"]  # there is one of each fold
+    del result["warnings"], result["threshold"]  # each fold has its own
     for name in ("accuracy", "precision", "recall", "f1"):
         if name in result:
             result[name], result["ci"][name] = calls[name], calls["ci"].get(name)

@@ -1,6 +1,6 @@
-"""Where trained models lie: a folder each, written whole or not at all and known by the hash of its files.
+"""Where trained models are: each in a folder, written whole or not at all and known by the hash of its files.
 
-It lies among the kept files. Where those are no folder of this host, it is copied to this host when it is used.
+It is among the kept files. If those are not in a folder of this host, it is copied to this host for use.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ DONE = TrainedModel.State.DONE
 
 
 def folder_of(name: str) -> Path:
-    """On this host: where it is kept, or where a copy of what is kept elsewhere lies."""
+    """The model's folder on this host: where it is kept, or where a copy from the store is put."""
     return folder_in_store(f"{MODELS}/{name}") or copies_folder() / name
 
 
@@ -40,9 +40,9 @@ def copies_folder() -> Path:
 
 
 def work_folder(name: str) -> Path:
-    """Checkpoints and whatever else a training needs while it runs; nobody but its owner may read it.
+    """Folder for checkpoints and whatever else a training needs while it runs; only its owner may read it.
 
-    They lie on the host that trains: another one that goes on with it begins anew.
+    It is on the host that trains: another host that goes on with the training starts anew.
     """
     return works_folder() / name
 
@@ -63,7 +63,7 @@ def remove_work(name: str) -> None:
 
 @contextmanager
 def writing_folder(name: str) -> Iterator[Path]:
-    """A folder to fill, which stands in its place and is kept when all is written. Raises TrainingError."""
+    """Yields a folder to fill, which is put in its place and kept once all is written. Raises TrainingError."""
     place = folder_of(name)
     unfinished = place.with_name(f"{name}{UNFINISHED}")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -91,12 +91,12 @@ def _send(name: str) -> None:
 
 
 def bring_copy(model: TrainedModel) -> None:
-    """Copy its files here from the store, beside those of other models that still are."""
+    """Copies a model's files here from the store, then removes what is left over. Raises TrainingError."""
     copies_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = Path(mkdtemp(dir=copies_folder(), prefix=f"{model.name}.", suffix=UNFINISHED))
     try:
         bring_folder(f"{MODELS}/{model.name}", unfinished)
-        if hash_folder(folder_of(model.name)) != model.sha256:  # nobody was quicker
+        if hash_folder(folder_of(model.name)) != model.sha256:  # unless another process was quicker
             shutil.rmtree(folder_of(model.name), ignore_errors=True)
             unfinished.replace(folder_of(model.name))
     except Exception as error:  # of whatever kind the store's client has
@@ -107,7 +107,7 @@ def bring_copy(model: TrainedModel) -> None:
 
 
 def remove_left_over() -> None:
-    """What other hosts have made superfluous here: copies of models that are gone, work on some that are finished."""
+    """Removes what other hosts made superfluous here: copies of deleted models, work on finished or deleted ones."""
     models = dict(TrainedModel.objects.values_list("name", "state"))
     if not folder_in_store(MODELS) and copies_folder().is_dir():
         for path in copies_folder().iterdir():
@@ -120,7 +120,7 @@ def remove_left_over() -> None:
 
 
 def hash_folder(folder: Path) -> str:
-    """Of all files with their names."""
+    """Hashes all files with their names."""
     whole = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
@@ -129,7 +129,7 @@ def hash_folder(folder: Path) -> str:
 
 
 def read_kept(model: TrainedModel) -> dict[str, Any]:
-    """What a finished model knows of itself. Raises TrainingError when its files are gone or are not what they were."""
+    """Reads what a finished model knows of itself. Raises TrainingError if its files are gone or have changed."""
     folder = folder_of(model.name)
     if model.state != DONE:
         raise TrainingError(f"{model.name} is {model.get_state_display().lower()}, not done.")

@@ -53,17 +53,17 @@ from analysis.training.using import label_study
 from surveys.models import Study, locks
 
 SECONDS = 1.0  # between two notes of progress
-EMBEDDED = 0.2  # share of the work of an encoder that lies before it
+EMBEDDED = 0.2  # share of an encoder's work that comes before it
 State, Tier = TrainedModel.State, TrainedModel.Tier
 Show = Callable[[float, int], None]
 
 
 class TrainingStopped(Exception):
-    """Somebody stopped it; it goes on where it was when it is begun again."""
+    """A training that somebody stopped; started again, it goes on from where it was."""
 
 
 def why_tested(model: TrainedModel) -> str:
-    """By what the part that a model is tested on was chosen."""
+    """Says how the part was chosen on which a model is tested."""
     if by := model.settings.get("split", ""):
         return f"they were divided anew by {by}"
     if model.examples and came_with_split(load_set(model.examples)):
@@ -81,7 +81,7 @@ def examples_for(model: TrainedModel) -> list[Labelled]:
 
 
 class Progress:
-    """Notes how far a training is, about once a second, and ends it when somebody has stopped it."""
+    """The progress of a training: notes it about once a second, and ends the training if somebody has stopped it."""
 
     def __init__(self, model: TrainedModel, show: Show) -> None:
         self.model, self.show, self.before = model, show, model.seconds
@@ -92,7 +92,7 @@ class Progress:
         return self.before + time.monotonic() - self.began
 
     def note(self, share: float, curve: list[Shape] | None = None) -> None:
-        """Raises TrainingStopped."""
+        """Notes the share, once a second or with a `curve`. Raises TrainingStopped."""
         if curve is None and time.monotonic() - self.noted < SECONDS:
             return
         self.noted = time.monotonic()
@@ -111,7 +111,7 @@ class Progress:
 
 
 def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]:
-    """The figures, and what the untrained model said of a study's test part, where it was asked."""
+    """Returns the figures, and what the untrained model said of the test part, if it was asked."""
     settings = TrainingSettings(**model.settings)
     parts = fitting.divide(model.task, examples_for(model))
     note_hashes(model, parts.all)
@@ -155,13 +155,13 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     before: Before = {}
     if isinstance(network, ReasonerTrial):
         before = said_before(model.task, parts, network)
-        if not model.study:  # of a study nothing that people wrote is kept with a model
+        if not model.study:  # a study's model keeps nothing that people wrote
             report["reasoning"] = told_apart(parts, network)
     return finish(model, progress, parts, kept, trials[0], report, best), before
 
 
 def said_before(task: str, parts: fitting.Parts, trial: ReasonerTrial) -> Before:
-    """By item and part the untrained model's label and reply."""
+    """Returns the untrained model's label and reply, by item and part."""
     before = trial.before
     return {
         (parts.all[place].key, parts.all[place].part): (
@@ -189,7 +189,7 @@ def _fit_network(
 
 
 def note_hashes(model: TrainedModel, examples: list[Labelled]) -> None:
-    """Which labels and which split; what was begun with others begins anew."""
+    """Notes the hashes of labels and split; work that was begun with others begins anew."""
     labels, split = hash_labels(examples), hash_split(examples)
     if model.labels_sha256 and (model.labels_sha256, model.split_sha256) != (labels, split):
         remove_work(model.name)
@@ -206,7 +206,7 @@ def finish(
     report: Shape,
     best: int,
 ) -> Shape:
-    """Save the folder with its card, then say that it is done."""
+    """Saves the folder with its card, then marks the model as done."""
     tested = tell_tested(parts.of(parts.test), len(parts.all), why_tested(model))
     report = {
         "model": model.name,
@@ -256,7 +256,7 @@ BUSY = "Another model is being trained on this machine. {name} waits, and begins
 def plan(
     name: str, task: str, tier: str, source: ExampleSet | Study, settings: TrainingSettings, actor: str = ACTOR
 ) -> TrainedModel:
-    """A model to train, or the one of this name that did not come to its end. Raises TrainingError."""
+    """Makes a model to train, or plans the unfinished one of this name again. Raises TrainingError."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     if isinstance(source, ExampleSet) and source.task != task:
         raise TrainingError(f"The examples {source.name} are for the task {source.task}, not {task}.")
@@ -267,7 +267,7 @@ def plan(
         return TrainedModel.objects.create(name=name, started_by=actor, **given)
     if known.state == State.DONE:
         raise TrainingError(f"There is a model called {name} already; give this one another name.")
-    # What was begun by an earlier version has fewer settings; the others are as they were.
+    # Models begun by an earlier version have fewer settings; the others get their defaults.
     before = {field: getattr(known, field) for field in given} | {
         "settings": asdict(TrainingSettings(**known.settings))
     }
@@ -282,7 +282,7 @@ def plan(
 
 
 def check_machine(tier: str, settings: TrainingSettings) -> None:
-    """Raises TrainingError where packages or weights that it takes are not on this machine."""
+    """Raises TrainingError if this machine lacks packages or weights for the training."""
     find_embedder(settings.embedder)
     if tier == TrainedModel.Tier.ENCODER:
         check_installed()
@@ -292,7 +292,7 @@ def check_machine(tier: str, settings: TrainingSettings) -> None:
 
 
 def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> Shape:
-    """What would be trained on, without training. Raises TrainingError where it can't be."""
+    """Counts what would be trained on, without training. Raises TrainingError if it is not enough."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     examples = examples_for(TrainedModel(task=task, settings=asdict(settings), **where))
     parts = fitting.divide(task, examples)
@@ -308,7 +308,7 @@ def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> S
 
 
 def alone() -> AbstractContextManager[bool]:
-    """Whether nothing else is trained on this machine; while this is held nothing else is begun."""
+    """Tells whether nothing else is trained on this machine; while it is held, nothing else begins."""
     return locks.alone_in_process(f"training on {machine()}")
 
 
@@ -321,30 +321,30 @@ def machine() -> str:
 
 
 def is_worked_on(model: TrainedModel) -> bool:
-    """Whether somebody trains it now: what says `running` otherwise was ended in the middle."""
+    """Whether somebody trains it now; a model that says `running` otherwise was interrupted."""
     return locks.is_held("training", model.pk)
 
 
 def stop(model: TrainedModel) -> bool:
-    """Ask whoever trains it to stop; returns whether there was anything to stop."""
+    """Asks whoever trains it to stop; returns whether there was anything to stop."""
     return bool(TrainedModel.objects.filter(pk=model.pk, state__in=OPEN).update(state=State.STOPPED))
 
 
 def resume(model: TrainedModel) -> bool:
-    """Let it wait for a worker again; returns whether it was stopped, had failed or was ended in the middle."""
+    """Lets it wait for a worker again; returns whether it was stopped, failed or interrupted."""
     over = [State.STOPPED, State.FAILED, *([] if is_worked_on(model) else [State.RUNNING])]
     return bool(TrainedModel.objects.filter(pk=model.pk, state__in=over).update(state=State.WAITING, reason=""))
 
 
 def next_waiting() -> TrainedModel | None:
-    """What was ended in the middle comes first, then what waits longest; of it what this machine can train."""
+    """Finds the next model that this machine can train: first interrupted ones, then what has waited longest."""
     rows = TrainedModel.objects.filter(state__in=OPEN).order_by("began_at")
     ended = [row for row in rows if row.state == State.RUNNING and not is_worked_on(row)]
     return next(filter(can_train, [*ended, *(row for row in rows if row.state == State.WAITING)]), None)
 
 
 def can_train(model: TrainedModel) -> bool:
-    """Whether this machine can; where not, the model says what it waits for, until one begins with it."""
+    """Whether this machine can train it; if not, the model says what it waits for, until it begins."""
     try:
         check_machine(model.tier, TrainingSettings(**model.settings))
     except TrainingError as error:
@@ -358,7 +358,7 @@ def can_train(model: TrainedModel) -> bool:
 
 
 def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape:
-    """Train it and keep it with its figures, or say why that failed. Raises TrainingError, TrainingStopped."""
+    """Trains it and keeps it with its figures, or says why that failed. Raises TrainingError, TrainingStopped."""
     with alone() as free, locks.alone("training", model.pk) as mine:
         if not (free and mine):
             raise TrainingError(BUSY.format(name=model.name))

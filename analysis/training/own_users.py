@@ -13,7 +13,7 @@ from analysis.training.examples import Labelled, hash_text
 from analysis.training.fitting import TrainingSettings
 from analysis.training.tiers.frozen import fit_frozen
 
-FEWEST_USERS, FEWEST_LABELS = 5, 4  # that gains are told of; labels of a user
+FEWEST_USERS, FEWEST_LABELS = 5, 4  # users for a gain; labels per user
 HALVES = 2
 DRAWS = 2000
 SHRINKING = 1.0  # precision of a user's offset before anything of theirs is known
@@ -26,7 +26,7 @@ Shape = dict[str, Any]
 def user_gains(
     task: str, examples: Sequence[Labelled], features: np.ndarray, strength: float, settings: TrainingSettings
 ) -> Shape:
-    """Each user scored by a fit on all others, without and with an offset of their own.
+    """Scores each user by a fit on all others, without and with an offset of their own.
 
     The offset of each half of a user's items is learned from the other half, so nothing is scored by what it taught.
     `gain`: how much likelier the labels are with it, in bits a label, mean over users, with an interval over users.
@@ -52,9 +52,9 @@ def user_gains(
 
 
 def scored(shared: np.ndarray, labels: np.ndarray, examples: Sequence[Labelled]) -> Shape:
-    """Of one user: bits a label and right labels, without and with the offset."""
+    """Measures one user's bits a label and right labels, without and with the offset."""
     half = np.array([int(hash_text(f"half {each.key}")[:8], 16) % HALVES for each in examples])
-    if len(set(half.tolist())) < HALVES:  # by chance all in one
+    if len(set(half.tolist())) < HALVES:  # by chance all in the same half
         half = np.arange(len(examples)) % HALVES
     own = shared.copy()
     for number in range(HALVES):
@@ -71,7 +71,7 @@ def scored(shared: np.ndarray, labels: np.ndarray, examples: Sequence[Labelled])
 
 
 def offset(shared: np.ndarray, labels: np.ndarray) -> float:
-    """The most likely one, drawn to 0 where there are few labels; by Newton's steps."""
+    """Finds the most likely offset by Newton's steps, drawn to 0 if there are few labels."""
     value = 0.0
     for _ in range(STEPS):
         chance = expit(shared + value)
@@ -81,7 +81,7 @@ def offset(shared: np.ndarray, labels: np.ndarray) -> float:
 
 
 def bits(logits: np.ndarray, labels: np.ndarray) -> float:
-    """Mean surprise of a label."""
+    """Mean surprise of a label, in bits."""
     chance = np.clip(expit(logits), 1e-6, 1 - 1e-6)
     return float(-np.mean(labels * np.log2(chance) + (1 - labels) * np.log2(1 - chance)))
 

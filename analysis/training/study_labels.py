@@ -1,4 +1,4 @@
-"""A study's own labels as examples, and what a trained model says of its items as labels of a third kind of rater."""
+"""A study's own labels as examples, and a trained model's answers about its items as labels of one more rater."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from surveys.studies.files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALI
 from surveys.studies.labels import TRAINED, iter_labels, questions_of, record_judgement
 
 LONGEST_NAME = 150
-# By task the kind of item that it learns from, and the question.
+# By task, the kind of item that it learns from, and the question.
 SOURCES: dict[str, tuple[str, LabelQuestion]] = {
     TrainingTask.VERIFIER: ("attribute", QUALITY),
     TrainingTask.RELEVANCE: ("relevance", RELEVANCE),
@@ -21,11 +21,10 @@ SOURCES: dict[str, tuple[str, LabelQuestion]] = {
 
 
 def study_examples(study: Study, task: str) -> list[Labelled]:
-    """Every item that people of the study labelled, with the share of yes; of several ratings their mean.
+    """Returns every item that people of the study labelled, with the share of yes, or the mean of several ratings.
 
-    Divided by user for a verifier, by prompt otherwise. Left out are items on which people are split evenly, and what
-    models revised, which nobody extracted.
-    Raises TrainingError.
+    Divided by user for a verifier, by prompt otherwise. Leaves out items on which people are split evenly, and models'
+    revisions, which nobody extracted. Raises TrainingError.
     """
     rows = [each for each in study_pairs(study, task, revised=False) if each.ratings]
     if not rows:
@@ -35,7 +34,7 @@ def study_examples(study: Study, task: str) -> list[Labelled]:
 
 
 def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labelled]:
-    """Every pair of texts of the study's items, labelled or not. `user` is the item's cluster."""
+    """Returns every pair of texts of the study's items, labelled or not. `user` is the item's cluster."""
     kind, question = SOURCES[task]
     said: dict[str, list[tuple[str, float]]] = defaultdict(list)
     if question.name in {asked.name for asked in questions_of(study)}:
@@ -66,12 +65,12 @@ def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labell
 
 
 def value_of(question: LabelQuestion, value: str) -> float:
-    """0 for the first label of the scale, 1 for the last: Maybe lies between, 1 to 5 are quarters."""
+    """Number of a label: 0 for the first of the scale, 1 for the last; Maybe lies between, 1 to 5 are quarters."""
     return question.values.index(value) / (len(question.values) - 1)
 
 
 def texts_of(task: str, payload: dict[str, Any]) -> Iterable[tuple[str, str, str, str]]:
-    """Part, first, second and third text."""
+    """Yields part, first, second and third text."""
     if task == TrainingTask.VERIFIER:
         yield "", "\n".join(each["quote"] for each in payload["evidence"]), payload["attribute"], ""
     elif task == TrainingTask.RELEVANCE:
@@ -85,7 +84,7 @@ def texts_of(task: str, payload: dict[str, Any]) -> Iterable[tuple[str, str, str
 
 
 def unseen(study: Study, model: TrainedModel, learned: set[str]) -> list[Labelled]:
-    """What the model may label: pairs of groups that it neither learned nor was chosen from."""
+    """Returns what the model may label: pairs of groups that it neither learned from nor was chosen by."""
     return [each for each in study_pairs(study, model.task) if hash_text(each.group)[:16] not in learned]
 
 
@@ -95,12 +94,12 @@ def groups_learned(examples: Iterable[Labelled]) -> list[str]:
 
 
 def rater_name(model: TrainedModel) -> str:
-    """By which a model stands among raters; another training under the same name is another rater."""
+    """The model's name as a rater; another training under the same name is another rater."""
     return f"{TRAINED} {model.name} {model.sha256[:8]}"[:LONGEST_NAME]
 
 
-Said = tuple[float, str]  # a score and, of a model that reasons, its reply
-Before = Mapping[tuple[str, str], tuple[str, str]]  # by item and part what the untrained model said: label and reply
+Said = tuple[float, str]  # a score and, if the model reasons, its reply
+Before = Mapping[tuple[str, str], tuple[str, str]]  # by item and part, what the untrained model said: label and reply
 
 
 def store_labels(
@@ -111,7 +110,7 @@ def store_labels(
     threshold: float,
     before: Before | None = None,
 ) -> int:
-    """Keep what the model says of these items; an item is one label with all its parts. Returns how many items."""
+    """Stores what the model says of these items, one judgement with all parts per item. Returns how many items."""
     question = SOURCES[model.task][1]
     by_item: dict[str, list[tuple[Labelled, Said]]] = defaultdict(list)
     for each, told in zip(pairs, said, strict=True):
@@ -141,7 +140,7 @@ def store_labels(
 
 
 def label_of(task: str, score: float, threshold: float) -> str:
-    """Yes from the threshold on; of ratings the nearest one, as shown with the personalised response on the left."""
+    """Label of a score: yes from the threshold on; of a reward the nearest rating, personalised response at left."""
     if task == TrainingTask.REWARD:
         values = PREFERENCE.values
         return values[len(values) - 1 - round(score * (len(values) - 1))]

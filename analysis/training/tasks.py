@@ -1,4 +1,4 @@
-"""Background work: trainings that wait, one after the other, and those that were ended in the middle."""
+"""Background work: trains models one after the other, those that wait and those that were interrupted."""
 
 import logging
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 @shared_task
 def train_next() -> None:
-    """Train what comes next, if nothing else is trained on this machine; why one failed is kept with it."""
+    """Trains the next model, if nothing else is trained on this machine; why one failed is kept with it."""
     model = next_waiting()
     if model is None:
         return

@@ -1,4 +1,4 @@
-"""What a trained model is used for: scores of examples, of items and of replies, and its test on other examples."""
+"""Uses of a trained model: scores of examples, items and replies, and its test on other examples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -43,23 +43,23 @@ def find_model(name: str) -> TrainedModel:
 
 
 class OpenModel(NamedTuple):
-    """A model with what its folder keeps of it."""
+    """A model with what its folder keeps."""
 
     model: TrainedModel
     kept: Shape
     fit: Frozen
 
     def embedder(self, endpoint: str) -> Embedder:
-        """The one whose vectors it learned from, or this endpoint, if that is the same. Raises TrainingError."""
+        """Finds the embedder whose vectors it learned from; `endpoint` must be the same one. Raises TrainingError."""
         return find_embedder(endpoint, self.kept.get("vectors", ""))
 
     def texts(self, examples: Sequence[Labelled], endpoint: str, show: Show, *, keep: bool = True) -> Texts:
         return embed_texts(self.model.task, examples, self.embedder(endpoint), show, keep=keep)
 
     def score(self, examples: Sequence[Labelled], texts: Texts) -> tuple[Scored, list[str]]:
-        """The probability that each is supported, relevant, or that its first response is preferred.
+        """Scores how probable it is that each is supported, relevant, or that its first response is preferred.
 
-        And the replies of a model that reasons; empty of others.
+        Also returns the replies of a model that reasons; empty for others.
         """
         model, kept, replies = self.model, self.kept, [""] * len(examples)
         if model.tier == TrainedModel.Tier.GRPO:
@@ -73,10 +73,9 @@ class OpenModel(NamedTuple):
         return Scored(scores, kept["threshold"]), replies
 
     def like(self, each: Sequence[Labelled], texts: Texts) -> np.ndarray:
-        """(responses,) the score of each by itself: of two the difference is the logit of preferring the first.
+        """Scores each response by itself, (responses,): of two the difference is the logit of preferring the first.
 
-        Beside tier A an encoder's differences are larger than that where tier A is surer of a pair than SUREST, its
-        bound.
+        With an encoder beside tier A, the difference is larger than that if tier A is surer of a pair than SUREST.
         """
         model, kept = self.model, self.kept
         plain = kept.get("plain")
@@ -87,7 +86,7 @@ class OpenModel(NamedTuple):
 
 
 def open_model(model: TrainedModel, examples: ExampleSet | None = None) -> OpenModel:
-    """Raises TrainingError where it is not what was trained, or these examples are for another task."""
+    """Opens a model. Raises TrainingError if it is not what was trained, or if these examples are for another task."""
     if examples and examples.task != model.task:
         raise TrainingError(
             f"{model.name} is a model of the task {model.task}; the examples {examples.name} are for {examples.task}."
@@ -106,7 +105,7 @@ def evaluate_model(
     everything: bool = False,
     endpoint: str = "",
 ) -> Shape:
-    """Tested on all of a set that came without a split, and on the test part of one that did or that it learned from.
+    """Tests on all of a set that came without a split, or on the test part of one that did or that it learned from.
 
     `everything`: on all of a set that it did not learn from. Raises TrainingError.
     """
@@ -146,11 +145,11 @@ def evaluate_model(
     return found
 
 
-MOST_ELSEWHERE = 20  # sets whose figures stay with a model, the last ones
+MOST_ELSEWHERE = 20  # sets whose figures a model keeps, the latest ones
 
 
 def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
-    """The test on a set that it did not learn from stands on the model's page, with the baselines there."""
+    """Keeps the test on a set that it did not learn from, with the baselines there, for the model's page."""
     kept = {"n": found["n"], "groups": found["groups"], "tested": found["tested"], "baselines": found["baselines"]}
     kept |= {name: found[name] for name in (*MEASURES[model.task], "ci") if name in found}
     with transaction.atomic():
@@ -164,7 +163,7 @@ def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
 def predict(
     model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, endpoint: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """`id`, for pairs `attribute`, and `score` of every example, in their order."""
+    """Yields `id`, for pairs `attribute`, and `score` of every example, in their order."""
     opened, rows = open_model(model, examples), load_set(examples)
     scored, _ = opened.score(rows, opened.texts(rows, endpoint, show))
     for each, value in zip(rows, np.asarray(scored.scores).tolist(), strict=True):
@@ -174,10 +173,10 @@ def predict(
 def label_study(
     model: TrainedModel, study: Study, show: Show = lambda share: None, before: Before | None = None, endpoint: str = ""
 ) -> int:
-    """Keep what the model says of a study's items as labels of a rater; returns of how many. `before`: what it said
-    of some when it was not trained.
+    """Stores what the model says of a study's items as a rater's labels; returns of how many. `before`: what the
+    untrained model said of some.
 
-    Of the study that it learned from only items of groups that had no part in that.
+    In the study that it learned from, labels only items of groups that had no part in that.
     """
     opened = open_model(model)
     learned = set(opened.kept["groups"]) if model.study_id == study.pk else set()
@@ -200,7 +199,7 @@ def score_replies(
     show: Callable[[int, int], None] = lambda done, total: None,
     endpoint: str = "",
 ) -> tuple[int, int]:
-    """Score each different reply in the study's benchmark runs once; returns how many there are and how many are new.
+    """Scores each different reply in the study's benchmark runs once; returns how many there are and how many are new.
 
     `ask` writes a question as the model reads it. What was scored before a stop is kept. Raises TrainingError.
     """
@@ -224,7 +223,7 @@ def score_replies(
 
 
 def check_scores(model: TrainedModel, study: Study) -> None:
-    """Raises TrainingError unless it has a score of a response by itself and is of the study or shared with it."""
+    """Raises TrainingError unless the model scores a response by itself and is of the study or shared with it."""
     if model.task != TrainingTask.REWARD:
         raise TrainingError(f"{model.name} is a model of the task {model.task}; only a reward model scores replies.")
     if model.tier == TrainedModel.Tier.GRPO:
@@ -236,7 +235,7 @@ def check_scores(model: TrainedModel, study: Study) -> None:
 
 
 def replies_of(study: Study, ask: Ask) -> dict[str, Labelled]:
-    """Each different reply with its question, by their hash."""
+    """Each different reply with its question, by hash."""
     runs = Run.objects.of_study(study).exclude(benchmark="")
     calls = Completion.objects.filter(run__in=runs, item__isnull=False, status=Completion.Status.DONE)
     rows = calls.exclude(reply="").order_by("item_id", "reply").values_list("item_id", "reply").distinct()

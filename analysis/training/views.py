@@ -1,4 +1,4 @@
-"""The console's pages of trained models, with their figures: which there are, how far and how good; stop and resume."""
+"""The console's pages of trained models: which there are, how far and how good, with figures; stop and resume."""
 
 import re
 from ast import literal_eval
@@ -57,7 +57,7 @@ State = TrainedModel.State
 
 
 def models_for(request: HttpRequest) -> QuerySet[TrainedModel]:
-    """Those that learned from this study, and those from imported examples that the account may use here."""
+    """Models that learned from this study, and those from imported examples that the account may use here."""
     rows = TrainedModel.objects.shown_to(request.user, request.study)
     return rows.select_related("study", "examples", "owner").order_by("-began_at")
 
@@ -67,7 +67,7 @@ def find(request: HttpRequest, name: str) -> TrainedModel:
 
 
 def may_act(request: HttpRequest, found: TrainedModel) -> bool:
-    """Researchers on a model of their study; on another one its owner."""
+    """Whether the account may change the model: any researcher for a study's model, otherwise its owner."""
     return found.study_id is not None or found.may_be_changed_by(request.user)
 
 
@@ -81,7 +81,7 @@ def find_to_change(request: HttpRequest, name: str) -> TrainedModel:
 @require_http_methods(["GET", "POST", "HEAD"])
 @study_page(Role.RESEARCHER)
 def models(request: HttpRequest) -> HttpResponse:
-    """Which there are; an owner lets another one learn from the study's labels."""
+    """Lists the models; an owner of the study lets another one learn from its labels."""
     form = TrainingForm(request.POST or None)
     if request.method == "POST":
         if not may(request, Role.OWNER):
@@ -97,7 +97,7 @@ def models(request: HttpRequest) -> HttpResponse:
 
 
 class TrainingForm(forms.Form):
-    """What a model is to learn from the study's labels; all else is as the command has it by itself."""
+    """What a model is to learn from the study's labels; all else is the command's default."""
 
     name = forms.SlugField(
         max_length=50,
@@ -109,12 +109,12 @@ class TrainingForm(forms.Form):
 
 
 def has_labels(study: Study) -> bool:
-    """Whether people label items in the study: there is something to learn from."""
+    """Whether people label items in the study, so that there is something to learn from."""
     return bool(study.current and study.current.document.get("annotation"))
 
 
 def start_training(request: HttpRequest, form: TrainingForm) -> TrainedModel | None:
-    """Plan a training on the study's labels and leave it to a worker; the form says why there is none."""
+    """Plans a training on the study's labels for a worker; if there is none, the form says why."""
     given, study, actor = form.cleaned_data, request.study, request.user.get_username()
     name, task, tier = (given[field] for field in ("name", "task", "tier"))
     settings = TrainingSettings(**USUAL.get(tier, USUAL["encoder"]))
@@ -142,7 +142,7 @@ TOLD = {
 
 
 def say_models(rows: QuerySet[TrainedModel]) -> str:
-    """How many there are in each state."""
+    """Says how many models are in each state."""
     counts = dict(rows.order_by("state").values_list("state").annotate(Count("pk")))
     done = counts.pop(State.DONE, 0)
     others = [f"{counts[state]} {words}" for state, words in TOLD.items() if counts.get(state)]
@@ -153,7 +153,7 @@ def say_models(rows: QuerySet[TrainedModel]) -> str:
 
 
 def figure_of(model: TrainedModel) -> str:
-    """The main measure with its interval, empty while there is none."""
+    """Writes the main measure with its interval; empty if there is none yet."""
     report = model.metrics
     if not report:
         return ""
@@ -186,17 +186,17 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def drawings(draw: Any) -> dict[str, Any]:
-    """One for a wide page and one for a narrow one."""
+    """Draws a figure for a wide page and for a narrow one."""
     both: list[Figure] = [draw(Options(narrow=narrow)) for narrow in (False, True)]
     return {"figure": both[0], "svgs": [mark_safe(render(each, "svg").decode()) for each in both]}
 
 
 def measures_of(report: dict[str, Any]) -> list[str]:
-    """In their own order, which is not kept in the database."""
+    """The report's measures in their own order, which the database does not keep."""
     return [name for name in MEASURES if name in report.get("spread", ())]
 
 
-Measured = list[tuple[str, list[tuple[str, str]]]]  # by title each measure with its range
+Measured = list[tuple[str, list[tuple[str, str]]]]  # by title, each measure with its range
 
 
 def measured(rows: Mapping[str, dict[str, Any]], report: dict[str, Any]) -> Measured:
@@ -204,7 +204,7 @@ def measured(rows: Mapping[str, dict[str, Any]], report: dict[str, Any]) -> Meas
 
 
 def table_of(report: dict[str, Any]) -> Measured:
-    """The model and each baseline but itself, with every measure and its interval."""
+    """Lists the model and each baseline but itself, with every measure and its interval."""
     names = [name for name in (*BASELINES, BASE) if name in report.get("baselines", ())]
     baselines = {name: report["baselines"][name] for name in names if name != report["tier"]}
     everybody = {report["model"]: report, **baselines} if report else {}
@@ -217,7 +217,7 @@ def said_of(report: dict[str, Any]) -> list[str]:
 
 
 def elsewhere_of(report: dict[str, Any]) -> list[tuple[str, str, Measured]]:
-    """Of each set that it was tested on and did not learn from: on what, and the model beside the baselines there."""
+    """Lists each set that it was tested on and did not learn from: what was tested, and model and baselines there."""
     found = []
     for name, row in report.get("elsewhere", {}).items():
         baselines = {each: row["baselines"][each] for each in BASELINES if each in row["baselines"]}
@@ -231,7 +231,7 @@ def with_range(row: dict[str, Any], name: str) -> tuple[str, str]:
 
 
 def warnings_of(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Each warning, and the texts that it quotes."""
+    """Lists each warning, and the texts that it quotes."""
     found = []
     for warning in report.get("warnings", ()):
         sentence, quotes, quoted = warning.partition(TEXTS_FOLLOW)
@@ -240,7 +240,7 @@ def warnings_of(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def reasoning_of(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a model that reasons said before and after, with labels as words."""
+    """Returns what a reasoning model said before and after, with labels in words."""
     words = {True: "yes", False: "no"}
     return [
         row | {name: words[row[name]] for name in ("people", "before", "after")} for row in report.get("reasoning", ())
@@ -248,7 +248,7 @@ def reasoning_of(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def progress_page(found: TrainedModel) -> dict[str, Any]:
-    """A training that says `running` and that nobody works on was ended in the middle."""
+    """Returns the progress; a `running` training that nobody works on was interrupted."""
     is_running = found.state == State.RUNNING and jobs.is_worked_on(found)
     ended = found.state == State.RUNNING and not is_running
     left = found.seconds * (1 - found.share) / found.share if is_running and found.share else None
@@ -266,7 +266,7 @@ def progress_page(found: TrainedModel) -> dict[str, Any]:
 @require_safe
 @study_page(Role.RESEARCHER)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
-    """How far it is; when nothing is under way any more, the page is loaded anew."""
+    """Shows how far it is; once nothing is under way any more, the page is loaded anew."""
     return show_live(request, "training/_progress.html", HERE, **progress_page(find(request, name)))
 
 
@@ -298,19 +298,19 @@ CURVE: Columns = [
     *(Column("seed", "seed"), Column("step", "step"), Column("loss", "loss")),
     *(Column("reward", "reward"), Column("right", "right"), Column("valid", "validation")),
 ]
-# By kind of point the label of its panel.
+# Panel labels by kind of point.
 PANELS = {"loss": "loss", "reward": "reward", "right": "answers right", "valid": "validation part"}
 SCORES: Columns = [Column("who", "model"), Column("value", "value"), Column("low", "from"), Column("high", "to")]
 PEOPLE = "people’s ceiling"
 
 
 def called(name: str, report: Mapping[str, Any]) -> str:
-    """A baseline as pages write it; a model by its own name."""
+    """A baseline's name as pages write it; a model's own name."""
     return {"bm25": "BM25", "prior": f"prior (share of {report.get('positive', 'yes')})"}.get(name, name)
 
 
 def draw_curve(model: TrainedModel, options: Options) -> Figure:
-    """The loss of each seed by step, and below it the measure on the validation part after each epoch."""
+    """Draws loss or rewards by step, and below them the measure on the validation part after each epoch."""
     title = f"How {printable(model.name)} learns"
     table = [{column.name: point.get(column.name) for column in CURVE} for point in model.curve]
     if not table:
@@ -341,7 +341,7 @@ def _lines(kind: str, label: str, options: Options) -> Row:
 
 
 def draw_scores(report: Mapping[str, Any], options: Options) -> Figure:
-    """The main measure of the model, of each baseline and, where it is known, of people, with intervals."""
+    """Draws the main measure, or F1 if people's is known, of the model, each baseline and people, with intervals."""
     measure = report["main"] if report["ceiling"].get("f1") is None else "f1"
     label = LABELS.get(measure, measure)
     title = f"{label[0].upper()}{label[1:]} on the test part"
@@ -370,7 +370,7 @@ def draw_scores(report: Mapping[str, Any], options: Options) -> Figure:
 
 
 def say_scores(report: Mapping[str, Any]) -> str:
-    """What may be claimed, in a sentence."""
+    """Says in a sentence what may be claimed."""
     main = report["main"]
     differences = report["differences"]
     rows = {called(name, report): differences[name][main]["beats"] for name in BASELINES if name != report["tier"]}

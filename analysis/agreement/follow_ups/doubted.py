@@ -1,4 +1,4 @@
-"""Doubted attributes: what models say is wrong with them, and how many are accepted once a model revised them."""
+"""Doubted attributes: what models say is wrong with them, and how many are accepted after a model's revision."""
 
 from collections import Counter
 from dataclasses import replace
@@ -24,7 +24,7 @@ Votes = dict[str, Counter[str]]  # by item
 
 
 class RevisedItem(NamedTuple):
-    """An item that revises the one of the key `before`, and the user whom both are about."""
+    """A revised item, the key `before` of the item that it revises, and the user whom both are about."""
 
     key: str
     before: str
@@ -32,13 +32,13 @@ class RevisedItem(NamedTuple):
 
 
 def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """For each model that revised attributes: what became of them, and acceptance before and after with intervals."""
+    """Measures by revising model what became of the attributes, and acceptance before and after with intervals."""
     if asked.question.name != QUALITY.name:
         return []
     revisions, withdrawn = find_revisions(measuring), count_withdrawn(measuring)
     if not revisions and not withdrawn:
         return []
-    # A tag may choose revisions; what they revise has other tags, and is no revision.
+    # A tag may choose revisions; the items that they revise have other tags and are not revisions.
     every = gather(measuring.study, replace(measuring.choice, tag="", revised="with"))
     votes = count_votes(next(each for each in every if each.question.name == QUALITY.name))
     flagged, rng = find_flagging(measuring), measuring.rng(asked, "revisions")
@@ -52,7 +52,7 @@ def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
 def measure_acceptance(
     revisions: list[RevisedItem], votes: Votes, by_user: bool, rng: np.random.Generator, draws: int
 ) -> Row:
-    """`accepted`: mean share of the labels of an attribute; `majority`: share of attributes that most accept."""
+    """Measures `accepted`, the mean share of an attribute's labels, and `majority`, the attributes that most accept."""
     both = [row for row in revisions if row.key in votes and row.before in votes]
     units = np.array(code_wholes(((row.user, row.before) for row in both), by_user), np.intp)
     sides = [[votes[key] for key in keys] for keys in ([row.before for row in both], [row.key for row in both])]
@@ -75,7 +75,7 @@ def is_accepted(counted: Counter[str]) -> bool:
 
 
 def find_revisions(measuring: Measuring) -> dict[str, list[RevisedItem]]:
-    """By the model that revised."""
+    """Finds the chosen revisions, by the model that made them."""
     rows = chosen_items(measuring).filter(payload__has_key="before").order_by("position")
     found: dict[str, list[RevisedItem]] = {}
     for key, before, cluster, tags in rows.values_list("key", "payload__before", "cluster", "tags"):
@@ -85,7 +85,7 @@ def find_revisions(measuring: Measuring) -> dict[str, list[RevisedItem]]:
 
 
 def chosen_items(measuring: Measuring) -> Any:
-    """Of the study, as labels are chosen, but for their tags."""
+    """Returns the study's work items by the choice's pilot, corpus and cluster, but not by its tag or revisions."""
     choice = measuring.choice
     rows = AnnotationItem.objects.filter(study=measuring.study, pilot=choice.pilot, purpose=AnnotationItem.Purpose.WORK)
     rows = rows.filter(corpus=choice.corpus) if choice.corpus else rows
@@ -93,7 +93,7 @@ def chosen_items(measuring: Measuring) -> Any:
 
 
 def count_withdrawn(measuring: Measuring) -> Counter[str]:
-    """By model the attributes of which its newest reply says that nothing is left."""
+    """Counts by model the attributes that its newest reply withdraws."""
     rows = Task.objects.filter(annotation_item__in=chosen_items(measuring), values__isnull=False)
     rows = rows.filter(run__instruction__startswith="refine-").order_by("pk")
     said = rows.values_list("run", "annotation_item", "values__action")
@@ -103,7 +103,7 @@ def count_withdrawn(measuring: Measuring) -> Counter[str]:
 
 
 def find_flagging(measuring: Measuring) -> dict[str, list[Row]]:
-    """By the model that revised the models that chose what, with their versions and of how many attributes."""
+    """Finds by revising model whose flags chose its attributes: rater, version and number of attributes."""
     rows = Task.objects.filter(annotation_item__in=chosen_items(measuring))
     rows = rows.filter(run__instruction__startswith="refine-", values__isnull=False, payload__has_key="flagged_by")
     found: dict[str, Counter[tuple[str, str]]] = {}
@@ -117,7 +117,7 @@ def find_flagging(measuring: Measuring) -> dict[str, list[Row]]:
 
 
 def count_votes(asked: QuestionLabels) -> Votes:
-    """Of people, or of judges where nobody else labels."""
+    """Counts labels by item: of people, or of judges if nobody else labels."""
     voting = choose_voters(asked.labels)
     votes: Votes = {}
     for row, rater in zip(asked.rows, asked.labels.raters.tolist(), strict=True):
@@ -131,13 +131,13 @@ NOTHING = "no model named a mistake"
 
 
 def counted_items(measuring: Measuring) -> Any:
-    """As labels are chosen: what models revised is a group of its own."""
+    """Returns the chosen items with, without, or only with models' revisions, as the choice says."""
     rows, revised, asked = chosen_items(measuring), Q(payload__has_key="before"), measuring.choice.revised
     return rows if asked == "with" else rows.filter(revised if asked else ~revised)
 
 
 def newest_of(measuring: Measuring, instruction: str) -> dict[Run, dict[int, Task]]:
-    """The newest readable reply of each author about each item."""
+    """Returns each author's newest readable reply about each item, under the author's first run."""
     rows = Task.objects.filter(annotation_item__in=counted_items(measuring), values__isnull=False)
     rows = rows.filter(run__instruction__startswith=instruction).order_by("pk").select_related("annotation_item")
     runs = {run.pk: run for run in Run.objects.filter(tasks__in=rows).select_related("endpoint").distinct()}
@@ -150,7 +150,7 @@ def newest_of(measuring: Measuring, instruction: str) -> dict[Run, dict[int, Tas
 
 
 def measure_categories(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """What models say is wrong with what people doubt: of each the share of every category, over users or items."""
+    """Measures what models say is wrong with doubted attributes: each one's share of every category, with intervals."""
     if asked.question.name != QUALITY.name:
         return None
     found = newest_of(measuring, CATEGORY)
@@ -174,7 +174,7 @@ def measure_mistakes(author: str, tasks: list[Task], asked: QuestionLabels) -> R
 
 
 def count_doubted(measuring: Measuring) -> int:
-    """Items that one person says makes no sense, or maybe."""
+    """Counts the items that at least one person says make no sense, or maybe."""
     labels = iter_labels(measuring.study, pilot=measuring.choice.pilot)
     doubted = {
         row.item for row in labels if row.question == QUALITY.name and not row.is_model and row.value != ACCEPTED
@@ -186,9 +186,9 @@ def count_doubted(measuring: Measuring) -> int:
 
 
 def record_categories(study: Study, into: Study) -> int:
-    """Models that named the mistakes of `study`'s attributes become raters of the items that `into` has of these.
+    """Records the mistakes that models named in `study`'s attributes as labels of the items that `into` has of these.
 
-    Returns how many labels are new; what was recorded before stays, and another category is a new revision.
+    Returns how many labels are new; earlier ones stay, and another category is a new revision.
     """
     items = AnnotationItem.objects.filter(study=into, pilot=False, source=study.slug).select_related("study__current")
     by_key, new = {item.key: item for item in items}, 0

@@ -1,4 +1,4 @@
-"""Whether a response names an attribute of the person, by a rule about words."""
+"""A rule about words that decides whether a response names an attribute of the person."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,12 +7,12 @@ from typing import Any
 
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
-MENTION_RULE = 1  # raise when a word of the rule changes: it stands beside every number that rests on it
+MENTION_RULE = 1  # raise when a word of the rule changes: every number that rests on it names it
 WORD = re.compile(r"[^\W_]+")
 SENTENCE = re.compile(r"[.!?;:](?=\s|$)|\n")
-SHORTEST = 3  # letters of a word that says something; figures may be shorter
+SHORTEST = 3  # letters of a word that carries meaning; numbers may be shorter
 ENDINGS = ("ers", "ing", "ies", "er", "ed", "es", "s", "e", "y")
-# Words that join others, and those with which attributes are put: "The user is interested in …".
+# Function words, and words in which attributes are phrased: "The user is interested in …".
 EMPTY_WORDS = frozenset(
     WORD.findall(
         """
@@ -29,7 +29,7 @@ EMPTY_WORDS = frozenset(
 
 
 def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bool]]:
-    """Of each attribute of an item, by id: whether the personalised response names it, and whether the item says so."""
+    """Returns by attribute id whether the personalised response names it, and whether the item itself says so."""
     sentences = [words_of(sentence) for sentence in SENTENCE.split(payload[PERSONALISED])]
     common = words_of(payload["prompt"]) | words_of(payload[GENERIC])
     return {
@@ -41,10 +41,10 @@ def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bo
 
 
 def names_attribute(attribute: str, sentences: Iterable[set[str]], common: set[str]) -> bool | None:
-    """Whether one sentence of the response holds at least half of the words that are the attribute's own.
+    """Tells whether one sentence of the response holds at least half of the attribute's own words.
 
-    Its own are those that are not `common`, the words of the prompt and of the generic response: they would be there
-    for anybody. None where no word is left, so that nothing can be told.
+    Its own words are not in `common`, the words of the prompt and of the generic response, which would be there for
+    anybody. None if no own word is left, so that nothing can be told.
     """
     own = words_of(attribute) - common
     if not own:
@@ -54,13 +54,13 @@ def names_attribute(attribute: str, sentences: Iterable[set[str]], common: set[s
 
 
 def words_of(text: str) -> set[str]:
-    """The words that say something, without their endings."""
+    """Returns the words that carry meaning, without their endings."""
     words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY_WORDS)
     return {cut_ending(word) for word in words if len(word) >= SHORTEST or word.isdecimal()}
 
 
 def cut_ending(word: str) -> str:
-    """`developers` and `developing` are `develop`; at least three letters stay, and `class` is left as it is."""
+    """Makes `develop` of `developers` and `developing`; leaves at least three letters, and `class` as it is."""
     for ending in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST and not word.endswith("ss"):
             return word.removesuffix(ending)

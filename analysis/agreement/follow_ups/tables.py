@@ -1,4 +1,4 @@
-"""What models were asked about a study's items, as tables beside what people say."""
+"""Tables of what models were asked about a study's items, beside what people say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ ACCEPTANCE = {"accepted": "Share of its labels, mean over attributes", "majority
 
 
 def make_revisions(question: Row) -> list[Table]:
-    """Of each model that revised attributes how many are accepted before and after."""
+    """Makes a table for each revising model: how many attributes are accepted before and after."""
     columns = [Column("words", "“Makes sense”"), *OF_CHANGES, count("Attributes")]
     return [
         make_table(
@@ -42,7 +42,7 @@ def summarise_revisions(row: Row) -> str:
 
 
 def make_reasonings(question: Row) -> list[tuple[Table, list[Row]]]:
-    """Of each model that reasons how often it names the attribute, before and after it learned; and what it says."""
+    """Makes a table for each reasoning model of how often it names the attribute, before and after, and its words."""
     columns = [Column("words", "Reasoning"), *OF_REASONINGS]
     words = {"words": "Names the attribute, by the rule of words"}
     return [
@@ -57,7 +57,7 @@ def summarise_reasonings(row: Row) -> str:
 
 
 def make_categories(question: Row) -> Table | None:
-    """Of each model how often it names each kind of mistake, beside what was published."""
+    """Makes the table of how often each model names each kind of mistake, beside the published shares."""
     rows = question.get("categories", {}).get("models")
     if not rows:
         return None
@@ -82,7 +82,7 @@ def summarise_categories(found: Row) -> str:
 
 
 def make_mention_models(question: Row) -> Table | None:
-    """Models that say which attributes a response names, beside the word rule; gaps of people, or the first judge."""
+    """Makes the table of models beside the word rule; the gap is that of people, or of the first judge."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
@@ -92,7 +92,7 @@ def make_mention_models(question: Row) -> Table | None:
 
 
 def make_mention_writers(question: Row) -> Table | None:
-    """Of each writer how often its responses name the attribute, as each model says, and as the rule does."""
+    """Makes the table of how often each writer's responses name the attribute, by the rule and by each model's word."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
@@ -110,7 +110,7 @@ def make_mention_writers(question: Row) -> Table | None:
 
 
 def format_tables(tables: Sequence[Table | None]) -> list[str]:
-    """For the terminal: each number with its interval, or the reason why there is none."""
+    """Formats tables for the terminal: each number with its interval, or the reason why there is none."""
     return [
         "\n".join([f"  {table.title}", *(format_row(table, row) for row in table.rows)]) for table in tables if table
     ]

@@ -1,4 +1,4 @@
-"""Who would stay as an annotator: the figures of each person, and limits that they keep or break."""
+"""The rule of the gate: the figures of each annotator, and the limits that they keep or break."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ DRAWS = 2_000
 
 @dataclass(frozen=True)
 class Limit:
-    """One figure with its slider. At `off`, the end where everybody passes, it is no part of the rule."""
+    """A limit on one figure, set by a slider. At `off`, the end where everybody passes, it is not part of the rule."""
 
     name: str
     label: str
@@ -33,8 +33,8 @@ class Limit:
     start: float
     says: str  # the rule in words, with {} for the limit
     is_share: bool = False
-    judges: bool = True  # whether somebody can break it; else it says how another figure is made
-    is_most: bool = False  # whether more than the limit breaks it, not less
+    judges: bool = True  # whether it can be broken; else it is a setting of another figure
+    is_most: bool = False  # broken by more than the limit, not by less
 
     def breaks(self, value: float, bound: float) -> bool:
         return value > bound if self.is_most else value < bound
@@ -49,7 +49,7 @@ class Limit:
         return percent(value) if self.is_share else minus(f"{value:g}")
 
     def read(self, text: str) -> float:
-        """The limit in an address; what is no number there, or out of bounds, is where the slider starts."""
+        """Reads the limit from an address; anything but a number within bounds becomes the slider's start."""
         try:
             value = float(text)
         except ValueError:
@@ -57,7 +57,7 @@ class Limit:
         return value if self.low <= value <= self.high else self.start
 
 
-# How many items a pair must share for its kappa to count in a mean: on a few items anything can come out.
+# Items that a pair must share for its kappa to count in a mean: few items give arbitrary values.
 SHARED = Limit("shared", "Items shared by a pair, at least", 5, 100, 5, -1, THRESHOLD, "", judges=False)
 LIMITS = (
     Limit("labels", "Labels, at least", 0, 200, 5, 0, 0, "at least {} labels"),
@@ -95,7 +95,7 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class AnnotatorFigures:
-    """One annotator. What is None could not be measured and breaks no limit."""
+    """One annotator's figures. A figure that could not be measured is None and breaks no limit."""
 
     pseudonym: str
     kept: bool | None  # by the newest decision
@@ -111,7 +111,7 @@ class AnnotatorFigures:
 
     @property
     def numbers(self) -> dict[str, Cell]:
-        """What limits are about, by their names: the numbers that have an interval."""
+        """The figures that have an interval, by the names of the limits on them."""
         most = max((number for _, number in self.shares), key=lambda number: number.value or 0, default=Cell())
         return {
             **{"kappa": self.agreement, "kappa_most": self.agreement, "share": most},
@@ -125,7 +125,7 @@ class AnnotatorFigures:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """What a decision rests on, to be frozen with it."""
+        """What a decision rests on, frozen with it."""
         return {
             "labels": self.labels,
             "shares": {label: number.value for label, number in self.shares},
@@ -146,7 +146,7 @@ class AnnotatorFigures:
 
 
 def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) -> list[AnnotatorFigures]:
-    """Everybody who has labelled something, with figures from the labels that count."""
+    """Lists everybody who has labelled something, with figures from the labels that count."""
     raters = {rater["rater"]: rater for rater in question.get("raters", ()) if not rater["is_model"]}
     seconds = {row["rater"]: row["median_seconds"] for row in times}
     pairs = [pair for pair in question.get("pairs", ()) if pair["a"] in raters and pair["b"] in raters]
@@ -181,9 +181,9 @@ def share_right(right: int, answered: int) -> Cell:
 
 
 def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> Cell:
-    """Total variation between a person's shares of labels and the mean shares of the others, 0 to 1.
+    """Measures the total variation between a person's label shares and the mean shares of the others, 0 to 1.
 
-    The interval is of the person's labels drawn anew by their shares, taken as independent, percentiles of 2,000 draws.
+    The interval: percentiles of 2,000 draws of the person's labels by their shares, taken as independent.
     """
     if not others or not rater["n"]:
         return Cell(why=NOBODY_ELSE)
@@ -203,7 +203,7 @@ def read_limits(query: Mapping[str, str]) -> dict[str, float]:
 
 
 def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
-    """What speaks against this person, in words; nothing when they would stay."""
+    """Says which limits this person breaks; empty if they would stay."""
     if not person.labels:
         return ["no labels that count"]
     broken = []
@@ -215,7 +215,7 @@ def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list
 
 
 def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
-    """Where the labels do not settle on which side of a limit this person is, in words: what is at issue and why."""
+    """Says on which limits the labels do not settle this person's side, and why."""
     unsure = []
     for limit, bound in limits_on(limits):
         number = person.numbers.get(limit.name)
@@ -231,12 +231,12 @@ def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list
 
 
 def limits_on(limits: Mapping[str, float]) -> list[tuple[Limit, float]]:
-    """The limits that somebody can break, with where they stand."""
+    """Returns the limits that are on and can be broken, with their values."""
     return [(limit, limits[limit.name]) for limit in LIMITS if limit.judges and limits[limit.name] != limit.off]
 
 
 def format_rule(limits: Mapping[str, float], question: str) -> str:
-    """The rule as one sentence, as it is frozen."""
+    """Writes the rule as one sentence, as it is frozen."""
     parts = [limit.says.format(limit.write(bound)) for limit, bound in limits_on(limits)]
     if any(limit.name.startswith("kappa") for limit, _ in limits_on(limits)):
         question = f"{question}; κ counts with others of whom at least {limits[SHARED.name]:g} items are shared"

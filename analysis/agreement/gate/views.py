@@ -1,4 +1,4 @@
-"""The gate after a pilot: each annotator's figures, limits that show who would stay, the decision, the invite list."""
+"""Pages of the gate after a pilot: annotators' figures, limits that show who would stay, decisions, the invite list."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ LONGEST_REASON, LONGEST_NOTE = 5_000, 500
 
 
 def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
-    """The people of the part asked for with their figures, and what the limits in the address say about each."""
+    """Returns the people of the chosen part with their figures, and what the limits in the address say about each."""
     work_of(request.study)
     has_pilot = AnnotationItem.objects.filter(study=request.study, pilot=True).exists()
     pilot = has_pilot and query.get("part") != "main"
@@ -62,7 +62,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def find_alpha(question: dict[str, Any]) -> Cell:
-    """Of the people: alpha of ordered labels where they have an order, as in the column of alpha without each."""
+    """Finds alpha of the main group, ordinal if labels have an order, as in the column of alpha without each."""
     if not question["labels"]:
         return Cell(why=question["why"])
     group = groups_of(question)[question["group"]]
@@ -99,7 +99,7 @@ def show_gate(request: HttpRequest, page: dict[str, Any], status: int = 200, **m
 
 
 def list_people(page: Mapping[str, Any]) -> list[tuple[AnnotatorFigures, list[str], list[str], bool, str]]:
-    """Each person with what speaks against them, what is not sure, and what is chosen and noted."""
+    """Lists each person with the limits they break, those that are unsure, and the form's choice and note."""
     return [
         (person, page["broken"][person.pseudonym], page["unsure"][person.pseudonym], kept, note)
         for person, kept, note in page["rows"]
@@ -116,7 +116,7 @@ def describe_decision(decision: GateDecision) -> dict[str, Any]:
 
 
 def format_kappa(verdict: GateVerdict) -> str:
-    """The mean kappa that a verdict rests on, with its interval, where one was frozen."""
+    """Writes the mean kappa that a verdict rests on, with its interval; empty if none was frozen."""
     figures = verdict.figures
     number = Cell(figures.get("mean_kappa"), PLAIN, figures.get("mean_kappa_ci"))
     return f"κ {number.text}{aside(number)}" if number.value is not None else ""
@@ -125,7 +125,7 @@ def format_kappa(verdict: GateVerdict) -> str:
 @require_POST
 @study_page(Role.RESEARCHER)
 def decide(request: HttpRequest) -> HttpResponse:
-    """Freeze what the form says of each person listed in it, with the figures of now."""
+    """Freezes the form's verdict about each person listed in it, with their current figures."""
     given = request.POST
     page = read_page(request, given)
     listed = [person for person in page["people"] if given.get(f"keep-{person.pseudonym}") in ("yes", "no")]
@@ -160,7 +160,7 @@ def read_verdict(given: Mapping[str, str], person: AnnotatorFigures) -> tuple[bo
 
 
 def find_fault(rows: list[tuple[AnnotatorFigures, bool, str]], broken: Mapping[str, list[str]], reason: str) -> str:
-    """Why this can't be decided yet; nothing when it can."""
+    """Says why this cannot be decided yet; empty if it can."""
     if not rows:
         return "There is nobody to decide about."
     if not reason:
@@ -174,7 +174,7 @@ def find_fault(rows: list[tuple[AnnotatorFigures, bool, str]], broken: Mapping[s
 @require_POST
 @study_page(Role.OWNER)
 def invited(request: HttpRequest) -> HttpResponse:
-    """Prolific ids of those kept, one a line, for a participant group there."""
+    """Sends the Prolific ids of the people kept, one a line, for a participant group there."""
     work_of(request.study)
     ids = list_invited(request.study, request.user.get_username())
     lines = "".join(f"{pid}\n" for pid in ids)

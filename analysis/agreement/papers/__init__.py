@@ -1,5 +1,5 @@
-"""A published paper's figures and tables, under its own numbers, made from the studies and corpora that repeat it.
+"""The figures and tables of a published paper, under its own numbers, made from the studies and corpora that repeat it.
 
-In: studies of annotators, the corpora whose people were sampled, models that learned. Out: one page and one command
-with every figure and table, with the published values beside them.
+In: studies of annotators, corpora whose people were sampled, trained models. Out: one page and one command with every
+figure and table, beside the published values.
 """

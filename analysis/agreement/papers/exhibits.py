@@ -1,4 +1,4 @@
-"""Tables 1 to 7 and figures 2 to 7 of "Re-Centering Humans in LLM Personalization", each from what repeats it here."""
+"""Tables 1 to 7 and figures 2 to 7 of "Re-Centering Humans in LLM Personalization", made from what repeats it here."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -24,13 +24,13 @@ from surveys.studies.lifecycle import definition_of
 PAPER = "Re-Centering Humans in LLM Personalization"
 PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("published.toml").read_text())
 STAGES = {"attribute": "stage 1", "relevance": "stage 2", "preference": "stage 3"}
-TOP = 5  # attributes shown of a person
+TOP = 5  # attributes shown per person
 BANDS = 5
 Shape = dict[str, Any]
 
 
 class Sources:
-    """The study of each stage, and the corpora; what is asked of a study is measured once."""
+    """The study of each stage, and the corpora; a study is measured once for all its exhibits."""
 
     def __init__(self, studies: Sequence[Study], corpora: Sequence[Corpus]) -> None:
         kinds = [(work_kind(study), study) for study in studies]
@@ -39,7 +39,7 @@ class Sources:
         self.found: dict[str, Shape] = {}
 
     def question(self, kind: str) -> Shape | None:
-        """The first question of the stage's study; None where there is no study or no label."""
+        """Returns the first question of the stage's study; None without a study or a label."""
         study = self.studies.get(kind)
         if study is None:
             return None
@@ -48,7 +48,7 @@ class Sources:
         return self.found[kind] if self.found[kind]["labels"] else None
 
     def simulated(self) -> list[str]:
-        """The raters that are made up, in all stages."""
+        """Lists the made-up raters of all stages."""
         return sorted({name for study in self.studies.values() for name in rows_for(study)["simulated"]})
 
 
@@ -74,18 +74,18 @@ class Exhibit:
         return self.number.lower().replace(" ", "-")
 
 
-Made = dict[str, Any]  # of an exhibit its tables, note and figure
+Made = dict[str, Any]  # an exhibit's tables, note and figure
 
 
 class Recipe(NamedTuple):
-    """How an exhibit is made: from the study of which kind, or from the corpora where there is none."""
+    """How to make an exhibit: from the study of this `kind`, or from the corpora if it is empty."""
 
     number: str
     title: str
     kind: str
     make: Callable[[Sources, Shape, Study], Made | None]
-    needs: str  # what is missing where nothing can be made
-    in_full: str = ""  # the title where it is made
+    needs: str  # what is missing if nothing can be made
+    in_full: str = ""  # the title once it is made
 
 
 def exhibits(sources: Sources) -> Iterator[Exhibit]:
@@ -110,7 +110,7 @@ def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
 
 
 def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """How diverse the users of each corpus are, all and in each sample of them."""
+    """Makes the diversity of each corpus's users: of all, and of each sample."""
     rows = []
     for corpus in sources.corpora:
         step = corpus.steps.filter(name=CorpusStep.Name.SAMPLE, state=CorpusStep.State.DONE).first()
@@ -131,7 +131,7 @@ def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
 
 
 def samples_of(step: CorpusStep) -> dict[str, Shape]:
-    """By name how diverse all are, those who are studied, and every other sample that was drawn."""
+    """Returns by name the diversity of all eligible users, of those chosen, and of every other sample drawn."""
     report = step.report
     found = {f"all {report['eligible']:,}": report["diversity"]}
     if report["chosen"]:
@@ -146,7 +146,7 @@ def over_users(found: Shape) -> Shape:
 
 
 def table_4(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """Of each corpus a user of each fifth, from specialists to generalists, with their surest attributes."""
+    """Makes for each corpus a user of each fifth, from specialists to generalists, with their surest attributes."""
     rows = [row for corpus in sources.corpora for row in representatives(corpus)]
     if not rows:
         return None
@@ -224,7 +224,7 @@ def table_6(sources: Sources, question: Shape, study: Study) -> Made | None:
 
 
 def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """The first pair on which a reasoning model came to people's label by learning."""
+    """Shows for each reasoning model a pair on which learning brought it to people's label, or else its first pair."""
     rows: list[Shape] = []
     for _, shown in make_reasonings(question):
         better = [row for row in shown if row["after"] == row["people"] != row["before"]]
@@ -236,7 +236,7 @@ def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
 
 
 def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
-    """What the paper prints under this number, beside ours where both were measured alike."""
+    """Makes the table of what the paper prints under this number, beside ours if both were measured alike."""
     work = definition_of(study.current_id).annotation
     assert work is not None
     rows = [row for row in compare_published(work, question, False) if where in row[1].text]
@@ -245,7 +245,7 @@ def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
 
 
 def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda question: []) -> Any:
-    """A figure of the agreement page."""
+    """Returns a recipe's `make` for a figure of the agreement page; `more` adds tables."""
 
     def make(sources: Sources, question: Shape, study: Study) -> Made | None:
         figure, told = draw_figure(name, question, Options(), sources.simulated()), more(question)
@@ -258,14 +258,14 @@ def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda q
 
 
 def gaps_by_models(question: Shape) -> list[Table]:
-    """Figure 6 by the word of each model that was asked which attributes a response names."""
+    """Makes figure 6 as tables, by the word of each model asked which attributes a response names."""
     rows = question["ratings"]["mentions"].get("models", ())
     columns = [Column("rater", "Rated by"), estimate("gap", "Gap", FINE)]
     return [make_table(columns, row["gaps"], f"By the word of {row['model']}") for row in rows]
 
 
 def habits_by_models(question: Shape) -> list[Table]:
-    """Figure 7 by the same word: how often each writer names attributes, and its gap as a judge."""
+    """Makes figure 7 as tables, by the same word: how often each writer names attributes, and its gap as a judge."""
     tables = []
     for row in question["ratings"]["mentions"].get("models", ()):
         both = [

@@ -1,4 +1,4 @@
-"""Every model against people's majority on the same items: those that no model among them learned from."""
+"""Scores every model against people's majority on the same items, which no model among them learned from."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Shape = dict[str, Any]
 
 
 class HeldOutItems(NamedTuple):
-    """`items`: on which all are compared; `is_common`: whether trained models decided which these are."""
+    """Scores on the same `items`; `is_common`: whether trained models decided which these are."""
 
     items: int
     is_common: bool
@@ -25,9 +25,9 @@ class HeldOutItems(NamedTuple):
 
 
 def score_models(study: Study, question: LabelQuestion, negative: str = "") -> HeldOutItems:
-    """Judges, baselines and trained models, best F1 first. What is to be found: the question's own positive label.
+    """Scores judges, baselines and trained models, best F1 first, at finding the question's positive label.
 
-    `negative`: where a scale of three is read as two, the one label that counts as not to be found; all others do.
+    `negative`: if a scale of three is read as two, the one label that is not to be found; all others are.
     """
     people: dict[str, list[str]] = defaultdict(list)
     models: dict[str, dict[str, str]] = defaultdict(dict)
@@ -58,7 +58,7 @@ def is_found(value: str, question: LabelQuestion, negative: str) -> bool:
 
 
 def majority(values: list[str], question: LabelQuestion, negative: str) -> bool | None:
-    """Whether most people find it; None of a tie."""
+    """Whether most people find it; None for a tie."""
     counts = Counter(is_found(value, question, negative) for value in values)
     return None if counts[True] == counts[False] else counts[True] > counts[False]
 

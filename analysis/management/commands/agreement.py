@@ -73,7 +73,7 @@ class Command(StudyAction):
 
 
 def say(question: dict[str, Any]) -> str:
-    """One question as a table for the terminal."""
+    """Formats one question as a table for the terminal."""
     head = ": ".join(dict.fromkeys((question["question"], question["text"])))
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
@@ -95,7 +95,7 @@ def say(question: dict[str, Any]) -> str:
 
 
 def tables_of(question: dict[str, Any]) -> list[Table | None]:
-    """All that the page has below its coefficients, where the question has it."""
+    """Makes the tables that the page has below its coefficients, as far as the question has them."""
     ratings = make_ratings(question)
     found = [
         titled("Maybe, read in four ways", make_maybe(question)),
@@ -117,20 +117,20 @@ def titled(title: str, table: Table | None) -> Table | None:
 
 
 def format_rows(title: str, lines: Sequence[str], most: int, more: str) -> list[str]:
-    """The first lines under their title, and how many more there are."""
+    """Formats the first lines under their title, and how many more there are."""
     left = [f"    … and {len(lines) - most} more{more}"] if len(lines) > most else []
     return [f"  {title}", *(f"    {line}" for line in lines[:most]), *left] if lines else []
 
 
 def format_groups(question: dict[str, Any], name: str) -> list[str]:
-    """Agreement and shares of labels by corpus, tag or user."""
+    """Formats agreement and label shares by corpus, tag or user."""
     rows = question.get(f"by_{name}", ())
     lines = [f"{row.get(name)}: {row['items']:,} items, {say_part(question, row)}" for row in rows]
     return format_rows(f"by {name}", lines, 30, " (--json has them all)")
 
 
 def format_statements(question: dict[str, Any]) -> list[str]:
-    """What was extracted and what models revised, of which the numbers above have only what was chosen."""
+    """Formats extracted and revised statements; the numbers above have only those chosen."""
     return [
         f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, {say_part(question, row)}"
         for row in question.get("by_statement", ())

@@ -1,4 +1,4 @@
-"""Make the demo studies, the demo log-in and, if asked, simulated people and what scripted models answer."""
+"""Make the demo studies, the demo log-in and, if asked, simulated people and scripted models' answers."""
 
 import time
 
@@ -42,7 +42,7 @@ class Command(Action):
         self.show_line(f"{done} of {total}: {name:<70}".rstrip(" :"), is_last=done == total)
 
     def show_line(self, words: str, is_last: bool) -> None:
-        """Over the last line on a terminal; elsewhere a line now and then."""
+        """Overwrites the last line on a terminal; elsewhere writes a line now and then."""
         now, live = time.monotonic(), self.stderr.isatty()
         if not is_last and now - self.shown < (ON_TERMINAL if live else IN_LOG):
             return

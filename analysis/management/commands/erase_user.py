@@ -1,4 +1,4 @@
-"""Erase a person from a corpus, and all that is about them."""
+"""Erase a person, and everything about them, from a corpus."""
 
 from analysis.management.corpus_action import CorpusAction
 from analysis.models import Corpus

@@ -1,4 +1,4 @@
-"""Bring the words in which models are asked."""
+"""Import an instruction: the words in which models are asked."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Say what a study's hypotheses cost to know: widths, chances, money, by scenario and number of people. Of a study of
-annotators, how sure agreement will be, by items and labels an item.
+"""Say what it costs to test a study's hypotheses: widths, chances, money, by scenario and number of people; and, for
+annotators, how sure agreement will be, by items and labels per item.
 """
 
 from pathlib import Path

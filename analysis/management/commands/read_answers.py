@@ -1,4 +1,4 @@
-"""Read what is new, or was read by older rules."""
+"""Read the texts that are new, or were read by older rules."""
 
 import time
 

@@ -25,7 +25,7 @@ from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, find_study, say, writing
 
 FEWEST, MOST = 20, 100_000
-PAPER_2 = "paper-2"  # stands for a study
+PAPER_2 = "paper-2"  # in place of a study
 SHIPPED = ("recenter-1-quality", "recenter-2-relevance", "recenter-3-preference")
 FILES = ("svg", "pdf", "csv")
 
@@ -104,7 +104,7 @@ def write_files(found: Report, options: Options) -> None:
 
 
 def read_filters(given: list[str]) -> Filters:
-    """NAME=VALUE pairs as the query string that they would be."""
+    """Reads NAME=VALUE pairs as the query string that they would be. Raises FilterError."""
     query = QueryDict(mutable=True)
     for pair in given:
         name, equals, value = pair.partition("=")
@@ -115,7 +115,7 @@ def read_filters(given: list[str]) -> Filters:
 
 
 def find_sources(slugs: Sequence[str], corpora: Sequence[str]) -> Sources:
-    """The studies named, else the paper's own that are here; the corpora named, else all that were sampled."""
+    """Finds the named studies, else the paper's own that are here; the named corpora, else all that were sampled."""
     studies = [find_study(slug) for slug in slugs] or list(
         Study.objects.select_related("current").filter(slug__in=SHIPPED).order_by("slug")
     )
@@ -131,7 +131,7 @@ def find_sources(slugs: Sequence[str], corpora: Sequence[str]) -> Sources:
 
 
 def report_paper(options: dict[str, Any]) -> str:
-    """What the command prints."""
+    """Returns what the command prints; also writes the files of --out."""
     sources = find_sources(options["studies"], options["corpora"])
     made, simulated = list(exhibits(sources)), sources.simulated()
     if folder := options["out"]:
@@ -154,7 +154,7 @@ def write_paper(folder: Path, made: Sequence[Exhibit], simulated: Sequence[str])
 
 
 def say_paper(made: Sequence[Exhibit], simulated: Sequence[str]) -> str:
-    """For a terminal: each exhibit with its numbers, or why there is none."""
+    """Formats the paper for a terminal: each exhibit with its numbers, or why there is none."""
     blocks = [f"Simulated, not real: {', '.join(simulated)}"] if simulated else []
     for each in made:
         where = f" ({each.study})" if each.study else ""
@@ -167,7 +167,7 @@ def say_paper(made: Sequence[Exhibit], simulated: Sequence[str]) -> str:
 
 
 def as_document(each: Exhibit) -> Mapping[str, Any]:
-    """For programs: every number with its interval, n, and the reason where there is none."""
+    """Makes JSON of an exhibit: every number with its interval, n, and the reason if there is none."""
     return {
         "number": each.number,
         "title": each.title,

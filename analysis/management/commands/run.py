@@ -32,7 +32,7 @@ def resume(run: Run, options: Options) -> Report:
 
 
 def cancel(run: Run, options: Options) -> Report:
-    """Said again, it asks once more for what the run's batches had answered before they were cancelled."""
+    """Cancels the run; given again, asks once more for what its batches had answered before they were cancelled."""
     if run.state != Run.State.CANCELLED or not batches.open_batches(run):
         run = runs.cancel(run)
     batches.cancel_batches(run.pk)
@@ -76,7 +76,7 @@ def tell_list(report: Report) -> str:
 
 
 ACTIONS = {each.__name__: each for each in (show, pause, resume, cancel, retry, schedule, unschedule)}
-# By a name that only their reports have.
+# By a key that only their reports have.
 WORDS = {"runs": tell_list, "schedule": tell_schedule, "failures": tell_run, "estimate": tell_end}
 
 
@@ -108,7 +108,7 @@ class Command(RunAction):
 
 
 def list_runs(slug: str | None) -> Report:
-    """The newest first, and those without a study too, which no page shows."""
+    """Lists runs, the newest first; without `slug` also those without a study, which no page shows."""
     found = Run.objects.filter(study=find_study(slug)) if slug else Run.objects.all()
     return {"runs": [describe(entry) for entry in stand(list(found.select_related("study", *OWN).order_by("-id")))]}
 
@@ -129,6 +129,6 @@ def describe(entry: RunProgress) -> Report:
 
 
 def tasks_of(run: Run) -> str:
-    """The kind of its tasks, with the corpus that they are about."""
+    """Names the kind of the run's tasks, with the corpus that they are about."""
     about = f"{run.corpus} " if run.corpus else ""
     return f"{about}{run.instruction}" if run.condition == Run.Condition.TASK else ""

@@ -1,4 +1,4 @@
-"""Ask a study's prompts of a model, offline or with simulated users in front."""
+"""Ask a model a study's prompts, offline or with simulated users in front."""
 
 from analysis.answers.readings import read_everywhere
 from analysis.runs.commands import PROMPTS, RUN_ARGUMENTS, RunAction, carry_out, find_study

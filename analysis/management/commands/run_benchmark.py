@@ -1,4 +1,4 @@
-"""Ask a benchmark's items of a model, offline or with simulated users in front."""
+"""Ask a model a benchmark's items, offline or with simulated users in front."""
 
 from django.core.management.base import CommandError
 

@@ -29,7 +29,7 @@ NUMBERS = {
     "lora": "grpo: rank of the weights that learn; 0: all weights do",
     "memory": "grpo: GB of the GPU",
 }
-# Of commands that use a trained model.
+# For commands that use a trained model.
 VECTORS = arg("--endpoint", default="", metavar="NAME", help="that serves the vectors it learned from, where they are")
 MAY_BE_0 = ("steps", "kl", "lora")
 
@@ -146,7 +146,7 @@ def tell(report: Report) -> str:
 
 
 def tell_figures(report: Report) -> str:
-    """The model and its baselines, a line each."""
+    """Tells the figures of the model and its baselines, a line each."""
     names = [name for name in report["ci"] if name != "why" and name != "best_f1"]
     lines = [
         f"{report['model']}: {report['n']:,} examples of {report['groups']:,} groups, {report['positive']} is positive"

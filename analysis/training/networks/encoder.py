@@ -1,4 +1,4 @@
-"""Tier B: a cross-encoder that reads both texts together and learns what tier A leaves. A program of its own."""
+"""Tier B: a cross-encoder that reads both texts together and learns what tier A leaves. Runs as its own program."""
 
 import random
 import shutil
@@ -20,18 +20,18 @@ from analysis.stats.detection import Cases, Scored, measures_of
 from analysis.training.networks.folder import CHECKPOINT, JobFolder, ProgramStopped, run_as_program
 
 HEAD = "head.pt"
-WARM = 0.1  # share of the steps in which the rate rises; it falls to 0 over the others
+WARM = 0.1  # share of steps in which the rate rises; then it falls to 0
 DECAY = 0.01
-LONGEST_STEP = 1.0  # the norm that a gradient is cut to
-PROBES = 8  # batches of the first epoch of which the bare forward and backward pass is timed
+LONGEST_STEP = 1.0  # the norm to which gradients are clipped
+PROBES = 8  # batches of the first epoch whose bare forward and backward pass is timed
 AT_ONCE = 32  # pairs that are scored together
 CURVE_POINTS = 60  # of the loss, in each seed
 
 
 class PairEncoder(nn.Module):
-    """A score of (first, second) as a logit: a linear head, at 0 in the beginning.
+    """A model that scores (first, second) as a logit, by a linear head that starts at 0.
 
-    It stands over the mean of all tokens, of a model that reads onwards only over the last one, which alone has read
+    The head reads the mean of all tokens; in a model that reads onwards only the last one, which alone has read
     everything. Weights learn in float32, whatever they were kept in.
     """
 
@@ -54,7 +54,7 @@ class PairEncoder(nn.Module):
         return self.head((hidden * wide).sum(1) / wide.sum(1)).squeeze(-1).float()
 
     def save(self, folder: Path, tokenizer: Any) -> None:
-        """In Hugging Face's form, with the head beside it; whole or not at all."""
+        """Saves it in Hugging Face's form, with the head beside it; whole or not at all."""
         unfinished = folder.with_name(f"{folder.name}.part")
         shutil.rmtree(unfinished, ignore_errors=True)
         self.encoder.save_pretrained(unfinished)
@@ -65,12 +65,12 @@ class PairEncoder(nn.Module):
 
 
 def is_decoder(kind: str) -> bool:
-    """Whether models of this kind write on and cannot fill gaps."""
+    """Whether models of this kind continue texts and cannot fill gaps."""
     return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 
 def read_tokenizer(base: str) -> Any:
-    """Those of models that write have no sign for padding: the mask says what it is."""
+    """Reads the tokenizer; those of models that write lack a padding token, so any will do: the mask marks padding."""
     tokenizer = AutoTokenizer.from_pretrained(base)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
@@ -88,7 +88,7 @@ def load_pair_encoder(folder: Path) -> PairEncoder:
 
 @dataclass
 class Reader:
-    """Texts as tokens. Of two responses both are read, one after the other."""
+    """Turns texts into tokens; each of two responses is read with the first text."""
 
     tokenizer: Any
     longest: int
@@ -99,7 +99,7 @@ class Reader:
         return [self._read([(row["first"], row[name]) for row in rows]) for name in names]
 
     def _read(self, pairs: list[tuple[str, str]]) -> dict[str, torch.Tensor]:
-        between = "" if self.tokenizer.sep_token else "\n\n"  # where no sign stands between two texts
+        between = "" if self.tokenizer.sep_token else "\n\n"  # if no token separates two texts
         found = self.tokenizer(
             [f"{first}{between}" for first, _ in pairs], [second for _, second in pairs],
             truncation=True, max_length=self.longest, padding=True, return_tensors="pt",
@@ -116,7 +116,7 @@ def logits_of(model: PairEncoder, sides: list[dict[str, torch.Tensor]]) -> torch
 
 
 def batches(lengths: Sequence[int], size: int, seed: int, epoch: int) -> list[list[int]]:
-    """Places of texts of about the same length together, in an order that seed and epoch decide."""
+    """Batches places of texts of about the same length, in an order that seed and epoch decide."""
     mixed = random.Random(f"{seed} {epoch}")
     places = sorted(range(len(lengths)), key=lambda place: (lengths[place] * mixed.uniform(0.8, 1.25), place))
     found = [places[start : start + size] for start in range(0, len(places), size)]
@@ -125,7 +125,7 @@ def batches(lengths: Sequence[int], size: int, seed: int, epoch: int) -> list[li
 
 
 def loss_of(logits: torch.Tensor, rows: Sequence[dict[str, Any]], weight: float) -> torch.Tensor:
-    """Cross-entropy with what tier A says already added; `weight`: of a yes."""
+    """Cross-entropy with tier A's offset already added; `weight`: of a yes."""
     offsets, labels = (torch.tensor([row[name] for row in rows], device=logits.device) for name in ("offset", "label"))
     return nn.functional.binary_cross_entropy_with_logits(
         logits + offsets, labels, pos_weight=torch.tensor(weight, device=logits.device)
@@ -154,7 +154,7 @@ class EncoderTraining:
         self.timing = {"loop": 0.0, "probed": 0.0, "bare": 0.0, "setting_up": 0.0}
 
     def clock(self) -> float:
-        """Seconds: of a GPU by the clock, else of the processor, so that other work on the machine does not count."""
+        """Seconds: by the clock on a GPU, else of the processor, so that other work on the machine does not count."""
         if self.device.type == "cpu":
             return time.process_time()
         torch.cuda.synchronize()
@@ -184,7 +184,7 @@ class EncoderTraining:
             self.save()
 
     def resume(self) -> None:
-        """From the last checkpoint, if there is one."""
+        """Goes on from the last checkpoint, if there is one."""
         path = self.folder.path / CHECKPOINT
         self.begin(0)
         if path.exists():
@@ -238,9 +238,9 @@ class EncoderTraining:
             self.folder.curve.append({"seed": self.seed, "step": self.step, "loss": round(loss.item(), 5)})
 
     def probe(self, rows: Sequence[dict[str, Any]]) -> None:
-        """The limit beside which the loop's time stands: the same batch forward and backward and nothing else.
+        """Times the same batch forward and backward and nothing else: the limit of the loop's time.
 
-        What is drawn for it is given back, so that a training with it is the same as one without.
+        Gives back the random state, so that a training with it is the same as one without.
         """
         state = torch.get_rng_state()
         sides = self.reader.read(rows)
@@ -252,7 +252,7 @@ class EncoderTraining:
         torch.set_rng_state(state)
 
     def look_up(self) -> None:
-        """Say how far it is; save now and then, and before it ends."""
+        """Notes progress; saves now and then, and before it ends."""
         self.folder.note((len(self.seeds) + self.step / self.steps) / self.folder.job["seeds"])
         if self.folder.has_to_end:
             self.save()
@@ -261,9 +261,9 @@ class EncoderTraining:
             self.save()
 
     def validate_once(self) -> None:
-        """After each epoch; the weights that are best on the validation part are kept.
+        """Validates after each epoch and keeps the weights that are best on the validation part.
 
-        Also where the program was ended before it came to this.
+        Also does so if the program was ended before it came to this.
         """
         if self.step % self.per_epoch or self.step == self.validated:
             return
@@ -280,7 +280,7 @@ class EncoderTraining:
         return self.folder.path / f"seed-{self.seed}"
 
     def value_of(self, scores: np.ndarray) -> float:
-        """The main measure on the validation part; the middle where it is undefined."""
+        """Main measure on the validation part; 0.5 if it is undefined."""
         rows, name = self.valid, self.folder.job["measure"]
         queries = {row["key"]: code for code, row in enumerate(rows)}
         truth = np.array([row["label"] > 0.5 for row in rows])
@@ -297,7 +297,7 @@ class EncoderTraining:
 
 
 def score_rows(model: PairEncoder, reader: Reader, rows: Sequence[dict[str, Any]]) -> np.ndarray:
-    """(rows,) logits, without what tier A says."""
+    """Logits, (rows,), without tier A's offsets."""
     model.eval()
     order = sorted(range(len(rows)), key=lambda place: reader.length(rows[place]))
     scores = np.zeros(len(rows))
@@ -318,7 +318,7 @@ def train(folder: JobFolder) -> dict[str, Any]:
 
 
 def score(folder: JobFolder) -> dict[str, Any]:
-    """Scores by weights that are there, into `scores.npy`."""
+    """Scores by existing weights, into `scores.npy`."""
     job, rows = folder.job, folder.examples()
     torch.set_num_threads(job["threads"])
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -1,4 +1,4 @@
-"""The folder that a training program shares with whoever started it: its job, how far it is, and when to end."""
+"""The folder that a training program shares with the process that started it: job, progress, and when to end."""
 
 import json
 import os
@@ -16,11 +16,11 @@ NICENESS = 10
 
 
 class ProgramStopped(Exception):
-    """Somebody asked for it, or whoever started the program is gone."""
+    """A program that somebody stopped, or whose parent process is gone."""
 
 
 class JobFolder:
-    """Notes how far the program is, and knows when it has to end."""
+    """The program's side of its folder: notes progress, and knows when the program has to end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,20 +48,20 @@ class JobFolder:
             self.write(PROGRESS, {"share": share, "curve": self.curve})
 
     def write(self, name: str, found: dict[str, Any]) -> None:
-        """Whole or not at all, for a reader at any moment."""
+        """Writes whole or not at all, so that it can be read at any moment."""
         unfinished = self.path / f"{name}.part"
         unfinished.write_text(json.dumps(found))
         unfinished.replace(self.path / name)
 
 
-# Codes with which a program ends; analysis/training/tiers/programs.py makes sentences of them.
+# Exit codes; analysis/training/tiers/programs.py puts them into words.
 STOPPED, MEMORY, FILES, OTHER = 3, 4, 5, 1
 
 
 def run_as_program(
     path: Path, ways: Mapping[str, Callable[[JobFolder], dict[str, Any]]], out_of_memory: type[BaseException]
 ) -> int:
-    """Do what the folder's job says, and turn what goes wrong into a code and a last line of errors."""
+    """Does the folder's job, and turns failures into an exit code and a last line of errors."""
     folder = JobFolder(path)
     try:
         folder.write(RESULT, ways[folder.job["does"]](folder))
@@ -71,7 +71,7 @@ def run_as_program(
         return _fail(MEMORY, error)
     except OSError as error:
         return _fail(FILES, error)
-    except Exception as error:  # torch and safetensors have kinds of their own for a full disk and for no memory
+    except Exception as error:  # torch and safetensors have their own errors for a full disk and for no memory
         return _fail(MEMORY if "allocate memory" in str(error) else FILES if is_full(error) else OTHER, error)
     return 0
 

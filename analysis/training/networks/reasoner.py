@@ -1,4 +1,4 @@
-"""Tier C: a language model learns by GRPO to reason before it says yes or no. A program of its own."""
+"""Tier C: a language model learns by GRPO to reason before it says yes or no. Runs as its own program."""
 
 import json
 import re
@@ -20,13 +20,13 @@ from analysis.training.networks.folder import JobFolder, ProgramStopped, run_as_
 AT_ONCE = 16  # prompts that are answered together
 ANSWER = re.compile(r"<answer>\s*(yes|no)\s*</answer>", re.IGNORECASE)
 ENDS = "</answer>"
-FORMED = 0.1  # reward of a reply in the form that was asked for; a right answer in it is worth 1 more
+FORMED = 0.1  # reward for the requested form; a right answer in it adds 1
 STATE = "trainer_state.json"  # the last file of a checkpoint
 Row = dict[str, Any]
 
 
 def read_answer(reply: str) -> str:
-    """`yes` or `no`; empty where the reply does not end with one answer in its form."""
+    """Reads `yes` or `no`; empty unless the reply ends with one answer in its form, and has no other."""
     found = ANSWER.findall(reply)
     return found[0].lower() if len(found) == 1 and reply.rstrip().lower().endswith(ENDS) else ""
 
@@ -47,7 +47,7 @@ def text_of(completion: Any) -> str:
 
 
 def open_base(base: Path, work: Path) -> Path:
-    """A folder with weights; those of a quantised file are written out once, as they can't be trained so."""
+    """Returns a folder with weights; writes out those of a quantised file once, as they cannot be trained so."""
     if base.is_dir():
         return base
     plain = work / "base"
@@ -67,16 +67,16 @@ def open_base(base: Path, work: Path) -> Path:
 
 
 class Reasoner:
-    """A model that is asked: its reply, and the probability of a yes where the answer stands."""
+    """A model that answers: its reply, and the probability of a yes at the place of the answer."""
 
     def __init__(self, base: Path, job: Row) -> None:
         self.job, self.device = job, torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.tokenizer = read_tokenizer(base)
-        kind = "auto" if self.device.type == "cuda" else torch.float32  # as it was kept
+        kind = "auto" if self.device.type == "cuda" else torch.float32  # as stored
         self.model = AutoModelForCausalLM.from_pretrained(base, dtype=kind).to(self.device).eval()
 
     def answer(self, folder: JobFolder, rows: Sequence[Row], start: float, end: float) -> tuple[np.ndarray, list[str]]:
-        """(rows,) probabilities of a yes, and the replies."""
+        """Returns (rows,) probabilities of a yes, and the replies. Raises ProgramStopped."""
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]["prompt"]))
         scores, replies = np.zeros(len(rows)), [""] * len(rows)
         for at in range(0, len(order), AT_ONCE):
@@ -103,7 +103,7 @@ class Reasoner:
         return list(zip(places, self.probabilities(before), replies, strict=True))
 
     def probabilities(self, texts: list[str]) -> list[float]:
-        """Of a yes rather than a no, after what was said before the answer."""
+        """Probabilities of a yes rather than a no, after what was said before the answer."""
         found = []
         for text in texts:
             said = [self._likelihood(text, f"<answer>{word}") for word in ("yes", "no")]
@@ -125,7 +125,7 @@ def read_tokenizer(base: Path) -> Any:
 
 
 def write_prompt(tokenizer: Any, prompt: str, most: int) -> str:
-    """As the model expects it; of one that is too long the middle is left out, so that question and form stay."""
+    """Writes the prompt as the model expects it; cuts the middle of a long one, so that question and form stay."""
     tokens = tokenizer(prompt)["input_ids"]
     if len(tokens) > most:
         half = most // 2
@@ -140,7 +140,7 @@ def write_prompt(tokenizer: Any, prompt: str, most: int) -> str:
 
 
 class Notes(TrainerCallback):
-    """Writes rewards down, and ends the training with a checkpoint when the program has to end."""
+    """A callback that records rewards, and ends the training with a checkpoint when the program has to end."""
 
     def __init__(self, folder: JobFolder, steps: int, start: float, end: float) -> None:
         self.folder, self.steps, self.start, self.end = folder, steps, start, end
@@ -164,7 +164,7 @@ class Notes(TrainerCallback):
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest one that was written whole; what was killed in the middle goes."""
+    """Finds the newest checkpoint that was written whole; removes those that were interrupted."""
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     for path in found:
         if not is_whole(path):
@@ -180,13 +180,13 @@ def is_whole(checkpoint: Path) -> bool:
 
 
 def learn(folder: JobFolder, base: Path, rows: list[Row], start: float, end: float) -> None:
-    """GRPO until the last step; then the weights lie in `reasoner`, whole or not at all."""
+    """Trains by GRPO until the last step; then the weights are in `reasoner`, whole or not at all."""
     job, work = folder.job, folder.path / "steps"
     tokenizer = read_tokenizer(base)
     told = [{"prompt": write_prompt(tokenizer, row["prompt"], job["tokens"]), "answer": row["answer"]} for row in rows]
     on_cpu = not torch.cuda.is_available()
-    # A step stays one step: its replies are written, and learned from, in parts that fit into memory. Each reply then
-    # counts as much as any other, whichever part it was in, which only this form of the loss says.
+    # A step stays one step: its replies are written, and learned from, in parts that fit into memory. Only this form of
+    # the loss then counts each reply as much as any other, whichever part it was in.
     sequences, at_once = job.get("sequences", job["rollouts"]), job.get("at_once", job["batch"])
     in_parts = sequences < job["rollouts"] or at_once < job["batch"]
     parts = {"steps_per_generation": at_once * job["rollouts"] // sequences, "loss_type": "grpo"} if in_parts else {}
@@ -211,7 +211,7 @@ def learn(folder: JobFolder, base: Path, rows: list[Row], start: float, end: flo
         bf16=not on_cpu,
         gradient_checkpointing=not on_cpu,
         disable_tqdm=True,
-        # Steps of the usual rate are too small for bfloat16: added to a weight of it they round to nothing.
+        # Steps at the usual rate are too small for bfloat16: added to a weight, they round to nothing.
         model_init_kwargs={"dtype": "bfloat16" if job["lora"] and not on_cpu else "float32"},
     )
     lora = LoraConfig(r=job["lora"], lora_alpha=2 * job["lora"], target_modules="all-linear") if job["lora"] else None
@@ -237,7 +237,7 @@ def save_whole(trainer: GRPOTrainer, tokenizer: Any, place: Path) -> None:
     unfinished = place.with_name(f"{place.name}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
     model = trainer.accelerator.unwrap_model(trainer.model)
-    if hasattr(model, "merge_and_unload"):  # in float32: what few weights learned would round to nothing in bfloat16
+    if hasattr(model, "merge_and_unload"):  # in float32: small changes would round to nothing in bfloat16
         model = model.float().merge_and_unload()
     model.save_pretrained(unfinished)
     tokenizer.save_pretrained(unfinished)
@@ -248,7 +248,7 @@ def save_whole(trainer: GRPOTrainer, tokenizer: Any, place: Path) -> None:
 
 
 def train(folder: JobFolder) -> Row:
-    """The base model answers, learns, and answers again: `before` and `after` of what is not learned from."""
+    """Asks the base model, trains it, and asks again: `before` and `after` of what is not learned from."""
     torch.set_num_threads(folder.job["threads"])
     rows = folder.examples()
     asked, base = [row for row in rows if row["split"] != "train"], open_base(Path(folder.job["base"]), folder.path)
@@ -267,7 +267,7 @@ def answer_once(folder: JobFolder, name: str, base: Path, rows: list[Row], start
 
 
 def score(folder: JobFolder) -> Row:
-    """By weights that are there, into `after.json`."""
+    """Answers by existing weights, into `after.json`."""
     torch.set_num_threads(folder.job["threads"])
     answer_once(folder, "after", Path(folder.job["base"]), folder.examples(), 0.0, 1.0)
     return {}

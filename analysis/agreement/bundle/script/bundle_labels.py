@@ -1,4 +1,4 @@
-"""The labels of this bundle as tables in memory, and the coefficients that recompute.py takes of them."""
+"""The labels of this bundle as tables in memory, and the coefficients that recompute.py checks."""
 
 import json
 import math
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 DRAWS = 1000
 PERSON, JUDGE, BASELINE, TRAINED = range(4)
 KINDS = {"bm25": BASELINE, "embeddings": BASELINE, "trained": TRAINED}  # by the first word of a model's name
-FEW, FEWEST = 10, 3  # units: below the first each is left out once, below the second there is no interval
+FEW, FEWEST = 10, 3  # units: below FEW a jackknife, below FEWEST no interval
 PEOPLE = "people"
 NORMAL = NormalDist()
 COEFFICIENTS = ("alpha_nominal", "alpha_ordinal", "alpha_interval", "fleiss", "ac1", "raw")
@@ -25,7 +25,7 @@ PAIR_MEASURES = ("raw", "kappa", "ac1", "kappa_linear", "kappa_quadratic", "spea
 
 
 class LabelTables:
-    """The tables and the report; `questions` are those with labels, `shown` the tables that are printed at the end."""
+    """The bundle's tables and report; `questions` are those with labels."""
 
     def __init__(self, folder: Path) -> None:
         self.report: Row = json.loads((folder / "report.json").read_text(encoding="utf-8"))
@@ -42,7 +42,7 @@ class LabelTables:
 
 
 class QuestionTable:
-    """One question: `given` has a row for each label, `labels` one for each rater and thing judged."""
+    """One question: `given` has a row per label, `labels` one per rater and unit."""
 
     def __init__(self, row: Row, said: pd.DataFrame, threshold: int) -> None:
         self.row, self.name, self.values, self.threshold = row, row["question"], row["values"], threshold
@@ -67,7 +67,7 @@ class QuestionTable:
         self.ordered = bool(self.numbers) or row["scale"] == "ordinal"
 
     def between(self, codes: list[int]) -> int:
-        """The mean of a judge's two labels, halves towards the middle of the scale."""
+        """Mean of a judge's two labels; halves are rounded towards the middle of the scale."""
         mean, middle = sum(codes) / len(codes), (len(self.values) - 1) / 2
         return math.ceil(mean) if mean < middle else math.floor(mean)
 
@@ -81,7 +81,7 @@ def kind_of(rater: str, is_model: str) -> int:
 
 
 class LabelCodes:
-    """Codes that raters of several kinds gave to units, with whom or what each unit belongs to; k labels, q in use."""
+    """Labels as codes from 0 to k - 1; `drawn` is the user or item of each unit, `used` the codes in use."""
 
     def __init__(self, table: pd.DataFrame, k: int, ordered: bool, numbers: list[float]) -> None:
         self.table, self.k, self.ordered, self.numbers = table, k, ordered, numbers
@@ -96,7 +96,7 @@ class LabelCodes:
         self.used = np.flatnonzero(np.bincount(self.code, minlength=k))
 
     def votes(self, raters: np.ndarray) -> np.ndarray:
-        """(units, k) labels by the raters that a mask names."""
+        """Counts labels, (units, k), of the raters in a mask."""
         found = np.zeros((self.n_units, self.k))
         mine = raters[self.rater]
         np.add.at(found, (self.unit[mine], self.code[mine]), 1)
@@ -104,7 +104,7 @@ class LabelCodes:
 
     @property
     def groups(self) -> dict[str, np.ndarray]:
-        """Who is in which group: baselines are in none, unless there is nobody else."""
+        """Masks of raters by group; baselines and trained models are in none, unless there is nobody else."""
         others = self.kinds < BASELINE
         found = {"all": others if others.any() else ~others}
         if (self.kinds == PERSON).any() and (self.kinds == JUDGE).any():
@@ -113,12 +113,12 @@ class LabelCodes:
 
     @property
     def voters(self) -> np.ndarray:
-        """Whose labels make the majority: people's, or judges' where no person labels, or everybody's."""
+        """Mask of the raters whose labels make the majority: people, else judges, else everybody."""
         return next((self.kinds <= kind for kind in (PERSON, JUDGE) if (self.kinds <= kind).any()), self.kinds >= 0)
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], np.ndarray]:
-        """Of each two raters the rows (unit, code of one, code of the other) that both labelled."""
+        """Rows (unit, code of one, code of the other) that both labelled, by pair of raters."""
         wide = np.full((self.n_units, len(self.names)), -1)
         wide[self.unit, self.rater] = self.code
         found = {}
@@ -139,19 +139,19 @@ class LabelCodes:
 
 
 def distances(kind: str, margins: np.ndarray, numbers: list[float]) -> np.ndarray:
-    """(draws, k, k) how far apart two labels are."""
+    """Distances between labels, (draws, k, k): 0 or 1 if nominal, else squared."""
     k = margins.shape[-1]
     if kind == "nominal":
         return np.broadcast_to(1 - np.eye(k), (*margins.shape[:-1], k, k))
     if kind == "interval":
         places = np.broadcast_to(np.array(numbers), margins.shape)
-    else:  # ordinal: as many labels as lie between the two, each counted half at the ends
+    else:  # ordinal: the number of labels between the two, with half of those at either end
         places = np.cumsum(margins, axis=-1) - margins / 2
     return (places[..., :, None] - places[..., None, :]) ** 2
 
 
 def alpha(kind: str, votes: np.ndarray, weights: np.ndarray, numbers: list[float]) -> np.ndarray:
-    """Krippendorff's, (draws,), of votes (units, k) with weights (draws, units)."""
+    """Krippendorff's alpha, (draws,), of votes (units, k) with weights (draws, units)."""
     m, k = votes.sum(axis=1), votes.shape[1]
     pairs = votes[:, :, None] * votes[:, None, :] - votes[:, :, None] * np.eye(k)
     each = np.where(m[:, None, None] > 1, pairs / np.maximum(m - 1, 1)[:, None, None], 0)
@@ -164,7 +164,7 @@ def alpha(kind: str, votes: np.ndarray, weights: np.ndarray, numbers: list[float
 
 
 def same_label(votes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(draws,) mean over units with two labels of the share of their pairs that are equal."""
+    """Share of equal pairs of labels, (draws,), as a mean over units with two labels or more."""
     m = votes.sum(axis=1)
     two = m > 1
     equal = (votes * (votes - 1)).sum(axis=1)[two] / (m * (m - 1))[two]
@@ -189,7 +189,7 @@ def ac1(votes: np.ndarray, weights: np.ndarray, used: int) -> np.ndarray:
 
 
 def coefficients(ratings: LabelCodes, votes: np.ndarray) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """Each coefficient that is defined for these votes, as a function of weights (draws, units)."""
+    """Returns each coefficient that is defined for these votes, as a function of weights (draws, units)."""
     m = votes.sum(axis=1)
     if (m < 2).all():
         return {}
@@ -218,14 +218,14 @@ def value_of(found: Mapping[str, Callable[[np.ndarray], np.ndarray]], name: str,
 
 
 def pair_kappa(cells: np.ndarray, apart: np.ndarray) -> np.ndarray:
-    """Cohen's, (draws,), of tables (draws, k, k): 1 - observed / expected distance."""
+    """Cohen's kappa, (draws,), of tables (draws, k, k): 1 - observed / expected distance."""
     rows, columns, n = cells.sum(axis=2), cells.sum(axis=1), cells.sum(axis=(1, 2))
     expected = (rows[:, :, None] * columns[:, None, :] * apart).sum(axis=(1, 2)) / n**2
     return 1 - (cells * apart).sum(axis=(1, 2)) / n / expected
 
 
 def tables_of(ratings: LabelCodes, pair: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(draws, k, k) how often one said i and the other j."""
+    """Counts, (draws, k, k), of how often one said i and the other j."""
     k = ratings.k
     hot = np.eye(k * k)[pair[:, 1] * k + pair[:, 2]]
     return (weights[:, pair[:, 0]] @ hot).reshape(-1, k, k)
@@ -260,7 +260,7 @@ def rank_correlation(one: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def mean_kappa(ratings: LabelCodes, pairs: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """(draws,) mean over the pairs for which κ is defined."""
+    """Mean κ, (draws,), over the pairs for which it is defined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = [pair_kappa(tables_of(ratings, pair, weights), 1 - np.eye(ratings.k)) for pair in pairs]
         kept = ~np.isnan(each)
@@ -273,7 +273,7 @@ def mean_kappa(ratings: LabelCodes, pairs: list[np.ndarray], weights: np.ndarray
 def interval(
     measure: Callable[[np.ndarray], np.ndarray], ratings: LabelCodes, touched: np.ndarray, rng: np.random.Generator
 ) -> tuple[Ends, bool]:
-    """Over users or items that are drawn whole, of a number that rests on the units `touched`; whether it was drawn."""
+    """Interval, over whole users or items, of a number that rests on the units `touched`, and whether it was drawn."""
     u, m = len(set(ratings.drawn[touched])), ratings.n_drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(measure(once(ratings))[0])
@@ -300,14 +300,14 @@ def interval(
 
 
 def majority(votes: np.ndarray) -> np.ndarray:
-    """(units,) the label with most votes; -2 for a tie, -1 without votes."""
+    """Label with most votes, (units,); -2 for a tie, -1 without votes."""
     most = votes.max(axis=1)
     tied = (votes == most[:, None]).sum(axis=1) > 1
     return np.where(most == 0, -1, np.where(tied, -2, votes.argmax(axis=1)))
 
 
 class Compared:
-    """Labels of one rater (or of several) beside majorities: `rows` are (unit, majority, label)."""
+    """Labels of one or more raters beside majorities; `rows` are (unit, majority, label)."""
 
     def __init__(self, rows: np.ndarray, k: int) -> None:
         self.ties = int((rows[:, 1] == -2).sum())
@@ -330,7 +330,7 @@ class Compared:
 
 
 def beside_others(ratings: LabelCodes, rater: int) -> np.ndarray:
-    """A voter beside the majority of the other voters; anybody else beside it once without each of them."""
+    """Rows for Compared: a voter beside the majority of the others; anyone else once without each voter."""
     votes = ratings.votes(ratings.voters)
     mine = ratings.rater == rater
     own = np.eye(ratings.k)

@@ -2,9 +2,9 @@
 
     python recompute.py [FOLDER]
 
-It needs Python 3.11 with numpy and pandas, and nothing else. It exits with 1 when a number differs. Values are compared
-to six digits; intervals of coefficients over ten users or items or more are drawn anew and may differ as draws do. All
-other intervals, p values and what models were asked beside labels come from the platform alone.
+Needs only Python 3.11 with numpy and pandas. Exits with 1 if a number differs. Values are compared to six digits;
+intervals of coefficients over at least ten users or items are drawn anew and may differ as draws do. All other
+intervals, p values and what models were asked beside labels come from the platform alone.
 """
 
 import sys
@@ -47,7 +47,7 @@ def ratings_of(question: QuestionTable, rows: pd.DataFrame | None = None) -> Lab
 
 
 def pairs_in(ratings: LabelCodes, group: str, threshold: int) -> list[np.ndarray]:
-    """The pairs of a group that share enough items to count in a mean."""
+    """Returns the pairs of a group that share enough items to count in a mean."""
     shared = ratings.pairs.items()
     return [rows for pair, rows in shared if ratings.is_pair_of(group, *pair) and len(rows) >= threshold]
 
@@ -57,7 +57,7 @@ def mean_over(ratings: LabelCodes, pairs: list[np.ndarray]) -> float | None:
 
 
 def in_report(row: Row, name: str) -> float | None:
-    """A coefficient of a group, as the report has it."""
+    """Reads a group's coefficient from the report."""
     found: float | None = row["alpha"][name.removeprefix("alpha_")] if name.startswith("alpha_") else row[name]
     return found
 
@@ -66,7 +66,7 @@ def in_report(row: Row, name: str) -> float | None:
 
 
 def check_coefficients(bundle: LabelTables) -> Checks:
-    """Of each group of raters, with the intervals of all coefficients but raw agreement, which is a share."""
+    """Checks each group of raters, with the intervals of all coefficients but raw agreement, which is a share."""
     for question in bundle.questions:
         ratings, row = ratings_of(question), question.row
         yield Check(question.name, "labels", row["labels"], len(question.labels))
@@ -218,7 +218,7 @@ def check_parts(bundle: LabelTables) -> Checks:
 
 
 def head_checks(question: QuestionTable, what: str, ratings: LabelCodes, said: Row) -> Checks:
-    """α (ordinal where labels have an order), mean κ, AC1 and raw agreement of people, or of all."""
+    """Checks α (ordinal if labels have an order), mean κ, AC1 and raw agreement, of people or else of all."""
     where, group = f"{question.name}, {what}", "humans" if "humans" in ratings.groups else "all"
     found = coefficients(ratings, ratings.votes(ratings.groups[group]))
     head = {name: value_of(found, name, once(ratings)) for name in COEFFICIENTS}
@@ -233,7 +233,7 @@ def head_checks(question: QuestionTable, what: str, ratings: LabelCodes, said: R
 
 
 def check_maybe(bundle: LabelTables) -> Checks:
-    """Three labels read four ways; where two are left each rater is scored on what is not supported."""
+    """Checks the four readings of Maybe; if two labels are left, scores raters on what is not supported."""
     for question in bundle.questions:
         for name, said in question.row.get("maybe", {}).items():
             codes = np.array(VIEWS[name])
@@ -308,7 +308,7 @@ def gap_of(table: pd.DataFrame) -> float | None:
 
 
 def check_sides(bundle: LabelTables) -> Checks:
-    """How often the left side is preferred, and by judges that saw both orders the same side or response."""
+    """Checks how often the left side is preferred, and how often judges choose one side or response in both orders."""
     for question in bundle.questions:
         if said := question.row.get("sides"):
             given = question.given[question.given["left"] != ""]
@@ -348,7 +348,7 @@ PARTS: dict[str, Callable[[LabelTables], Checks]] = {
 
 
 def tables(bundle: LabelTables) -> Iterator[tuple[str, pd.DataFrame]]:
-    """By question: coefficients of each group, raters against the majority, and ratings, all from the data alone."""
+    """Yields tables by question, from labels alone: coefficients by group, raters against the majority, and ratings."""
     for question in bundle.questions:
         ratings = ratings_of(question)
         groups = {group: coefficient_column(ratings, group, question.threshold) for group in ratings.groups}
@@ -370,7 +370,7 @@ def coefficient_column(ratings: LabelCodes, group: str, threshold: int) -> dict[
 
 
 def rating_table(question: QuestionTable, given: pd.DataFrame) -> pd.DataFrame:
-    """Judges beside people: mean rating, share no better than generic, and rank correlation with people."""
+    """Compares judges with people: mean rating, share no better than generic, and rank correlation."""
     middle = (question.numbers[0] + question.numbers[-1]) / 2
     means = given.groupby(["who", "unit"])["number"].mean().round(9).unstack("who")
     rows = {}
@@ -383,7 +383,7 @@ def rating_table(question: QuestionTable, given: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_table(ratings: LabelCodes, positive: int | None) -> pd.DataFrame:
-    """Everybody against the others; `f1 against all` as in published tables."""
+    """Scores everybody against the others; `f1 against all` is as in published tables."""
     rows = {}
     for rater, name in enumerate(ratings.names):
         found = Compared(beside_others(ratings, rater), ratings.k)
