@@ -9,4 +9,4 @@ class AnalysisConfig(AppConfig):
     name = "analysis"
 
     def ready(self) -> None:
-        import_module("analysis.answers.kept")  # wants to hear of every person that is deleted
+        import_module("analysis.answers.kept")  # listens for people who are deleted

@@ -35,7 +35,7 @@ class EndpointError(Exception):
 
 
 def add_endpoint(name: str, **fields: Any) -> Endpoint:
-    """Make an endpoint, or change one as long as no run has used another model, address or kind under its name."""
+    """Make an endpoint, or change one unless runs have used another model, address or provider under its name."""
     endpoint = Endpoint.objects.filter(name=name).first() or Endpoint(name=name)
     before = asked_of(endpoint)
     for field, value in fields.items():
@@ -52,7 +52,7 @@ def add_endpoint(name: str, **fields: Any) -> Endpoint:
 
 
 def asked_of(endpoint: Endpoint) -> tuple[str, str, str]:
-    """Who answers: what all runs under one name have in common."""
+    """Provider, address and model, which all runs under one name have in common."""
     return str(endpoint.provider), endpoint.base_url, endpoint.model
 
 
@@ -81,7 +81,7 @@ def check_fields(endpoint: Endpoint) -> None:
 
 
 def check_address(url: str) -> None:
-    """Refuse what is no address, and in production an address inside our own network."""
+    """Raise EndpointError for what is no base URL, and in production for an address inside our own network."""
     try:
         host, port = host_of(url)
     except ValueError:
@@ -94,7 +94,7 @@ def check_address(url: str) -> None:
 
 
 def host_of(url: str) -> tuple[str, int]:
-    """Host and port of an address of the web. Raises ValueError where it is none."""
+    """Host and port of a web address. Raises ValueError if it is none."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(url)
@@ -102,7 +102,7 @@ def host_of(url: str) -> tuple[str, int]:
 
 
 def refuse_private(host: str, port: int) -> None:
-    """Raises EndpointError where the name is or leads to an address inside our own network."""
+    """Raise EndpointError if the name is or leads to an address inside our own network."""
     if host in LOCAL_NAMES or any(is_private(address) for address in addresses_of(host, port)):
         raise EndpointError(
             f"{host} is a private, loopback or metadata address, which is refused in production. Set "
@@ -141,7 +141,7 @@ def find_key(endpoint: Endpoint) -> str:
 
 
 def open_provider(endpoint: Endpoint, temperature: float, max_tokens: int | None = None) -> Provider:
-    """A provider with the key; the address is checked again, and where its name leads with each connection."""
+    """Make a provider with the key; the address is checked again, and where its name leads at each connection."""
     if endpoint.provider == Endpoint.Provider.OPENAI:
         check_address(endpoint.base_url)
     return PROVIDERS[endpoint.provider](
@@ -162,7 +162,7 @@ def open_provider(endpoint: Endpoint, temperature: float, max_tokens: int | None
 async def calling(
     endpoint: Endpoint, temperature: float, max_tokens: int | None = None
 ) -> AsyncIterator[tuple[Provider, Limiter]]:
-    """The provider, and the limits that all lanes of the endpoint share, as long as an event loop calls it."""
+    """The provider, and the limits that all lanes of the endpoint share; both are closed at the end."""
     provider, limiter = open_provider(endpoint, temperature, max_tokens), Limiter(endpoint)
     try:
         yield provider, limiter
@@ -172,7 +172,7 @@ async def calling(
 
 
 def check_endpoint(endpoint: Endpoint, temperature: float) -> None:
-    """Before anything is written: the key is there and an API answers. Asks for the list of models, free."""
+    """Check, before anything is written, that the key is there and an API answers; listing its models is free."""
 
     async def check() -> None:
         async with calling(endpoint, temperature) as (provider, _):

@@ -1,4 +1,4 @@
-"""Requests and tokens a minute, and "not before", shared by all lanes of an endpoint through Valkey."""
+"""Limits on requests and tokens a minute, and pauses, shared by all lanes of an endpoint through Valkey."""
 
 import asyncio
 import math
@@ -16,7 +16,7 @@ from analysis.models import Endpoint
 # A caller that comes late may catch up on this much; more would let a minute begin with a burst.
 SLACK = 0.25
 LONGEST_PAUSE = 120.0
-REMEMBERED = 20  # answers and refusals of a lane; a quarter of them refused is many
+REMEMBERED = 20  # answers and refusals of a lane; a quarter refused is many
 POLL = 0.2
 
 # Each bucket is the time at which its next unit is due. A caller takes a slot at once and waits until it
@@ -52,7 +52,7 @@ def keys_of(endpoint_name: str) -> list[str]:
 
 
 class Limiter:
-    """One lane's door to the endpoint's limits."""
+    """One lane's access to the endpoint's limits."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.keys = keys_of(endpoint.name)
@@ -71,7 +71,7 @@ class Limiter:
         return bool(self.requests or self.tokens)
 
     async def wait(self, tokens: int) -> None:
-        """Come back when one more request of this many tokens may be sent."""
+        """Wait until one more request of this many tokens may be sent."""
         if self.has_rates:
             async with self.turn:  # one at a time, so that a lane that ends leaves one unused slot at most
                 arguments = [1, self.requests, tokens, self.tokens, SLACK]
@@ -80,7 +80,7 @@ class Limiter:
             await asyncio.sleep(left + uniform(0, min(1.0, left)))
 
     async def take_slot(self, arguments: list[float]) -> int:
-        """Microseconds until it comes. While Valkey is away nobody knows the rate, so nothing is sent."""
+        """Take a slot; returns microseconds until it comes. Waits for Valkey, without which nobody knows the rate."""
         while True:
             try:
                 return await self.take(self.keys, arguments)
@@ -114,7 +114,7 @@ class Limiter:
             await self.set_pause(self.keys[2:], [seconds])
 
     async def follow(self, ended: asyncio.Event) -> None:
-        """Learn of pauses that other lanes have set, until the lane has ended."""
+        """Learn of pauses that other lanes set, until this lane has ended."""
         while not ended.is_set():
             with suppress(redis.RedisError):
                 left = float(await self.valkey.get(self.keys[2]) or 0) - time.time()
@@ -128,7 +128,7 @@ class Limiter:
 
 
 def waiting_until(endpoint_name: str) -> float | None:
-    """The Unix time before which nothing is sent to the endpoint; None when nothing holds it up."""
+    """The Unix time before which nothing is sent to the endpoint; None if nothing holds it up."""
     with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1) as valkey:
         till = float(valkey.get(keys_of(endpoint_name)[2]) or 0)
     return till if till > time.time() and math.isfinite(till) else None

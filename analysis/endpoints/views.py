@@ -26,7 +26,7 @@ from surveys.studies import audit
 from surveys.studies.access import Role, studies_of
 
 FAKE = Endpoint.Provider.FAKE
-# Variables that hold keys of providers. Others, such as the site's own secrets, are sent nowhere.
+# Variables with providers' keys. Others, such as the site's own secrets, are sent nowhere.
 KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(KEY|TOKEN)")
 OWN_SECRETS = re.compile(r"SECRET|DATABASE|REDIS|PROLIFIC|PASSWORD")
 
@@ -39,7 +39,7 @@ SECTIONS = {
 
 
 class EndpointForm(forms.ModelForm):
-    """The address and what a call costs. The key itself is never here, only its variable's name."""
+    """An endpoint's address, limits and prices. The key itself is never here, only its variable's name."""
 
     data: Any
 
@@ -119,7 +119,7 @@ class EndpointForm(forms.ModelForm):
             and "key_env" in self.changed_data
             and (not KEY_NAME.fullmatch(variable) or OWN_SECRETS.search(variable))
         ):
-            # Shown again it might be the key itself, typed into the wrong field.
+            # It is not shown again, as it might be the key itself, typed into the wrong field.
             self.data = self.data.copy()
             self.data[self.add_prefix("key_env")] = ""
             self.add_error(
@@ -175,7 +175,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @study_page(Role.OWNER)
 def edit(request: HttpRequest, name: str = "") -> HttpResponse:
-    """A new endpoint of this study, or one with this name to change."""
+    """Make an endpoint of this study, or change the one with this name."""
     usable = Endpoint.objects.shown_to(request.user, request.study)
     old = get_object_or_404(usable, name=name) if name else None
     if old and not may_change(request, old):
@@ -189,12 +189,12 @@ def edit(request: HttpRequest, name: str = "") -> HttpResponse:
 
 
 def may_change(request: HttpRequest, endpoint: Endpoint) -> bool:
-    """Owners of its study, on that study's pages; administrators."""
+    """Whether the account owns the endpoint's study, on that study's pages, or is an administrator."""
     return request.user.is_superuser or (endpoint.study == request.study and may(request, Role.OWNER))
 
 
 def save(request: HttpRequest, form: EndpointForm) -> bool:
-    """What is kept of it in the trail is what has changed, and from what to what."""
+    """Save the endpoint, and record in the trail what has changed, from what to what; False if the form is faulty."""
     fields = {key: value for key, value in form.cleaned_data.items() if key not in ("name", "shared_with")}
     old = Endpoint.objects.filter(name=form.cleaned_data["name"]).first()
     owner = {} if old else {"study": request.study}
@@ -220,14 +220,14 @@ def save(request: HttpRequest, form: EndpointForm) -> bool:
 
 
 def users_of(endpoint: Endpoint) -> QuerySet[Study]:
-    """The studies that may use it."""
+    """The studies that may use the endpoint."""
     if endpoint.study is None or endpoint.shared:
         return Study.objects.all()
     return Study.objects.filter(Q(pk=endpoint.study_id) | Q(pk__in=endpoint.shared_with.values("pk")))
 
 
 def share(endpoint: Endpoint, form: EndpointForm) -> list[str]:
-    """With the chosen studies; those that the account does not see keep it. Returns their slugs."""
+    """Share it with the chosen studies; those that the account does not see keep it. Returns the slugs of all."""
     seen = form.fields["shared_with"].queryset
     unseen = endpoint.shared_with.exclude(pk__in=seen.values("pk"))
     endpoint.shared_with.set([*form.cleaned_data["shared_with"], *unseen])

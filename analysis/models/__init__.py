@@ -1,4 +1,4 @@
-"""What a machine reads, generates or computes, as rows."""
+"""The rows of everything that a machine reads, generates or computes."""
 
 from analysis.models.corpora import (
     Conversation,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class ConditionError(Exception):
-    """A run's messages can't be built from what there is; what is missing is said."""
+    """A run's messages can't be built; the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Look:
 
 @dataclass(frozen=True)
 class AnswerSource:
-    """Where answers come from, as tables and figures name it."""
+    """A source of answers, as tables and figures name it."""
 
     slug: str
     label: str
@@ -36,9 +36,9 @@ OF_PUPPETS = ("users", "repeats_per_user")
 @dataclass(frozen=True)
 class Condition(AnswerSource):
     sentence: str  # what it means, after its label in the form of a new run
-    takes: tuple[str, ...] = ()  # of a run's settings, beside those that all conditions take
-    needs: tuple[str, ...] = ()  # of those, what has to be given
-    counted: str = ""  # what stands in front of a prompt, one of them
+    takes: tuple[str, ...] = ()  # a run's settings, beside those that all conditions take
+    needs: tuple[str, ...] = ()  # those of them that must be given
+    counted: str = ""  # one of what stands in front of a prompt
 
     @property
     def is_puppet(self) -> bool:
@@ -46,11 +46,11 @@ class Condition(AnswerSource):
         return "users" in self.takes
 
     def users_differ(self, per_user: bool) -> bool:
-        """Whether each of them has something of their own in front: a whole corpus has the same for everybody."""
+        """Whether simulated users differ in what stands in front; a whole corpus gives everybody the same."""
         return self.is_puppet and (per_user or "per_user" not in self.takes)
 
 
-# Colours are safe for colour-blind readers (Okabe-Ito), and tests hold how far they are apart.
+# Colours are safe for colour-blind readers (Okabe-Ito); tests check how far apart they are.
 FIELD = AnswerSource("field", "Field", "the field", Look("#d55e00", "#f07f2e", "#c25400", "square"))
 # In the order of legends, tables and forms.
 CONDITIONS = {
@@ -110,4 +110,4 @@ CONDITIONS = {
 CHOICES = [(slug, condition.label) for slug, condition in CONDITIONS.items()]
 PUPPETS = tuple(slug for slug, condition in CONDITIONS.items() if condition.is_puppet)
 SOURCES: dict[str, AnswerSource] = {FIELD.slug: FIELD, **CONDITIONS}
-LABELS = {slug: source.label for slug, source in SOURCES.items()}  # another source is called what its files call it
+LABELS = {slug: source.label for slug, source in SOURCES.items()}  # imported sources are named by their files

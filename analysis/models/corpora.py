@@ -49,7 +49,7 @@ class Conversation(models.Model):
 
 
 class ConversationRepeat(models.Model):
-    """The same messages once more, under another id or by another user: counted with its user, drawn from never."""
+    """A repeat of the same messages, under another id or by another user: counted with its user, never drawn from."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="repeats")
     source_id = models.CharField(max_length=200)
@@ -109,7 +109,7 @@ class Persona(models.Model):
 
 
 class ErasedUser(models.Model):
-    """Somebody who was taken out of a corpus and stays out of what is imported later. The key itself is not kept."""
+    """Somebody who was erased from a corpus and stays out of later imports. The key itself is not kept."""
 
     corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="erased")
     salt = models.CharField(max_length=32, help_text="Random; one for the corpus.")

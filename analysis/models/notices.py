@@ -1,4 +1,4 @@
-"""Where news of a study goes, what of it was told there, and how the last message went."""
+"""Addresses for a study's news, what they were told of it, and how the last message went."""
 
 from django.db import models
 from django.db.models import Q

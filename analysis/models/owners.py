@@ -1,4 +1,4 @@
-"""Who may see and change what belongs to no study: whoever made it, and the studies that it is shared with."""
+"""Who may see and change what belongs to no study: its owner, and the studies that it is shared with."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ from surveys.models import Study
 
 class OwnedQuerySet(models.QuerySet):
     def shared_to(self, study: Study) -> Any:
-        """Those that the study may use, whoever looks."""
+        """Rows that the study may use, whoever looks."""
         return self.filter(pk__in=self.model.shared_with.through.objects.filter(study=study).values(self.key))
 
     def shown_to(self, account: Any, study: Study) -> Any:
-        """Those that an account may use on the pages of this study: shared ones and its own; administrators use all."""
+        """Rows that an account may use on the pages of this study: shared ones and its own; administrators use all."""
         if account.is_superuser:
             return self.all()
         return self.filter(Q(owner=account) | Q(pk__in=self.model.objects.shared_to(study).values("pk")))
 
     def owned_by(self, account: Any) -> Any:
-        """Those that an account may change and share."""
+        """Rows that an account may change and share."""
         return self.all() if account.is_superuser else self.filter(owner=account)
 
     @property
@@ -30,7 +30,7 @@ class OwnedQuerySet(models.QuerySet):
 
 
 class Owned(models.Model):
-    """Belongs to an account, or without one to the server, whose administrators then share it."""
+    """A row of an account, or without one of the server, whose administrators then share it."""
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -58,10 +58,10 @@ class Owned(models.Model):
 
 
 class OfStudyOrOwnedQuerySet(OwnedQuerySet):
-    """Of rows that belong to a study, or else to an account."""
+    """Rows that belong to a study, or else to an account."""
 
     def of_study(self, study: Study) -> Any:
-        """The study's own, and those without a study that are shared with it."""
+        """The study's own rows, and those without a study that are shared with it."""
         shared = self.model.objects.shared_to(study).filter(study=None)
         return self.filter(Q(study=study) | Q(pk__in=shared.values("pk")))
 

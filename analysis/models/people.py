@@ -1,4 +1,4 @@
-"""The users of a corpus: through which filters they came, what is concluded about them, and what was done when."""
+"""The users of a corpus: which filter left them out, what is concluded about them, and what was done when."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ LONGEST_ATTRIBUTE = 2_000  # characters
 
 
 class CorpusUser(models.Model):
-    """One user of a corpus as the funnel left them. Nobody who was left out stands in the sample."""
+    """One user of a corpus as the funnel left them. Nobody who was left out is in the sample."""
 
     class Filter(models.TextChoices):
         LANGUAGE = "language", "Language"
@@ -52,7 +52,7 @@ class CorpusUser(models.Model):
 
 
 class ConversationVerdict(models.Model):
-    """What a model says of one conversation, from 0 to 1; the funnel reads it where there is one."""
+    """A model's verdict on one conversation, from 0 to 1; the funnel reads it if there is one."""
 
     class Question(models.TextChoices):
         LANGUAGE = "language", "All of it is in the wanted language"
@@ -82,13 +82,13 @@ class ConversationVerdict(models.Model):
 
 
 def take_back_merge(collector: Any, field: Any, members: Any, using: str) -> None:
-    """What stood for others is gone: nothing is merged into it any more, and it has no cluster."""
+    """Unmerge the members of a representative that is deleted: they are merged into nothing and have no cluster."""
     for name in ("cluster_confidence", "cluster_size", "merged_into"):
         collector.add_field_update(Attribute._meta.get_field(name), None, members)
 
 
 class Attribute(models.Model):
-    """One statement about a user as it was extracted. Merging says which attribute stands for it (`merged_into`)."""
+    """One statement about a user, as it was extracted. `merged_into` is the attribute that stands for it."""
 
     class LeftOut(models.TextChoices):
         CONFIDENCE = "confidence", "Too little confidence"
@@ -156,12 +156,12 @@ class Attribute(models.Model):
 
     @property
     def unlocated(self) -> int:
-        """Quotes that no conversation of the user holds."""
+        """The number of quotes that no conversation of the user holds."""
         return sum(quote["message"] is None for quote in self.evidence)
 
 
 class TextVector(models.Model):
-    """The sentence embedding of one text, of length 1, however many attributes say the same."""
+    """The sentence embedding of one text, of length 1, kept once however many attributes have it."""
 
     sha256 = models.CharField(max_length=64)
     model = models.CharField(max_length=100)
@@ -175,10 +175,10 @@ class TextVector(models.Model):
 
 
 class CorpusStep(models.Model):
-    """What was last done with the users of a corpus: by which settings, how far it is, and what came out."""
+    """The last time that one step was done with the users of a corpus: settings, how far it is, and what came out."""
 
     class Name(models.TextChoices):
-        """In the order in which a person's data goes through them."""
+        """The steps, in the order in which a person's data goes through them."""
 
         IMPORT = "import", "Import"
         LANGUAGE = "language", "Language"

@@ -1,4 +1,4 @@
-"""What texts were read as, what people decided about that, which spellings are one thing, and computed results."""
+"""Readings of texts, people's decisions about them, aliases, and computed results."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,7 +10,7 @@ from surveys.models import Response, Study
 
 
 class Answer(models.Model):
-    """What one text says, by one version of the reading rules or, where `decided`, by a person."""
+    """What one text says, by one version of the reading rules or, if `decided`, by a person."""
 
     response = models.OneToOneField(Response, null=True, on_delete=models.CASCADE, related_name="answer")
     completion = models.OneToOneField(Completion, null=True, on_delete=models.CASCADE, related_name="answer")
@@ -40,7 +40,7 @@ class Answer(models.Model):
 
 
 class AnswerDecision(models.Model):
-    """What a person says a text says. Rows are never changed; the newest one that is not undone stands."""
+    """A person's decision about what a text says. Rows never change; the newest one that is not undone holds."""
 
     answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="decisions")
     items = ArrayField(models.TextField(), default=list)
@@ -59,7 +59,7 @@ class AnswerDecision(models.Model):
 
 
 class SecondOpinion(models.Model):
-    """What a model reads in a text. It is shown beside the answer and never takes its place by itself."""
+    """A model's reading of a text, shown beside the answer, which it never replaces by itself."""
 
     answer = models.ForeignKey(Answer, on_delete=models.CASCADE, related_name="opinions")
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT, related_name="opinions")
@@ -78,7 +78,7 @@ class SecondOpinion(models.Model):
 class AliasDecision(models.Model):
     """One step in a study's table of spellings. Its number is the table's version.
 
-    Never changed, but that spellings which only somebody who withdrew had are taken out.
+    Rows never change, except that spellings of nobody but people who withdrew are taken out.
     """
 
     class Action(models.TextChoices):
@@ -115,7 +115,7 @@ class AliasDecision(models.Model):
 
 
 class Alias(models.Model):
-    """A spelling that stands for another one in the answers to one prompt: what the decisions add up to."""
+    """A spelling that counts as another one in the answers to one prompt: what the decisions add up to."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="aliases")
     prompt = models.SlugField(max_length=50)
@@ -135,7 +135,7 @@ class Alias(models.Model):
 
 
 class MetricValue(models.Model):
-    """A computed part of the report, kept by the fingerprint of everything that it was computed from."""
+    """A computed part of the report, kept under the fingerprint of everything that it was computed from."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="metric_values")
     name = models.CharField(max_length=50)

@@ -1,4 +1,4 @@
-"""Endpoints, the words that models are asked in, runs, simulated users, tasks, and one row for each call."""
+"""Endpoints, runs, simulated users, tasks, instructions, and one row for each call."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ from analysis.models.people import CorpusUser
 from analysis.models.settings import CHOSEN, SAID, STORED
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion
 
-# The conditions of runs whose replies answer no prompt.
+# Conditions of runs whose replies answer no prompt.
 ASIDE = ("judge", "task")
 # Instructions that told judges what people tend to say. No new run has one; labels of old runs are marked.
 LEADING_INSTRUCTIONS = ("optimised-1",)
@@ -23,19 +23,19 @@ LEADING_INSTRUCTIONS = ("optimised-1",)
 
 class EndpointQuerySet(models.QuerySet):
     def usable_in(self, studies: Iterable[Study] | models.QuerySet[Study]) -> "EndpointQuerySet":
-        """Those of these studies, those that others share with them, and the server's."""
+        """Endpoints of these studies, those that others share with them, and the server's."""
         of_these = Q(study__in=studies) | Q(shared_with__in=studies)
         return self.filter(pk__in=self.filter(Q(study=None) | Q(shared=True) | of_these).values("pk"))
 
     def shown_to(self, user: Any, study: Study) -> "EndpointQuerySet":
-        """Those that the study may use; administrators see all."""
+        """Endpoints that the study may use; administrators see all."""
         return self.all() if user.is_superuser else self.usable_in([study])
 
 
 class Endpoint(models.Model):
     """One model at one address. The key itself is never here: only the name of the variable that holds it.
 
-    Owners of its study change it, other studies use it where it is shared with them. What belongs to no study is the
+    Owners of its study change it; other studies use it if it is shared with them. An endpoint without a study is the
     server's: all use it, its administrators change it.
     """
 
@@ -87,7 +87,7 @@ class Endpoint(models.Model):
 
 
 class Schedule(models.Model):
-    """The same plan again every so many days, to see drift; each repetition is a run of its own."""
+    """A plan that is repeated every so many days, to see drift; each repetition is a run of its own."""
 
     first_run = models.OneToOneField("Run", on_delete=models.CASCADE, related_name="schedule")
     every_days = models.PositiveIntegerField(default=7)
@@ -100,7 +100,7 @@ class Schedule(models.Model):
 
 class RunQuerySet(OfStudyOrOwnedQuerySet):
     def shown_to(self, account: Any, study: Study) -> Any:
-        """Of runs without a study those alone whose sources may be seen too: their calls show them."""
+        """Runs to show; those without a study need access to their sources too, since their calls show them."""
         rows = super().shown_to(account, study)
         for setting in CHOSEN:
             shown = setting.kind.objects.shown_to(account, study).values("pk")
@@ -109,7 +109,7 @@ class RunQuerySet(OfStudyOrOwnedQuerySet):
 
 
 class Run(Owned):
-    # The registered conditions, and the runs that ask no prompt in one of them.
+    # The registered conditions, and those of runs that ask no prompt in one of them.
     Condition: Any = models.TextChoices(
         "Condition",
         [
@@ -217,7 +217,7 @@ class Run(Owned):
 
     @property
     def registered(self) -> conditions.Condition | None:
-        """Its condition's record; imported runs, judges and tasks have none."""
+        """The record of its condition; imported runs, judges and tasks have none."""
         return CONDITIONS.get(self.condition)
 
     @property
@@ -244,18 +244,18 @@ class Run(Owned):
 
     @property
     def author(self) -> str:
-        """Who says what is read of its tasks: named as a judge is; scripted ones say so."""
+        """The author of its tasks' replies, named as a judge is; scripted ones say so."""
         return f"{self.endpoint.name} {self.instruction}{' (simulated)' if self.is_simulated else ''}"
 
     @property
     def users_differ(self) -> bool:
-        """Whether its simulated users are units; those that a file names are."""
+        """Whether its simulated users are units; those that a file names always are."""
         condition = CONDITIONS.get(self.condition)
         return condition is None or condition.users_differ(self.per_user)
 
     @property
     def asked_with(self) -> str:
-        """In words what else than model and temperature a question is asked with; what stands in front is apart."""
+        """In words, what a question is asked with, except model, temperature and what stands in front."""
         if self.endpoint is None:
             return self.imported_settings
         form = [self.prompt_form] if self.benchmark else []
@@ -264,20 +264,20 @@ class Run(Owned):
 
     @property
     def request_fields(self) -> list[str]:
-        """What else each request carries; a scripted endpoint's fields are its script, not a setting."""
+        """Fields that each request carries; a scripted endpoint's `extra` is its script, not a setting."""
         extra = {} if self.is_simulated else self.endpoint.extra
         fields = [f"{name}={value}" for name, value in sorted(extra.items())]
         return ["JSON schema", *fields] if self.endpoint.json_schema else fields
 
     @property
     def settings(self) -> str:
-        """The same, and what histories are drawn from: runs that differ in it are different sources."""
+        """`asked_with`, and what histories are drawn from: runs that differ in it are different sources."""
         drawn = [setting.words.format(value) for setting in SAID if (value := setting.of(self))]
         return ", ".join(filter(None, [self.asked_with, *drawn]))
 
 
 class SimulatedUser(models.Model):
-    """What is put in front of every prompt of one sock puppet, by seed; of an imported run the name alone is known."""
+    """One sock puppet: what stands in front of all its prompts, by seed; in an imported run, only its name."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="simulated_users")
     index = models.PositiveIntegerField()
@@ -378,18 +378,18 @@ class Completion(models.Model):
 
     @property
     def asked_name(self) -> str:
-        """What a page calls it."""
+        """The name that pages show for it."""
         if self.task:
             return self.task.annotation_item.key if self.run.condition == "judge" else self.task.key
         return self.prompt.title if self.prompt else self.item.item
 
 
 class Task(models.Model):
-    """One thing that a model is asked, and what its reply was read as, once: values, or why there are none."""
+    """One question to a model, and what its reply was read as, once: values, or why there are none."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks")
     key = models.CharField(max_length=200)
-    # Whom and what it is about: it goes with them.
+    # Whom and what it is about: it is deleted with them.
     conversation = models.ForeignKey(Conversation, null=True, on_delete=models.CASCADE, related_name="tasks")
     user = models.ForeignKey(CorpusUser, null=True, on_delete=models.CASCADE, related_name="tasks")
     annotation_item = models.ForeignKey(AnnotationItem, null=True, on_delete=models.CASCADE, related_name="tasks")
@@ -422,7 +422,7 @@ class Task(models.Model):
 
 LONGEST_INSTRUCTION = 50_000  # characters
 LONGEST_NAME = 20
-SHORT = 8  # characters of the hash that stand in a label
+SHORT = 8  # characters of the hash in a label
 
 
 class Instruction(models.Model):

@@ -12,7 +12,7 @@ from django.db import models
 from analysis.models.corpora import Corpus, PersonaSet
 
 HISTORY_SIZE = 100  # conversations, unless the run says otherwise
-MEMORY_SIZE = 10  # attributes, the same
+MEMORY_SIZE = 10  # attributes, likewise
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class RunSetting:
     label: str  # in forms, and where runs are compared
     help: str = ""
     default: Any = None
-    usual: int = 0  # of a number that may be left open: what then counts
-    most: int = 0  # of a number, which is 1 or more; of a text its letters
+    usual: int = 0  # of a number that may be left open: its value then
+    most: int = 0  # of a number, which is at least 1; of a text, its length
     metavar: str | None = None
-    column: str = ""  # what the column of exports holds; a setting without one stands there in `settings`, in `words`
+    column: str = ""  # what the column of exports holds; a setting without one is in `settings` there, in `words`
     words: str = "{}"  # how pages, figures and exports say a value
-    words_off: str = ""  # and that a switch is off, where that sets two sources apart
+    words_off: str = ""  # and that a switch is off, if that sets two sources apart
     short: str = "{}"  # how a list of runs says it
-    unit: str = ""  # of a number: what it counts of what stands in front of a prompt
+    unit: str = ""  # of a number: what it counts in front of a prompt
     heading: str = ""  # of a number with a unit, in the tables of figures
-    noun: str = ""  # what is chosen by its name
-    missing: str = ""  # what a form says where a condition needs it
-    is_stored: bool = True  # in a column of its own; how often a simulated user is asked stands in a run's repeats
+    noun: str = ""  # what is chosen by name
+    missing: str = ""  # what a form says if a condition needs it and it is missing
+    is_stored: bool = True  # in a column of its own; how often a simulated user is asked is in a run's `repeats`
 
     @property
     def chooses_row(self) -> bool:
@@ -44,12 +44,12 @@ class RunSetting:
         return f"--{self.name.replace('_', '-')}"
 
     def of(self, run: Any) -> Any:
-        """The run's value; of a row its name."""
+        """The run's value; for a chosen row, its name."""
         value = getattr(run, self.name)
         return (value.name if value else "") if self.chooses_row else value
 
     def field(self) -> models.Field:
-        """Its column of the table of runs."""
+        """Its column in the table of runs."""
         if self.chooses_row:
             return models.ForeignKey(self.kind, null=True, on_delete=models.PROTECT)
         if self.kind is str:
@@ -145,7 +145,7 @@ SETTINGS = (
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 STORED = tuple(setting for setting in SETTINGS if setting.is_stored)
-# What sets two sources apart and has a column in every row about them; then what they are drawn from.
+# Settings that set two sources apart and have a column in every row about them; then what they are drawn from.
 APART = tuple(setting for setting in STORED if setting.column and setting.name != "users")
 IN_ROWS = tuple(sorted(APART, key=lambda setting: setting.chooses_row))
 CHOSEN = tuple(setting for setting in STORED if setting.chooses_row)
@@ -160,12 +160,12 @@ def drawn_from(asked: Any) -> list[Any]:
 
 
 def number_in_front(run: Any) -> int:
-    """How many conversations or attributes are to stand in front of a prompt, as far as they fit."""
+    """How many conversations or attributes to put in front of a prompt, as far as they fit."""
     setting = next(each for each in AMOUNTS if each.name in run.registered.takes)
     return setting.usual if setting.of(run) is None else setting.of(run)
 
 
 def with_fields(name: str, defaults: dict[str, Any]) -> Any:
-    """A dataclass with these fields, to be the base of one that has more."""
+    """Make a dataclass with these fields, as the base of one that has more."""
     fields = [(field, Any, default) for field, default in defaults.items()]
     return make_dataclass(name, fields, frozen=True, kw_only=True)

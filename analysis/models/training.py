@@ -19,7 +19,7 @@ class TrainingTask(models.TextChoices):
 
 
 class ExampleSet(Owned):
-    """Labelled examples that a file brought, all for one task."""
+    """Labelled examples from a file, all for one task."""
 
     name = models.SlugField(max_length=50, unique=True)
     task = models.CharField(max_length=9, choices=TrainingTask)
@@ -37,7 +37,7 @@ class ExampleSet(Owned):
 
 
 class Example(models.Model):
-    """One pair of texts, for reward one pair of responses, and what people say of it, from 0 to 1."""
+    """One pair of texts, or for reward of responses, and people's label of it, from 0 to 1."""
 
     set = models.ForeignKey(ExampleSet, on_delete=models.CASCADE, related_name="examples")
     position = models.PositiveIntegerField()
@@ -122,7 +122,7 @@ class TrainedModel(Owned):
 class ReplyScore(models.Model):
     """How much a reward model likes one reply to one question of a benchmark, however many runs gave it.
 
-    Scores of replies to one question compare; those of several questions do not.
+    Only scores of replies to the same question can be compared.
     """
 
     model = models.ForeignKey(TrainedModel, on_delete=models.CASCADE, related_name="reply_scores", db_index=False)
@@ -137,5 +137,5 @@ class ReplyScore(models.Model):
 
 
 def hash_reply(question: str, choices: Sequence[str], reply: str) -> str:
-    """By which a reply's scores are kept; a question that an import changed is another one."""
+    """The key of a reply's scores; a question that an import changed is another one."""
     return hashlib.sha256(json.dumps([question, choices, reply]).encode()).hexdigest()

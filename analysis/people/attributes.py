@@ -1,4 +1,4 @@
-"""What is concluded about the users of a corpus comes in: from a model here, or from a file made elsewhere."""
+"""Stores what is concluded about the users of a corpus, by a model here or in a file from elsewhere."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,11 +25,11 @@ LONGEST_QUOTE = 20_000
 MOST_QUOTES = 100
 LONGEST_LINE = 4_000_000
 IDENTITY = ("user_id", "conversation_id", "place", "generator", "sha256")  # one row for each
-FORMAT = "attributes"  # of a corpus that no conversations were imported into
+FORMAT = "attributes"  # of a corpus without imported conversations
 
 
 class NewAttribute(NamedTuple):
-    """One statement about a user. `conversation` is the hash of one of theirs, or the id that its source gave it."""
+    """One statement about a user. `conversation` is the hash of one of theirs, or its id at the source."""
 
     user: str
     text: str
@@ -42,9 +42,9 @@ class NewAttribute(NamedTuple):
 
 @dataclass
 class Kept:
-    """What became of attributes, and how many quotes stand in no conversation of their user."""
+    """Counts of stored attributes and of their quotes; `unlocated` ones were found in no conversation of their user."""
 
-    attributes: int = 0  # that were handed in
+    attributes: int = 0  # handed in
     new: int = 0
     there: int = 0  # the same text of the same user, conversation and generator
     users: int = 0
@@ -52,16 +52,16 @@ class Kept:
     unlocated: int = 0
     low_confidence: int = 0  # kept, and left out of what follows
     sensitive: int = 0
-    erased: int = 0  # about users who were erased; nothing is kept of them
+    erased: int = 0  # about erased users; nothing is kept of them
 
 
 def keep_attributes(
     corpus: Corpus, rows: Iterable[NewAttribute], least: float = LEAST_CONFIDENCE, *, allow_erased: bool = False
 ) -> Kept:
-    """Store attributes with their evidence in its place; what is there already is left alone.
+    """Store attributes and locate their evidence; attributes stored before are left alone.
 
-    Texts have 1 to LONGEST_ATTRIBUTE characters, confidences lie between 0 and 1 (`attribute_faults` says so in
-    words). Those of less confidence than `least` are kept and left out. Users who are not known yet are made.
+    Texts must have 1 to LONGEST_ATTRIBUTE characters, and confidences lie between 0 and 1 (see `attribute_faults`).
+    Attributes below `least` confidence are stored but left out. Unknown users are created.
     """
     done, users = Kept(), set()
     erased = ErasedUsers(corpus)
@@ -119,7 +119,7 @@ def _users(corpus: Corpus, keys: set[str]) -> dict[str, int]:
 
 
 def _conversations(corpus: Corpus, batch: list[NewAttribute]) -> dict[tuple[str, str], int]:
-    """By user and by what the batch calls it, the conversation's id."""
+    """Ids of conversations, by user and by the hash or id that the batch uses; ambiguous ids are left out."""
     users = {row.user for row in batch if row.conversation}
     names = {row.conversation for row in batch if row.conversation}
     own = Conversation.objects.filter(Q(sha256__in=names) | Q(source_id__in=names), corpus=corpus, user__in=users)
@@ -127,7 +127,7 @@ def _conversations(corpus: Corpus, batch: list[NewAttribute]) -> dict[tuple[str,
         Q(conversation__sha256__in=names) | Q(source_id__in=names), conversation__corpus=corpus, user__in=users
     )
     found: dict[tuple[str, str], int] = {}
-    several: set[tuple[str, str]] = set()  # ids that stand for other conversations of this user too
+    several: set[tuple[str, str]] = set()  # ids that name several conversations of this user
     for number, user, sha256, source_id in [
         *repeats.values_list("conversation", "user", "conversation__sha256", "source_id"),
         *own.values_list("id", "user", "sha256", "source_id"),
@@ -138,7 +138,7 @@ def _conversations(corpus: Corpus, batch: list[NewAttribute]) -> dict[tuple[str,
 
 
 def _row(row: NewAttribute, user: int, conversation: int | None, least: float) -> Attribute:
-    """Not stored yet; its evidence is the quotes as they came."""
+    """Make the unsaved row; its evidence is still the bare quotes."""
     low = row.confidence is not None and row.confidence < least
     return Attribute(
         user_id=user,
@@ -162,9 +162,9 @@ def hash_text(text: str) -> str:
 def _located(
     corpus: Corpus, user: str, attribute: Attribute, read: dict[int, Sequence[tuple[str, list[Message]]]]
 ) -> list[dict[str, Any]]:
-    """`read` holds the one conversation that was read last: its attributes stand next to each other."""
+    """Locate the attribute's quotes. `read` caches only the last conversation, whose attributes come together."""
     quotes, conversation = attribute.evidence, attribute.conversation_id
-    if not quotes or attribute.place:  # which names a conversation that is not here
+    if not quotes or attribute.place:  # a place names a conversation that is not here
         return [unlocated(quote) for quote in quotes]
     if conversation is None:
         return locate_in(quotes, _messages(corpus, user, None))
@@ -175,14 +175,14 @@ def _located(
 
 
 def own_conversations(corpus: Corpus, user: str) -> QuerySet[Conversation]:
-    """The user's conversations, those that somebody else had in the same words too, oldest first."""
+    """The user's conversations, including repeats of somebody else's in the same words, oldest first."""
     repeats = ConversationRepeat.objects.filter(conversation__corpus=corpus, user=user)
     own = corpus.conversations.filter(Q(user=user) | Q(pk__in=repeats.values("conversation")))
     return own.order_by("began_at", "id")
 
 
 def _messages(corpus: Corpus, user: str, conversation: int | None) -> Iterator[tuple[str, list[Message]]]:
-    """The one conversation, or all of the user's own."""
+    """Hash and messages of the one conversation, or of all the user's own."""
     rows = corpus.conversations.filter(pk=conversation) if conversation else own_conversations(corpus, user)
     return rows.values_list("sha256", "messages").iterator(chunk_size=50)
 
@@ -191,7 +191,7 @@ def _messages(corpus: Corpus, user: str, conversation: int | None) -> Iterator[t
 
 
 def attribute_faults(text: str, confidence: Any, evidence: Sequence[Any]) -> Iterator[str]:
-    """What is wrong with an attribute, a sentence each."""
+    """Yield what is wrong with an attribute, a sentence each."""
     if not text.strip():
         yield "text is empty"
     if len(text) > LONGEST_ATTRIBUTE:
@@ -232,13 +232,13 @@ def _read_text(cell: Any) -> str:
 
 def _read_confidence(cell: Any) -> float | None:
     if isinstance(cell, str):
-        with suppress(ValueError):  # which is told below
+        with suppress(ValueError):  # reported below
             cell = float(cell) if cell.strip() else None
     return _faultless("confidence", cell)
 
 
 def _read_evidence(cell: Any) -> list[str]:
-    """One quote, a list of them, or objects with a `quote`."""
+    """Accept one quote or a list, each as text or as an object with a `quote`."""
     entries = cell if isinstance(cell, list) else [cell] if cell else []
     quotes = [entry.get("quote") if isinstance(entry, dict) else entry for entry in entries]
     return _faultless("evidence", [storable(quote) if isinstance(quote, str) else quote for quote in quotes])
@@ -268,11 +268,10 @@ COLUMNS = (
 def import_attributes(
     name: str, path: Path, least: float = LEAST_CONFIDENCE, *, allow_erased: bool = False
 ) -> dict[str, Any]:
-    """Store the attributes of a file, all or none, and return what became of them.
+    """Store the attributes of a file, all or none, and return the counts.
 
-    Who was erased stays out unless `allow_erased`.
-    The corpus is made when it is not there yet: data sets of made-up people may come without their conversations.
-    Raises PeopleError, ImportFault, OSError.
+    Erased users stay out unless `allow_erased`. A missing corpus is created, since data sets of made-up people may come
+    without their conversations. Raises PeopleError, ImportFault, OSError.
     """
     if not NAME.fullmatch(name):
         raise PeopleError(f"{name!r} is no name for a corpus: use up to 50 letters, digits, - and _.")

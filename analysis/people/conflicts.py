@@ -1,6 +1,6 @@
-"""Statements about one person that cannot both hold as they stand: by numbers, by negation, or by opposite words.
+"""Finds statements about one person that contradict each other: by numbers, by negation, or by opposite words.
 
-Rules of English words. What is told apart by a name or a fact of the world (two cities, two favourites) is not seen.
+The rules know English words and miss what only a name or a fact of the world tells apart (two cities, two favourites).
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CONFLICT_RULE = "conflicts-1"  # other words or rules, another name: merges are told apart by it
+CONFLICT_RULE = "conflicts-1"  # rename it with any change of words or rules: it tells merges apart
 NUMBERS, NEGATION, OPPOSITES = "numbers", "negation", "opposites"
 KINDS = (NUMBERS, NEGATION, OPPOSITES)
 
@@ -30,7 +30,7 @@ person people is are was were be been being am im i'm ive i've has have had do d
 to of in on at for from by with as and or so than too very really quite just also about into over up out own
 """
 IDLE = frozenset(_IDLE.split())
-# What turns a statement round, alone or as part of a word.
+# Words that negate a statement, alone or in a hyphenated word.
 _TURNING = """
 not no never without neither nor cannot hardly barely rarely seldom dislike disliked disliking hate hated hating avoid
 avoided avoiding refuse refused refusing detest loathe despise former formerly ex quit stopped lack lacking unable
@@ -40,9 +40,9 @@ TURNING = frozenset(_TURNING.split())
 TURNING_PAIRS = frozenset({("no", "longer"), ("used", "to"), ("gave", "up"), ("given", "up"), ("instead", "of")})
 STILL = frozenset({("not", "only"), ("not", "just")})
 NOT = re.compile(r"n['’]t$")
-# One and the same thing counted, in other words.
+# Other words for the same thing that is counted.
 SAME = {"kid": "child", "children": "child", "yr": "year", "mom": "mother", "dad": "father", "everyday": "day"}
-# Words, or two that follow each other, of which only one holds at a time.
+# Words, or pairs of words, of which only one holds at a time.
 OPPOSITE_WORDS: tuple[tuple[str, ...], ...] = (
     ("vegan", "vegetarian", "pescatarian, pescetarian", "omnivore, carnivore, meat eater, meat lover, eat meat"),
     ("single", "married", "divorced", "widowed, widow, widower"),
@@ -95,7 +95,7 @@ def stem(word: str) -> str:
 
 
 def _picks() -> dict[tuple[str, ...], list[tuple[int, int]]]:
-    """By a word, or two, the group and the side of it."""
+    """Map each word, or pair of words, to the groups it is in and its side in each."""
     found: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for group, sides in enumerate(OPPOSITE_WORDS):
         for side, listed in enumerate(sides):
@@ -109,10 +109,10 @@ PICKS = _picks()
 
 @dataclass(frozen=True)
 class Assertion:
-    """What a statement says that another may contradict.
+    """The parts of a statement that another may contradict.
 
-    `numbers`: each value with the words that it counts or belongs to; `clauses`: of each the words that say what it is
-    about, and whether it is turned round an odd number of times; `picks`: by group of opposite words the sides named.
+    `numbers`: each value with the words for what it counts; `clauses`: the content words of each, and whether it is
+    negated (an odd number of times); `picks`: the sides named in each group of opposite words.
     """
 
     numbers: tuple[tuple[float, frozenset[str]], ...]
@@ -121,7 +121,7 @@ class Assertion:
 
     @property
     def is_plain(self) -> bool:
-        """Two plain statements never contradict each other."""
+        """Whether it has no number, negation or opposite word; two plain statements never contradict each other."""
         return not self.numbers and not self.picks and not any(turned for _, turned in self.clauses)
 
 
@@ -171,7 +171,7 @@ def _numbers(words: Sequence[str]) -> Iterator[tuple[float, frozenset[str]]]:
 
 
 def _number_at(words: Sequence[str], at: int) -> tuple[float, int]:
-    """The number that begins here and where it ends; it ends where it begins where there is none."""
+    """The number that begins at `at`, and the index after it; the index is `at` if no number begins there."""
     word = words[at]
     if word[0].isdecimal():
         return _value(word), at + 1
@@ -187,7 +187,7 @@ def _number_at(words: Sequence[str], at: int) -> tuple[float, int]:
         else:
             break
         end += 1
-    # "One" alone counts less often than it stands for somebody: "one of them", "the one".
+    # "One" alone is less often a number than a pronoun: "one of them", "the one".
     if end == at + 1 and words[at] == "one" and (end == len(words) or words[end] in IDLE):
         return 0.0, at
     return value, end
@@ -202,7 +202,7 @@ def _value(word: str) -> float:
 
 
 def _counted(words: Sequence[str], at: int, end: int) -> frozenset[str]:
-    """The next two words that say something; at the end of a statement the two before."""
+    """What a number counts: `age`, or the content words among the next two, or else among the two before."""
     after, before = [stem(word) for word in words[end : end + 2]], [stem(word) for word in words[max(0, at - 2) : at]]
     if "old" in after or {"age", "aged"} & set(before):
         return frozenset({"age"})
@@ -215,7 +215,7 @@ def _counted(words: Sequence[str], at: int, end: int) -> frozenset[str]:
 
 
 def conflict_of(one: str, other: str) -> str:
-    """Why both cannot hold as they stand: one of KINDS, or empty."""
+    """Why the two contradict each other: one of KINDS, or empty."""
     return compare(read_statement(one), read_statement(other))
 
 
@@ -232,7 +232,7 @@ def compare(one: Assertion, other: Assertion) -> str:
 
 
 def _numbers_differ(one: Assertion, other: Assertion) -> bool:
-    """Whether both count the same thing and no number of it is both one's and the other's."""
+    """Whether both count the same thing and share no number of it."""
     mine, theirs = _by_counted(one), _by_counted(other)
     return any(mine[word].isdisjoint(theirs[word]) for word in mine.keys() & theirs.keys())
 
@@ -246,14 +246,14 @@ def _by_counted(said: Assertion) -> dict[str, set[float]]:
 
 
 def _is_turned_round(one: Assertion, other: Assertion) -> bool:
-    """Whether of the clauses that share most words one is turned round and the other is not."""
+    """Whether exactly one is negated in every pair of clauses that share the most words."""
     shared = [(len(mine & theirs), a != b) for mine, a in one.clauses for theirs, b in other.clauses if mine & theirs]
     most = max((n for n, _ in shared), default=0)
     return bool(shared) and all(differs for n, differs in shared if n == most)
 
 
 def conflict_matrix(texts: Sequence[str]) -> NDArray[np.bool_]:
-    """(n, n) whether two of the statements contradict each other."""
+    """(n, n) booleans: whether two of the statements contradict each other."""
     said = [read_statement(text) for text in texts]
     found = np.zeros((len(said), len(said)), bool)
     for i, one in enumerate(said):
@@ -264,7 +264,7 @@ def conflict_matrix(texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def conflicts_among(texts: Sequence[str], vectors: NDArray[Any], similarity: float) -> list[tuple[int, int, str]]:
-    """The pairs that are as near as what is merged and contradict each other, with the kind of conflict."""
+    """Index pairs of statements near enough to merge (cosine) that contradict each other, with the kind of conflict."""
     said, found = [read_statement(text) for text in texts], []
     for i, one in enumerate(said):
         near = np.flatnonzero(vectors[i + 1 :] @ vectors[i] >= similarity) + i + 1

@@ -1,4 +1,4 @@
-"""Takes a person out of a corpus: conversations, attributes, what annotators were shown of them and said about it."""
+"""Erases a person from a corpus: conversations, attributes, what annotators were shown of them and said about it."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ ERASED = "erased"
 
 
 def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
-    """Erase a user of the corpus and all that is about them, in one transaction; returns how much that was.
+    """Erase a user of the corpus and everything about them, in one transaction, and return the counts.
 
-    Of items and labels an anonymous count stays in the audit trail of their study, as of people who withdraw. What
-    somebody else said in the same words stays theirs. A salted hash stays too, so that files that are imported later
-    leave the person out. Raises PeopleError.
+    An anonymous count of items and labels stays in their study's audit trail, as for people who withdraw. What others
+    said in the same words stays theirs. A salted hash stays too, so that later imports leave the person out. Raises
+    PeopleError.
     """
     own = corpus.conversations.filter(user=key)
     repeats = ConversationRepeat.objects.filter(conversation__corpus=corpus, user=key)
@@ -54,7 +54,7 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
 
 
 def _hand_over(own: Any) -> None:
-    """A conversation that others had in the same words becomes the first one's; their own attributes stay on it."""
+    """Hand conversations that others had in the same words to the first of them; others' attributes stay on them."""
     for row in own.filter(repeats__isnull=False).distinct():
         other = row.repeats.order_by("id").first()
         Conversation.objects.filter(pk=row.pk).update(
@@ -64,7 +64,7 @@ def _hand_over(own: Any) -> None:
 
 
 def _erase_items(corpus: Corpus, key: str, actor: str) -> dict[str, int]:
-    """Items about the person, with slots, labels, models' calls, results by user, and histories only they show."""
+    """Erase items about the person, their slots, labels and calls, agreement results, and histories only they show."""
     items = AnnotationItem.objects.filter(corpus=corpus.name, cluster=cluster_of(key)).select_related("study")
     done = {"items": 0, "labels": 0, "completions": 0}
     for study in {item.study for item in items.defer("payload")}:

@@ -1,4 +1,4 @@
-"""Where in a conversation a quote stands."""
+"""Finds the place of a quote in a conversation."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from surveys.participation.pasting.privacy import REPLACEMENTS, find_personal
 
 Message = Mapping[str, str]
-# One character for one, so that places stay what they are: models set other quotation marks, dashes and spaces.
+# One character for one, so that places stay the same: models use other quotation marks, dashes and spaces.
 ALIKE = str.maketrans("‘’‚‛“”„‟«»‐‑‒–—―\u00a0\u202f", "''''" + '""""""' + "------" + "  ")
 SPACES = re.compile(r"\s+")
 AROUND = " \t\r\n\"'.…"
 
 
 class _Folding(dict[int, int | str | None]):
-    """The same for capitals, each of which stays one character; filled as they occur."""
+    """A translation table that also folds case, one character for one; filled as characters occur."""
 
     def __missing__(self, code: int) -> int:
         sign = chr(code)
@@ -34,9 +34,9 @@ class QuotePlace(NamedTuple):
 
 
 def locate(quote: str, messages: Sequence[Message]) -> QuotePlace | None:
-    """The first place of the quote, in what the user wrote before what was replied; None where it stands nowhere.
+    """Find the first place of the quote, in the user's messages before the replies; None if there is none.
 
-    White space, case, the kind of quotation marks and dashes, and marks around the quote make no difference.
+    Unless a message has it exactly, white space, case, the kind of quotes and dashes, and marks around it are ignored.
     """
     order = sorted(range(len(messages)), key=lambda number: messages[number]["role"] != "user")
     for number in order:
@@ -55,7 +55,7 @@ def locate(quote: str, messages: Sequence[Message]) -> QuotePlace | None:
 
 
 def _place_in(text: str, at: int) -> int:
-    """Where in `text` the character stands that is at `at` where every white space is one."""
+    """The index in `text` of the character that is at `at` once each run of white space is collapsed to one."""
     dropped = 0
     for space in SPACES.finditer(text):
         if space.start() - dropped >= at:
@@ -81,9 +81,9 @@ def unlocated(quote: str) -> dict[str, Any]:
 
 
 def without_personal(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, list[tuple[int, int]], int]:
-    """The text with a word in brackets for each personal detail, the places moved along, and how many details it had.
+    """Replace each personal detail by words in brackets; return the text, the moved places and the number of details.
 
-    A place that begins or ends within a detail holds all of what stands for it.
+    A place that begins or ends within a detail takes in the whole replacement.
     """
     details = [(detail.start, detail.end, REPLACEMENTS[detail.kind]) for detail in find_personal(text)]
     pieces, at = [], 0

@@ -21,9 +21,9 @@ STEP = ("name", "state", "settings", "report", "reason", "started_by", "began_at
 
 
 def export_people(corpus: Corpus, folder: Path) -> dict[str, Any]:
-    """Write users.jsonl, attributes.jsonl and steps.json; docs/people.md says what stands in them.
+    """Write users.jsonl, attributes.jsonl and steps.json; docs/people.md describes them.
 
-    Raises PeopleError where the corpus has no users yet, OSError.
+    Raises PeopleError if the corpus has no users yet, OSError.
     """
     if not corpus.users.exists():
         raise PeopleError(f"Nobody is known of {corpus.name} yet: people {corpus.name} filter, or import_attributes.")

@@ -1,4 +1,4 @@
-"""The filters that a user must pass, in their order: each gives a verdict with a reason."""
+"""The filters that a user must pass, in order; each gives a verdict with a reason."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ DIGITS = re.compile(r"\d+")
 
 
 class SettingError(ValueError):
-    """A threshold that means nothing; the message says which and what it may be."""
+    """An invalid threshold; the message says which one and what it may be."""
 
 
 def setting(default: Any, words: str, least: float = 0, most: float | None = None) -> Any:
@@ -22,7 +22,7 @@ def setting(default: Any, words: str, least: float = 0, most: float | None = Non
 
 
 def language_key(language: str) -> str:
-    """By which a language's name is compared."""
+    """The form in which names of languages are compared."""
     return language.strip().casefold()
 
 
@@ -69,17 +69,17 @@ class SeenConversation(NamedTuple):
 
 
 def normalise(text: str) -> str:
-    """Compatibility forms, case, white space and numbers do not tell one template from another."""
+    """Fold compatibility forms, case, white space and numbers, which do not tell one template from another."""
     return SPACE.sub(" ", DIGITS.sub("0", unicodedata.normalize("NFKC", text).casefold())).strip()
 
 
 def windows(text: str, width: int, stride: int) -> Iterator[str]:
-    """Stretches of `width` characters of a normalised text, one every `stride`; none of a shorter text."""
+    """Stretches of `width` characters of a normalised text, one every `stride`; none if it is shorter."""
     return (text[start : start + width] for start in range(0, len(text) - width + 1, stride))
 
 
 class TemplateCounter:
-    """In how many turns of one user each window stands. Only hashes are kept, so long histories need little room."""
+    """Counts of one user's turns by window. Only hashes are kept, so that long histories take little memory."""
 
     def __init__(self, width: int, stride: int) -> None:
         self.width, self.stride = width, stride
@@ -93,7 +93,7 @@ class TemplateCounter:
 
     @property
     def most(self) -> int:
-        """Turns that share the most frequent window."""
+        """The number of turns that share the most frequent window."""
         return max(self._counts.values(), default=0)
 
 
@@ -101,11 +101,11 @@ class TemplateCounter:
 
 
 class Evidence:
-    """What is counted over one user's conversations; texts are read once and not kept."""
+    """Counts over one user's conversations; texts are read once and not kept."""
 
     def __init__(self, settings: FilterSettings) -> None:
         self.settings = settings
-        self.conversations = self.messages = 0  # of all
+        self.conversations = self.messages = 0  # in all
         self.long = 0  # conversations of more than four user messages
         self.labelled = self.kept = self.kept_messages = 0
         self.judged = self.disagree = 0
@@ -125,7 +125,7 @@ class Evidence:
                 self.scores.append(told.assistant_use)
 
     def is_in_language(self, told: SeenConversation) -> bool:
-        """Both the label and, where there is one, a model must say so; how often they differ is counted."""
+        """Whether the label and, if there is one, a model's verdict say so; counts how often they differ."""
         wanted = language_key(self.settings.language)
         labelled = told.language.casefold() == wanted if told.language else self.settings.unlabelled
         self.labelled += labelled
@@ -186,7 +186,7 @@ FILTERS: dict[str, FilterRule] = {
 
 
 def judge(seen: Evidence) -> tuple[dict[str, dict[str, Any]], str]:
-    """The verdict of each filter, and the first that fails; who has nothing left after the first is judged no more."""
+    """Each filter's verdict, and the first that fails or empty; stops after one filter if no conversation is left."""
     verdicts: dict[str, dict[str, Any]] = {}
     for name, each in FILTERS.items():
         verdicts[name] = each.judge(seen)

@@ -1,4 +1,4 @@
-"""Who of a corpus is studied: its users go through the filters, and the funnel is kept as data."""
+"""Chooses the users of a corpus to study: applies the filters and keeps the funnel as data."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +19,8 @@ USERS_AT_ONCE = 500
 ROWS_AT_ONCE = 200  # of the database; conversations may be long
 Show = Callable[[float, int], None]
 
-# The database takes the user's messages out, so that replies, most of the text, never come here. What was said once
-# more, under another id, counts once more.
+# The database picks out the user's messages, so that replies, most of the text, never come here. A repeat under
+# another id counts again.
 CONVERSATIONS = """
 SELECT told."user", told.language,
   ARRAY(SELECT m->>'content' FROM jsonb_array_elements(c.messages) m WHERE m->>'role' = 'user'),
@@ -48,9 +48,9 @@ SELECT "user" FROM (
 
 
 def keep_verdicts(question: str, rows: Iterable[tuple[int, str, float]], source: str) -> int:
-    """Keep what a model says of conversations: id, the language asked about or none, and a value from 0 to 1.
+    """Store a model's verdicts on conversations, the last on each, and return how many.
 
-    The last word on each stands.
+    A row is a conversation's id, the language asked about or empty, and a value from 0 to 1.
     """
     last = {(number, language_key(language)): value for number, language, value in rows}
     ConversationVerdict.objects.bulk_create(
@@ -70,7 +70,7 @@ def keep_verdicts(question: str, rows: Iterable[tuple[int, str, float]], source:
 def filter_users(
     corpus: Corpus, settings: FilterSettings, show: Show = lambda share, number: None, actor: str = ACTOR
 ) -> dict[str, Any]:
-    """Judge every user of the corpus by every filter, keep the verdicts, and return the report.
+    """Judge every user of the corpus by the filters, store the verdicts, and return the report.
 
     Memory grows neither with the users nor with their conversations. Raises PeopleError.
     """
@@ -84,7 +84,7 @@ def filter_users(
         for users in _batches(corpus):
             rows = [_judged(corpus, key, seen, counts) for key, seen in read_histories(corpus, users, settings)]
             _store(rows)
-            reset_queries()  # of which Django keeps the text when DEBUG is on
+            reset_queries()  # Django keeps their text when DEBUG is on
             counts["users"] += len(rows)
             step.show(counts["users"] / total)
             show(counts["users"] / total, counts["users"])
@@ -109,7 +109,7 @@ def take_sample_back(corpus: Corpus) -> None:
 
 
 def remove_gone(corpus: Corpus) -> None:
-    """Users of whom neither a conversation, had in words of their own or of others, nor an attribute is left."""
+    """Delete users who have neither conversations, repeats of others' included, nor attributes left."""
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM analysis_corpususer u WHERE corpus_id = %s AND NOT EXISTS (SELECT FROM analysis_conversation c"
@@ -122,7 +122,7 @@ def remove_gone(corpus: Corpus) -> None:
 
 
 def _batches(corpus: Corpus) -> Iterator[tuple[str, str]]:
-    """Users in pieces of their order: the key after which a piece begins, and its last one."""
+    """Yield ranges of users by key: the key after which a range begins, and its last key."""
     after = ""
     while found := _next_users(corpus, after):
         yield after, found[-1]
@@ -136,7 +136,7 @@ def _next_users(corpus: Corpus, after: str) -> list[str]:
 
 
 def read_histories(corpus: Corpus, users: tuple[str, str], settings: FilterSettings) -> Iterator[tuple[str, Evidence]]:
-    """What is counted of each user of a piece, one conversation at a time."""
+    """Yield each user of a range with the counts for the filters, reading one conversation at a time."""
     with transaction.atomic(), closing(connection.chunked_cursor()) as cursor:
         cursor.itersize = ROWS_AT_ONCE
         language = language_key(settings.language)
@@ -200,11 +200,11 @@ def _report(corpus: Corpus, counts: Counter[str]) -> dict[str, Any]:
 
 
 def conversations_to_ask(corpus: Corpus, task: str) -> QuerySet[Conversation]:
-    """About `language` everybody's that are labelled as in it: what others are in nobody needs to ask.
+    """The conversations that a model is asked about in this task.
 
-    About `assistant-use` those in the language of the filter of users whom no filter before that one left out; for
-    `extract` of those who passed all filters. Raises PeopleError where users were not filtered to the end, or where
-    their use as an assistant is to be asked about first.
+    `language`: every user's that are labelled as in it; others can't pass. `assistant-use`: those in the language, of
+    users whom no earlier filter left out. `extract`: those in the language, of users who passed all filters. Raises
+    PeopleError if filtering did not finish, or for `extract` if use as an assistant must be asked about first.
     """
     if task == ConversationVerdict.Question.LANGUAGE:
         return corpus.conversations.exclude(user="").filter(labelled_in(latest_settings(corpus)))
@@ -216,7 +216,7 @@ def conversations_to_ask(corpus: Corpus, task: str) -> QuerySet[Conversation]:
 
 
 def settings_of_filter(corpus: Corpus) -> FilterSettings:
-    """Of the last filter. Raises PeopleError where users were not filtered to the end."""
+    """The settings of the last filter. Raises PeopleError if users were not filtered to the end."""
     row = corpus.steps.filter(name=NAMES.FILTER, state=CorpusStep.State.DONE).first()
     if row is None:
         raise PeopleError(f"The users of {corpus.name} were not filtered to the end: people {corpus.name} filter.")
@@ -224,12 +224,12 @@ def settings_of_filter(corpus: Corpus) -> FilterSettings:
 
 
 def latest_settings(corpus: Corpus) -> FilterSettings:
-    """Of the last filter; before the first one the defaults."""
+    """The settings of the last filter; the defaults before the first. Raises PeopleError if the last did not finish."""
     return settings_of_filter(corpus) if corpus.steps.filter(name=NAMES.FILTER).exists() else FilterSettings()
 
 
 def say_use_not_asked(corpus: Corpus) -> str:
-    """What must be asked or waived before anything is concluded about the kept users; empty where it is."""
+    """Say what must be asked or waived before anything is concluded about the kept users; empty if nothing must."""
     kept = corpus.users.filter(left_out_by="", conversations__gt=0)
     if settings_of_filter(corpus).without_assistant_use or not kept.exists():
         return ""
@@ -248,7 +248,7 @@ def labelled_in(settings: FilterSettings) -> Q:
 
 
 def _conversations_of(corpus: Corpus, users: QuerySet[CorpusUser]) -> QuerySet[Conversation]:
-    """Those that somebody else had in the same words too, each once."""
+    """The users' conversations, including repeats of somebody else's, each once."""
     keys = users.values("key")
     repeats = ConversationRepeat.objects.filter(conversation__corpus=corpus, user__in=keys)
     return corpus.conversations.filter(Q(user__in=keys) | Q(pk__in=repeats.values("conversation")))

@@ -1,4 +1,4 @@
-"""Attributes of one user that say the same become one: clusters, each with its representative and confidence."""
+"""Merges attributes of one user that say the same into clusters, each with its representative and confidence."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from analysis.stats.diversity import CONFIDENCE_RULE, clusters_of
 
 SIMILARITY = 0.7
 USERS = "users"
-MOST = 10_000  # attributes of one user: half as many million distances
+MOST = 10_000  # attributes of one user: 50 million distances
 Show = Callable[[float, int], None]
 
 MARK = """
@@ -59,10 +59,10 @@ def merge_attributes(
     show: Show = lambda share, number: None,
     actor: str = ACTOR,
 ) -> dict[str, Any]:
-    """Merge the attributes of each user that no filter left out, and return the report.
+    """Merge the attributes of each kept user, and return the report.
 
-    Two clusters are joined while their members' mean cosine similarity is at least `similarity`, but what contradicts
-    each other never is. Raises PeopleError, EmbeddingError.
+    Two clusters are joined while their members' mean cosine similarity is at least `similarity`, unless they contradict
+    each other. Raises PeopleError, EmbeddingError.
     """
     _check(corpus, similarity, least)
     settings = {
@@ -122,7 +122,7 @@ def _check_sizes(users: list[Person]) -> None:
 
 
 def _merge(corpus: Corpus, users: list[int], model: str, similarity: float, conflicts: Counter[str]) -> tuple[int, int]:
-    """Merge a piece; returns how many attributes and clusters it has. Conflicts between clusters are counted."""
+    """Merge a piece and count conflicts between its clusters; returns the numbers of attributes and of clusters."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(ATTRIBUTES, [corpus.pk, users])
         rows = cursor.fetchall()
@@ -140,7 +140,7 @@ def _merge(corpus: Corpus, users: list[int], model: str, similarity: float, conf
 def _merge_one(
     rows: list[tuple], vectors: np.ndarray, similarity: float, found: list[tuple], conflicts: Counter[str]
 ) -> int:
-    """Note for each attribute where it goes; size and confidence stand with the representative."""
+    """Note in `found` where each attribute goes, with the cluster's size and confidence; return how many clusters."""
     texts = [row[4] for row in rows]
 
     def apart(places: Sequence[int]) -> np.ndarray:
@@ -161,7 +161,7 @@ def _merge_one(
 
 
 def conflicts_of(user: CorpusUser, heads: Sequence[Attribute]) -> dict[int, list[Attribute]]:
-    """By the id of a merged attribute the others that contradict it, of those as near as what is merged."""
+    """By the id of a merged attribute, the others that contradict it and are near enough to merge with it."""
     merge = CorpusStep.objects.filter(corpus=user.corpus_id, name=NAMES.MERGE).first()
     heads = [row for row in heads if row.cluster_size is not None]
     found: dict[int, list[Attribute]] = {}
@@ -169,7 +169,7 @@ def conflicts_of(user: CorpusUser, heads: Sequence[Attribute]) -> dict[int, list
         return found
     try:
         vectors = read_vectors([row.sha256 for row in heads], merge.settings["model"])
-    except KeyError:  # as while it is merged anew with another model
+    except KeyError:  # such as while it is merged anew with another model
         return found
     for one, other, _ in conflicts_among([row.text for row in heads], vectors, merge.settings["similarity"]):
         found.setdefault(heads[one].pk, []).append(heads[other])

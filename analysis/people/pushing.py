@@ -1,4 +1,4 @@
-"""Merged attributes become items for annotators: the person's conversations, the attribute, its evidence."""
+"""Turns merged attributes into items for annotators: the person's conversations, the attribute, its evidence."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -35,14 +35,14 @@ Turn = tuple[str, int]  # a conversation's hash and the number of a message in i
 
 
 def cluster_of(key: str) -> str:
-    """What items call a user: the key, or its hash where it could not stand on one line."""
+    """The name of a user in items: the key, or its hash if the key does not fit on one line."""
     return key if key.isprintable() and key == key.strip() else hashlib.sha256(key.encode()).hexdigest()
 
 
 def studied_users(corpus: Corpus, sample: str = "") -> QuerySet[CorpusUser]:
-    """The sampled users, or all who were kept where nobody was sampled; or those of a further `sample`, by its name.
+    """The sampled users, or all kept ones if nobody was sampled; or those of the further sample named `sample`.
 
-    Raises PeopleError where there is no sample of that name.
+    Raises PeopleError if there is no sample of that name.
     """
     if sample:
         drawn = report_of(corpus, NAMES.SAMPLE).get("samples", {})
@@ -56,13 +56,13 @@ def studied_users(corpus: Corpus, sample: str = "") -> QuerySet[CorpusUser]:
 
 @dataclass
 class UserHistory:
-    """What of a user annotators are shown: conversations in their order, and where each message stands in them."""
+    """What annotators are shown of a user: conversations in order, and the place of each message in them."""
 
     history: list[dict[str, Any]] = field(default_factory=list)
     places: dict[Turn, tuple[int, int]] = field(default_factory=dict)  # counted from 1
     texts: dict[Turn, str] = field(default_factory=dict)
-    personal: int = 0  # details that were taken out
-    left_out: int = 0  # conversations for which there was no room
+    personal: int = 0  # personal details taken out
+    left_out: int = 0  # conversations without room
     hidden: set[str] = field(default_factory=set)  # conversations marked as toxic or redacted
 
 
@@ -77,7 +77,7 @@ class AttributeItems:
     without_evidence: int = 0
     conversations_left_out: int = 0
     conversations_marked: int = 0
-    beyond: int = 0  # attributes that the portion leaves
+    beyond: int = 0  # attributes beyond the portion
     known: KnownKeys = NOTHING_KNOWN
 
     def items(self, users: QuerySet[CorpusUser]) -> Iterator[dict[str, Any]]:
@@ -99,7 +99,7 @@ class AttributeItems:
                 yield from self.of_one(user, new, members)
 
     def draw(self, users: QuerySet[CorpusUser]) -> dict[int, set[int]]:
-        """By user which attributes are new: of people in the order of a hash, one of each in turn."""
+        """Draw the portion's new attributes, by user: from people in the order of a hash, one of each in turn."""
         merged = Attribute.objects.filter(user__in=users, merged_into__isnull=False)
         rows = shown_rows(merged, self.portion).exclude(evidence=[])
         clusters: dict[int, list[int]] = {}
@@ -125,7 +125,7 @@ class AttributeItems:
     def of_one(
         self, user: CorpusUser, attributes: list[Attribute], members: dict[int, list[Attribute]]
     ) -> Iterator[dict[str, Any]]:
-        """The first item of a user brings the history, which the others share."""
+        """Yield the items about a user; the first one brings the history, which the others share."""
         needed = {q["conversation"] for row in attributes for q in quotes_of(members[row.pk])}
         told = tell(self.corpus, user, needed, marked=self.portion.marked)
         shared: dict[str, Any] = {"history": told.history}
@@ -161,7 +161,7 @@ def quotes_of(rows: Iterable[Attribute]) -> list[dict[str, Any]]:
 
 
 def shown(quote: dict[str, Any], told: UserHistory) -> dict[str, Any]:
-    """The quote in the words of the conversation, with its place there when annotators see that conversation."""
+    """The quote in the conversation's own words, with its place if annotators see that conversation."""
     turn = (quote["conversation"], quote["message"])
     if turn not in told.places:
         return {"quote": remove_personal(quote["quote"])[0]}
@@ -171,7 +171,7 @@ def shown(quote: dict[str, Any], told: UserHistory) -> dict[str, Any]:
 
 
 def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None], *, marked: bool = False) -> UserHistory:
-    """The user's conversations, oldest first; where there is no room for all, those with evidence before others.
+    """Read the user's conversations, oldest first; if there is no room for all, those with evidence go before others.
 
     Personal details are taken out by rule before anybody sees them. Conversations that their source marks as toxic or
     redacted stay out unless `marked`.
@@ -205,9 +205,9 @@ def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None], *, marked: b
 def push_attributes(
     corpus: Corpus, study: Study, actor: str = ACTOR, *, pilot: bool = False, portion: Portion = WHOLE
 ) -> dict[str, Any]:
-    """Items of the sampled users' merged attributes, of all kept users where none were sampled, and a report.
+    """Push the merged attributes of the studied users as items into the study, and return a report.
 
-    Attributes that the study has already, or its pilot, are left alone; those without evidence can't be judged and are
+    Attributes that the study or its pilot already has are left alone; those without evidence can't be judged and are
     counted. Raises PeopleError, ImportFault.
     """
     portion.check()

@@ -1,4 +1,4 @@
-"""A sample of people spread as far as can be, from specialists to generalists, and how diverse they are."""
+"""Draws a sample of people, spread as far as possible from specialists to generalists, and measures their diversity."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -46,14 +46,14 @@ FROM unnest(%s::bigint[], %s::float8[], %s::smallint[], %s::int[]) m(id, general
 
 
 class Pool(NamedTuple):
-    """Those with at least one merged attribute, in the order of their keys."""
+    """Users with at least one merged attribute, in the order of their keys."""
 
     ids: list[int]
     keys: list[str]
-    sizes: np.ndarray  # merged attributes of each
+    sizes: np.ndarray  # merged attributes per person
     sums: np.ndarray  # float32, (people, dimensions): the sum of their vectors
-    within: np.ndarray  # mean distance between one's own; NaN with fewer than two
-    scores: np.ndarray  # the same of a part of them, so that all have a chance to be as wide: the generalist score
+    within: np.ndarray  # mean distance between a person's own; NaN with fewer than two
+    scores: np.ndarray  # the generalist score: the same over a part of them, so that all can be as wide
 
     def part(self, places: np.ndarray) -> "Pool":
         ids, keys = ([values[place] for place in places] for values in (self.ids, self.keys))
@@ -63,9 +63,9 @@ class Pool(NamedTuple):
 def sample_users(
     corpus: Corpus, size: int = SIZE, seed: int = 0, show: Show = lambda share, number: None, actor: str = ACTOR
 ) -> dict[str, Any]:
-    """Choose `size` users, all where there are fewer, and return the report. Raises PeopleError.
+    """Choose `size` users, or all if there are fewer, and return the report. Raises PeopleError.
 
-    Who has fewer than two merged attributes has no generalist score and can't be chosen.
+    Users with fewer than two merged attributes have no generalist score and can't be chosen.
     """
     merged = corpus.steps.filter(name=NAMES.MERGE).first()
     if size < 1:
@@ -100,7 +100,7 @@ def sample_users(
 
 
 class SampleDraw(NamedTuple):
-    """How a further sample is drawn: by which rule, of all who can be chosen or of the sampled ones."""
+    """How to draw a further sample: by which rule, from all who can be chosen or from the sampled ones."""
 
     size: int
     by: str = "farthest"
@@ -115,9 +115,9 @@ POOLS = ("all", "sampled")
 def sample_beside(
     corpus: Corpus, name: str, how: SampleDraw, show: Show = lambda share, number: None, actor: str = ACTOR
 ) -> dict[str, Any]:
-    """Draw a further sample and keep it by its name beside the one that is studied; returns its report.
+    """Draw a further sample, keep it by its name beside the studied one, and return its report.
 
-    It goes with the sample when that is drawn from another filter or merge. Raises PeopleError.
+    It is removed with the sample when users are filtered or attributes merged again. Raises PeopleError.
     """
     step = corpus.steps.filter(name=NAMES.SAMPLE, state=CorpusStep.State.DONE).first()
     if step is None:
@@ -147,7 +147,7 @@ def sample_beside(
 
 
 def draw_random(pool: Pool, how: SampleDraw) -> list[int]:
-    """As many by chance, each with the same chance, in the order of their keys."""
+    """Draw `how.size` users, or all if there are fewer, each with the same chance; in the order of their keys."""
     return sorted(draw(range(len(pool.keys)), min(how.size, len(pool.keys)), generator(str(how.seed), "sample")))
 
 
@@ -173,7 +173,7 @@ def read_pool(corpus: Corpus, model: str, seed: int, show: Show) -> Pool:
 
 
 def _vectors(people: list[Person], model: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Each person's key and vectors, in an order that no database decides."""
+    """Yield each person's key and vectors, in an order that does not depend on the database."""
     keys = {number: key for number, key, _ in people}
     with connection.cursor() as cursor:
         cursor.execute(TEXTS, [list(keys), list(keys)])
@@ -197,7 +197,7 @@ def own_distance(vectors: np.ndarray) -> float:
 
 
 def choose(pool: Pool, size: int) -> tuple[np.ndarray, list[int]]:
-    """The band of each, from 0, and the chosen in the order of bands and of choice."""
+    """Return each user's band, from 0, and the indices of the chosen users, by band and in the order of choice."""
     bands = equal_bands(pool.scores)
     slots = shares_of(size, [int((bands == band).sum()) for band in range(BANDS)])
     means = unit_rows(pool.sums)
@@ -209,7 +209,7 @@ def choose(pool: Pool, size: int) -> tuple[np.ndarray, list[int]]:
 
 
 def diversity(pool: Pool, seed: int) -> dict[str, Any]:
-    """Distances with intervals over users: all pairs of attributes of two users, centroids, and within users."""
+    """Mean distances with intervals over users: between two users' attributes, between centroids, and within users."""
     return {
         "between_users": asdict(distance_between(pool.sums, pool.sizes, seed)),
         "between_centroids": asdict(distance_between(unit_rows(pool.sums), np.ones(len(pool.ids), int), seed)),

@@ -1,4 +1,4 @@
-"""Attributes on what the law protects most, marked by rule: health, religion, origin, politics, sex.
+"""Marks attributes on what the law protects most, by rule: health, religion, origin, politics, sex.
 
 A mark says that the words may touch it, so that a person looks; the rules read English.
 """
@@ -9,7 +9,7 @@ LIMB = "leg|arm|hand|foot|finger|toe|eye|ear|breast|kidney|lung"
 ACHES = (
     f"back|neck|head|tooth|stomach|belly|chest|heart|knee|hip|joint|muscle|shoulder|wrist|ankle|elbow|spine|skin|{LIMB}"
 )
-# Of people: who is German, not what is German.
+# For people only: who is German, not what is German.
 DEMONYMS = r"""
     afghan | albanian | algerian | american | argentin\w+ | armenian | australian | austrian | azerbaijani |
     bangladeshi | belarusian | belgian | bolivian | bosnian | brazilian | british | brit | bulgarian | cambodian |
@@ -124,5 +124,5 @@ KINDS = tuple(RULES)
 
 
 def mark_sensitive(text: str) -> list[str]:
-    """What of KINDS the words may touch."""
+    """The KINDS that the words may touch."""
     return [name for name, rule in RULES.items() if rule.search(text)]

@@ -1,4 +1,4 @@
-"""What is done with the users of a corpus is noted: by whom, with which settings, how far it is, and what came out."""
+"""Records each step with the users of a corpus: by whom, with which settings, how far it is, and what came out."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from surveys.studies.lifecycle import definition_of
 ACTOR = "command line"
 Whose = dict[str, int] | None  # who ordered something: `account` and `study`
 NAMES = CorpusStep.Name
-# What rests on a step is no longer so when it is repeated.
+# Steps whose results go when a step is repeated.
 LATER = {"filter": ("sample",), "merge": ("sample",)}
 
 
@@ -27,11 +27,11 @@ class PeopleError(Exception):
 
 
 class PeopleBusy(PeopleError):
-    """Something else is being done with the same people; it may be tried again."""
+    """Another step is running for the same people; it may be tried again."""
 
 
 def require_step(account: Any, study: Study, corpus: Corpus, settings: Mapping[str, Any]) -> None:
-    """Until the transaction ends the study may use the corpus and the endpoint. Raises PeopleError where it may not."""
+    """Check that account and study may do the step, and keep it so until the transaction ends. Raises PeopleError."""
     endpoint = Endpoint.objects.filter(name=settings["endpoint"]).first() if settings.get("endpoint") else None
     try:
         require_role(account, study)
@@ -43,7 +43,7 @@ def require_step(account: Any, study: Study, corpus: Corpus, settings: Mapping[s
 
 
 def require_other(account: Any, corpus: Corpus, other: Study, *, is_target: bool) -> None:
-    """Of the study that gets the items, or whose prompts are asked about."""
+    """Raise NotShared unless the account may push items into the other study, or ask about its prompts."""
     if not is_target:
         if role_in(account, other) is None:
             raise NotShared(f"{account} is no longer a member of {other.slug}.")
@@ -54,7 +54,7 @@ def require_other(account: Any, corpus: Corpus, other: Study, *, is_target: bool
 
 
 def ask_again(whose: Whose, corpus: Corpus, settings: Mapping[str, Any]) -> tuple[Any, Study] | None:
-    """Who ordered a step and for which study, if they still may; None for what the server itself does."""
+    """Who ordered a step and for which study, or None for the server. Raises PeopleError if they no longer may."""
     if whose is None:
         return None
     account = get_user_model().objects.filter(pk=whose["account"]).first()
@@ -67,20 +67,20 @@ def ask_again(whose: Whose, corpus: Corpus, settings: Mapping[str, Any]) -> tupl
 
 
 def require_kind(study: Study, kind: str) -> None:
-    """Raises PeopleError where its annotators judge something else, or people paste answers."""
+    """Raise PeopleError unless the study's annotators judge this kind of items."""
     work = definition_of(study.current_id).annotation if study.current_id else None
     if work is None or work.kind != kind:
         raise PeopleError(f"{study.slug} is not a study of annotators with the kind `{kind}`.")
 
 
 def report_of(corpus: Corpus, name: str) -> dict[str, Any]:
-    """What came out of a step that is done; nothing of another."""
+    """The report of a step that is done; empty for any other."""
     row = corpus.steps.filter(name=name, state=CorpusStep.State.DONE).first()
     return row.report if row else {}
 
 
 class Step:
-    """A step under way. `show` is told the share that is done; `report` is kept when it is over."""
+    """A step under way. `show` records the share that is done; `report` is kept at the end."""
 
     def __init__(self, row: CorpusStep) -> None:
         self.row = row
@@ -93,7 +93,7 @@ class Step:
         if not connection.in_atomic_block:
             self.row.save(update_fields=["share"])
             return
-        beside = connections.create_connection("default")  # what a transaction writes nobody sees before its end
+        beside = connections.create_connection("default")  # nobody sees what a transaction writes before it ends
         try:
             with beside.cursor() as cursor:
                 cursor.execute("UPDATE analysis_corpusstep SET share = %s WHERE id = %s", [share, self.row.pk])
@@ -103,7 +103,7 @@ class Step:
 
 @contextmanager
 def step_of(corpus: Corpus, name: str, settings: dict[str, Any], actor: str) -> Iterator[Step]:
-    """One step of a corpus at a time; what fails is noted with its reason, and what is killed stays `running`."""
+    """Run one step of a corpus at a time; failures are noted with their reasons, and a killed step stays `running`."""
     with locks.alone("people", corpus.pk) as is_mine:
         if not is_mine:
             raise PeopleBusy(say_busy(corpus))
@@ -134,14 +134,14 @@ def _note(corpus: Corpus, name: str, actor: str, state: str, **given: Any) -> Co
 
 
 def note_waiting(corpus: Corpus, name: str, settings: dict[str, Any], actor: str) -> None:
-    """Say that a worker is to do it. Raises PeopleBusy while something else is done."""
+    """Note that a worker is to do the step. Raises PeopleBusy while another is running."""
     if is_busy(corpus):
         raise PeopleBusy(say_busy(corpus))
     _note(corpus, name, actor, CorpusStep.State.WAITING, settings=settings)
 
 
 def note_failure(corpus: Corpus, name: str, reason: str) -> None:
-    """Of a step that failed before it began; one that is under way notes its own."""
+    """Note why a step failed before it began; one that is under way notes its own failure."""
     CorpusStep.objects.filter(corpus=corpus, name=name, state=CorpusStep.State.WAITING).update(
         state=CorpusStep.State.FAILED, reason=reason, ended_at=timezone.now()
     )
@@ -152,18 +152,18 @@ def say_busy(corpus: Corpus) -> str:
 
 
 def is_busy(corpus: Corpus) -> bool:
-    """Whether somebody is working on it now: what says `running` otherwise was ended in the middle."""
+    """Whether a step is running now; if not, one marked `running` was killed."""
     return locks.is_held("people", corpus.pk)
 
 
 def require_merged(corpus: Corpus) -> None:
-    """Raises PeopleError where filtering or merging ended in the middle."""
+    """Raise PeopleError if filtering or merging did not finish."""
     require_whole(corpus, NAMES.FILTER, "The funnel")
     require_whole(corpus, NAMES.MERGE, "Merging the attributes")
 
 
 def require_whole(corpus: Corpus, name: str, what: str) -> None:
-    """Raises PeopleError where this step ended in the middle, so that only some users have its result."""
+    """Raise PeopleError if this step did not finish, since then only some users have its result."""
     row = corpus.steps.filter(name=name).first()
     if row and row.state != CorpusStep.State.DONE:
         raise PeopleError(f"{what} of {corpus.name} did not come to its end. Repeat it: people {corpus.name} {name}.")

@@ -1,4 +1,4 @@
-"""Background work: what is done with the people of a corpus, one step at a time."""
+"""Background work: steps with the people of a corpus, one at a time."""
 
 from dataclasses import asdict
 from typing import Any
@@ -19,12 +19,12 @@ from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, ask_aga
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault
 
-AGAIN_SECONDS = 60  # until an import looks whether what was done before it is over
+AGAIN_SECONDS = 60  # before an import tries again whether the step before it is over
 
 
 @shared_task
 def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str, whose: Whose = None) -> None:
-    """Do one of the steps, if those who ordered it still may; why it could not be done is kept with it."""
+    """Do a step if those who ordered it still may; if it fails, the reason is kept with it."""
     corpus = Corpus.objects.get(pk=corpus_id)
     try:
         ordered = ask_again(whose, corpus, settings)
@@ -41,7 +41,7 @@ def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str,
         else:
             _import(corpus, settings, actor)
     except (PeopleError, SettingError, EmbeddingError) as error:
-        if isinstance(error, PeopleBusy) and name == NAMES.IMPORT:  # its file lies here, and nobody will order it again
+        if isinstance(error, PeopleBusy) and name == NAMES.IMPORT:  # its file is here, and nobody will order it again
             people_step.apply_async((corpus_id, name, settings, actor, whose), countdown=AGAIN_SECONDS)
             return
         note_failure(corpus, name, str(error))
@@ -52,7 +52,7 @@ def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str,
 
 @shared_task
 def forget_stale_uploads() -> int:
-    """They hold what people wrote."""
+    """Delete uploads that were abandoned, since they hold what people wrote."""
     return forget_stale()
 
 
@@ -74,7 +74,7 @@ def _import(corpus: Corpus, settings: dict[str, Any], actor: str) -> None:
     upload = CorpusUpload.objects.filter(pk=settings["upload"]).first()
     waits = corpus.steps.filter(name=NAMES.IMPORT, state=CorpusStep.State.WAITING, settings__upload=settings["upload"])
     if upload is None and not waits.exists():
-        return  # a queue may deliver an order twice: the file was imported, and what came of it stands
+        return  # a queue may deliver an order twice: the file was imported, and its report is kept
     with step_of(corpus, NAMES.IMPORT, settings, actor) as step:
         if upload is None:
             raise PeopleError("The file is not here any more. Bring it again.")

@@ -33,7 +33,7 @@ DELETE FROM analysis_textvector v WHERE v.sha256 = ANY(%s)
 
 
 def embed_attributes(corpus: Corpus, embedder: Embedder, show: Callable[[float, int], None]) -> int:
-    """Embed the texts that have no vector of this model yet; stopped in the middle, it goes on where it was."""
+    """Embed the texts without a vector of this model and return how many; if stopped, it goes on where it was."""
     with connection.cursor() as cursor:
         cursor.execute(COUNT, [corpus.pk, embedder.name])
         wanted = cursor.fetchone()[0]
@@ -64,7 +64,7 @@ def _without(corpus: Corpus, model: str) -> Iterator[list[tuple[str, str]]]:
 
 
 def read_vectors(hashes: Sequence[str], model: str) -> np.ndarray:
-    """float32, a row of length 1 for each hash. KeyError where one has no vector of this model."""
+    """Read a float32 row of length 1 for each hash. Raises KeyError if one has no vector of this model."""
     names, place = np.unique(np.array(hashes, "U64"), return_inverse=True)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -77,7 +77,7 @@ def read_vectors(hashes: Sequence[str], model: str) -> np.ndarray:
 
 
 def in_pieces(people: Sequence[Person]) -> Iterator[list[Person]]:
-    """As many people at a time as have about ATTRIBUTES_AT_ONCE attributes."""
+    """Yield people in pieces of about ATTRIBUTES_AT_ONCE attributes."""
     piece, size = [], 0
     for person in people:
         piece.append(person)
@@ -90,6 +90,6 @@ def in_pieces(people: Sequence[Person]) -> Iterator[list[Person]]:
 
 
 def remove_unused(hashes: Sequence[str]) -> None:
-    """Vectors of texts that nobody has any more: an embedding tells something about its text."""
+    """Delete vectors of texts that nobody has any more, since an embedding tells something about its text."""
     with connection.cursor() as cursor:
         cursor.execute(UNUSED, [list(hashes)])

@@ -1,5 +1,5 @@
-"""Whose things without a study are, with which studies they are shared, and when that is asked: at the press.
+"""Owners of what belongs to no study, and the studies that they share it with, checked whenever somebody acts.
 
-In: a corpus, a set of personas, a model or a run, an account and a study. Out: leave to use or to change it, or a
-refusal in words; and the form by which its owner shares it.
+In: a corpus, a set of personas, a model or a run, an account and a study. Out: leave to use or change it, or a refusal
+in words; and the form by which its owner shares it.
 """

@@ -1,4 +1,4 @@
-"""Sharing with studies and taking back; whether a study may use what an action needs, asked when it acts."""
+"""Shares things with studies and takes them back; checks, at each action, that the study may use what it needs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ from surveys.models import Study, locks
 from surveys.studies import audit
 from surveys.studies.access import RANK, Role, role_in
 
-# What is owned and shared, by the word that addresses and commands have for it.
+# What is owned and shared, by its word in addresses and commands.
 KINDS: dict[str, Any] = {
     "corpus": Corpus,
     "personas": PersonaSet,
@@ -23,7 +23,7 @@ KINDS: dict[str, Any] = {
 
 
 class NotShared(Exception):
-    """Nothing was done: the study may not use what it takes. The message says what and what to do."""
+    """Nothing was done, since the study may not use what it takes; the message says what, and what to do."""
 
 
 def word_for(thing: Any) -> str:
@@ -31,12 +31,12 @@ def word_for(thing: Any) -> str:
 
 
 def called(thing: Any) -> str:
-    """As a sentence names it."""
+    """The thing's name in a sentence."""
     return f"run {thing.pk}" if isinstance(thing, Run) else thing.name
 
 
 def require_owner(account: Any, thing: Any) -> None:
-    """Raises PermissionDenied for everybody but its owner and administrators."""
+    """Raise PermissionDenied for everybody but its owner and administrators."""
     if not thing.may_be_changed_by(account):
         raise PermissionDenied(f"Only the owner of {called(thing)} may do this.")
 
@@ -45,14 +45,14 @@ def require_owner(account: Any, thing: Any) -> None:
 
 
 def hold(study: Study, alone: bool = False) -> None:
-    """Until the transaction ends nothing is taken back from the study."""
+    """Hold the study's sharing lock until the transaction ends: shared to use things, `alone` to take them back."""
     locks.hold("sharing", study.pk, shared=not alone)
 
 
 def require_use(account: Any, study: Study, *things: Any) -> None:
-    """Hold what is shared with the study. Raises NotShared where the account may not use one of the things there.
+    """Hold what is shared with the study. Raises NotShared if the account may not use one of the things there.
 
-    Of an endpoint that is asked whoever acts: it spends the money of the study that it belongs to.
+    An endpoint must be the study's to use, whoever acts, since it spends the money of the study it belongs to.
     """
     hold(study)
     for thing in filter(None, things):
@@ -65,7 +65,7 @@ def require_use(account: Any, study: Study, *things: Any) -> None:
 
 
 def require_shared(study: Study, endpoint: Endpoint, *things: Any) -> None:
-    """The same for a run of the study, which all its members see: what stands in front is to be shared with it."""
+    """Require the same for a run of the study: all its members see it, so what it draws from must be shared with it."""
     hold(study)
     for thing in filter(None, things):
         if not thing.is_shared_with(study):
@@ -75,14 +75,14 @@ def require_shared(study: Study, endpoint: Endpoint, *things: Any) -> None:
 
 
 def require_role(account: Any, study: Study) -> None:
-    """Raises NotShared where the account has ended, or is no researcher of the study any more."""
+    """Raise NotShared if the account is no longer active, or no longer a researcher of the study."""
     role = role_in(account, study) if account.is_active else None
     if role is None or RANK[role] < RANK[Role.RESEARCHER]:
         raise NotShared(f"{account} is no longer a researcher of {study.slug}. Somebody who is has to start it.")
 
 
 def require_sending(run: Run, account: Any, study: Study) -> None:
-    """Raises NotShared where the run may not send by the means of its study, or of the one whose page this is."""
+    """Raise NotShared if the run may not use what it needs in its study or, without one, in the study of this page."""
     if run.study:
         require_shared(run.study, run.endpoint, *drawn_from(run))
     else:
@@ -97,7 +97,7 @@ def refusal(thing: Any, study: Study) -> str:
 
 
 def share(thing: Any, studies: Iterable[Study], actor: str) -> None:
-    """Share it with these studies and no others. Each that gains or loses it notes that; runs that lose it stop."""
+    """Share it with these studies and no others. Each that gains or loses it records that; runs that lose it stop."""
     wanted = {study.pk: study for study in studies}
     with transaction.atomic():
         type(thing).objects.select_for_update(of=("self",), no_key=True).get(pk=thing.pk)
@@ -113,14 +113,14 @@ def share(thing: Any, studies: Iterable[Study], actor: str) -> None:
 
 
 def take_back(endpoint: Endpoint, studies: Iterable[Study]) -> None:
-    """These may not use it any more, from this transaction on: what they run with it stops."""
+    """Stop what these studies run with the endpoint, which they may not use any more from this transaction on."""
     for study in sorted(studies, key=lambda study: study.pk):
         hold(study, alone=True)
         stop_runs(endpoint, study)
 
 
 def in_order(before: dict[int, Study], wanted: dict[int, Study]) -> list[Study]:
-    """Where something changes; always in one order, so that no two wait for one another."""
+    """The studies for which something changes, always in one order, so that no two transactions wait for each other."""
     changed = before.keys() ^ wanted.keys()
     return [(before | wanted)[pk] for pk in sorted(changed)]
 
@@ -134,7 +134,7 @@ def lend(thing: Any, study: Study, actor: str) -> None:
 
 
 def stop_runs(thing: Any, study: Study) -> None:
-    """Runs by this study's means that go on with what was taken back: stopped, as without money."""
+    """Stop the study's runs under way that use what was taken back, as if the money had run out."""
     field = {Endpoint: "endpoint", **{setting.kind: setting.name for setting in CHOSEN}}.get(type(thing))
     if field is None:
         return

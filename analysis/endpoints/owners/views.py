@@ -1,4 +1,4 @@
-"""The form by which an owner shares something with studies; it stands on the page of the thing itself."""
+"""The form by which an owner shares something with studies, on the page of the thing itself."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ PAGES = {"corpus": "people:corpus", "personas": "people:persona-set", "model": "
 
 
 class SharingForm(forms.Form):
-    """The account's studies, and those that have it already."""
+    """A choice of studies: the account's own, and those that it is shared with already."""
 
     studies = forms.ModelMultipleChoiceField(
         Study.objects.none(), to_field_name="slug", required=False, widget=forms.CheckboxSelectMultiple
@@ -38,7 +38,7 @@ class SharingForm(forms.Form):
 
 
 def sharing_of(request: HttpRequest, thing: Any) -> dict[str, Any] | None:
-    """What a page says of whose it is, and the form where the account may share it; None of a study's own."""
+    """Whose it is, in words, and the form if the account may share it; None for what belongs to a study."""
     if getattr(thing, "study_id", None):
         return None
     may_share = thing.may_be_changed_by(request.user)

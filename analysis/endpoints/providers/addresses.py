@@ -17,7 +17,7 @@ ISATAP = 0x5EFE
 
 
 def is_private(text: str) -> bool:
-    """Whether it is private, loopback, multicast or a cloud's, or carries an IPv4 address that is."""
+    """Whether the address, or one that it carries in its place, is private, loopback, multicast or a cloud's."""
     address = ipaddress.ip_address(text.partition("%")[0])
     return any(
         not each.is_global or each.is_multicast or each.is_reserved or each in CLOUD for each in _all_of(address)
@@ -25,7 +25,7 @@ def is_private(text: str) -> bool:
 
 
 def _all_of(address: Address) -> Iterator[Address]:
-    """The address and those inside it; a mapped one is the one inside it."""
+    """The IPv4 addresses that it carries, or itself if it carries none."""
     if isinstance(address, ipaddress.IPv4Address):
         yield address
     elif address.ipv4_mapped:
@@ -39,7 +39,7 @@ def _all_of(address: Address) -> Iterator[Address]:
 
 
 class PublicResolver(AbstractResolver):
-    """Looks a name up for one connection and refuses what leads inside: it may have led elsewhere a moment ago."""
+    """A resolver that refuses names that lead inside, at each connection: they may have led elsewhere a moment ago."""
 
     def __init__(self) -> None:
         self.inner = DefaultResolver()

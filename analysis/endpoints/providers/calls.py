@@ -9,9 +9,9 @@ Messages = Sequence[dict[str, str]]
 LONGEST_REASON = 500
 
 # What a failure means for its call and its run.
-STOPS_RUN = ("authentication", "quota")  # nothing that is sent after it could succeed
+STOPS_RUN = ("authentication", "quota")  # nothing sent after it could succeed
 FAILS_CALL = ("refused",)  # the same call would be refused again
-MISLED = ("not-an-api", "no-choices")  # the address or model is wrong, unless others are answered
+MISLED = ("not-an-api", "no-choices")  # the address or model is wrong, unless other calls are answered
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Provider(Protocol):
         """The body of a request; the same messages give the same bytes, so that prefixes can be cached."""
 
     async def complete(self, body: bytes, key: str) -> Reply:
-        """Send it once, under its idempotency key. Raises CallFailed."""
+        """Send the body once, under its idempotency key. Raises CallFailed."""
 
     async def check(self) -> None:
-        """Ask something that costs nothing. Raises CallFailed when there is no such API, or no way in."""
+        """Ask something that costs nothing. Raises CallFailed if there is no such API, or no way in."""
 
     async def close(self) -> None: ...
 
@@ -73,5 +73,5 @@ def clean_reason(text: str, key: str) -> str:
 
 
 def storable(text: str) -> str:
-    """As PostgreSQL can hold it: without NUL, and halves of characters, which JSON allows, as question marks."""
+    """The text as PostgreSQL can hold it: without NUL, and with question marks for the lone surrogates of JSON."""
     return text.replace("\0", "").encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Every OpenAI-compatible address: OpenAI itself, Gemini's compatible one, vLLM, llama.cpp."""
+"""The provider for every OpenAI-compatible address: OpenAI itself, Gemini's compatible one, vLLM, llama.cpp."""
 
 import asyncio
 import json
@@ -21,16 +21,15 @@ MOST_TOKENS = 2**31 - 1
 
 
 def openai_package() -> Any:
-    """The `openai` package, once files, batches or embeddings need it: loading it takes 0.5 s of processor time,
-    for which no run should wait."""
+    """Import `openai` only for files, batches or embeddings: it takes 0.5 s of processor time, too long for runs."""
     return import_module("openai")
 
 
 class OpenAIProvider:
-    """Completions go straight through aiohttp, with the address and headers of the `openai` client.
+    """Completions that go straight through aiohttp, with the address and headers of the `openai` client.
 
-    Building that package's request and reply objects costs 1 to 2 ms of CPU a call, three to six times the
-    call itself; files and batches, which are few, go through the package, on the same session.
+    Building that package's request and reply objects costs 1 to 2 ms of CPU a call, three to six times the call
+    itself; files and batches, which are few, go through the package, on the same session.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -191,12 +190,12 @@ def read_reply(document: Any, headers: Mapping[str, str]) -> Reply:
 
 
 def read_count(given: Any) -> int | None:
-    """A number of tokens, None for anything else: a strange count must not cost the answer."""
+    """A number of tokens; None for anything else, since a strange count must not cost the answer."""
     return int(given) if isinstance(given, (int, float)) and 0 <= given <= MOST_TOKENS else None
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from either form of the header; None when there is none."""
+    """Seconds, from either form of the header; None if there is none."""
     milliseconds, value = headers.get("retry-after-ms"), headers.get("Retry-After")
     try:
         if milliseconds:

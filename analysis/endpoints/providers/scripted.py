@@ -23,9 +23,8 @@ FAULTS = {
 
 
 class FakeProvider:
-    """`extra` of its endpoint may hold `latency_ms`, `faults` ({kind: share}), `reply`, and `script`: "lifelike".
-
-    Tasks are answered by `scripted_task`, with `made_up` in `extra` an entry of extraction that is not true too.
+    """Scripted answers. The endpoint's `extra` may hold `latency_ms`, `faults` ({kind: share}), `reply`, and `script`:
+    "lifelike". `scripted_task` answers tasks; with `made_up` in `extra`, extraction also gives an untrue entry.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -71,13 +70,13 @@ class FakeProvider:
 FORM = re.compile(r"^Answer with JSON and nothing else: (\{.*\})\s*\Z", re.M)
 FIELD = re.compile(r"^(\S+): .*\[(.+)\]$", re.M)
 LABEL = re.compile(r'"([^"]+)" = ')
-OWN_SHARE = 0.25  # of labels that a scripted judge gives for itself; the others all scripted judges share
+OWN_SHARE = 0.25  # of labels are a scripted judge's own; all scripted judges share the rest
 OPTION = re.compile(r"^\s*([A-H])[.)] ", re.M)
 SAFE_SHARE = 3  # without a context the most popular items come up that much more often
 
 
 def scripted_reply(messages: Sequence[dict[str, str]], draw: str) -> str:
-    """The same words for the same messages and draw; a context in front spreads the recommendations."""
+    """A reply, the same for the same messages and draw; a context in front spreads the recommendations."""
     random = Random(draw)
     question = messages[-1]["content"]
     if judged := judge(question, random):
@@ -91,7 +90,7 @@ def scripted_reply(messages: Sequence[dict[str, str]], draw: str) -> str:
 
 
 def judge(question: str, random: Random) -> str:
-    """Labels in the form that a judge is asked for, of what the question shows; empty where it asks for none."""
+    """Labels in the form that the question asks a judge for; empty if it asks for none."""
     form = FORM.search(question)
     if form is None:
         return ""
@@ -119,15 +118,15 @@ def draw_items(items: Sequence[str], wanted: int, skew: float, random: Random) -
 
 CHOICE = re.compile(r"^([A-H])[.)] (.+)$", re.M)
 SAFE_SKEW = 2.0  # without a context
-SKEW_OF_CONTEXT = 0.8  # by so much less with a long one
+SKEW_OF_CONTEXT = 0.8  # so much less with a long one
 SPREAD_OF_CONTEXT = 0.75
 SPREAD_OF_RELEASE = 0.4  # how far a later release of the same model prefers other things
-PATIENT_MESSAGES = 120  # in front, of which the effect of a context is two thirds
-PROFILE = 0.7  # of a long context's effect: what a profile has
+PATIENT_MESSAGES = 120  # this many in front have two thirds of the full effect
+PROFILE = 0.7  # a profile's effect as a share of a long context's
 
 
 def lifelike_reply(messages: Sequence[dict[str, str]], draw: str, settings: Settings) -> str:
-    """The same words for the same messages, draw and `extra`; at temperature 0 for every draw.
+    """A reply, the same for the same messages, draw and `extra`; at temperature 0 for every draw.
 
     `extra` may hold `release`, the name of a later state of the model, and `knows`: {part of a question: its right
     letter}.
@@ -159,7 +158,7 @@ def taste_of(context: Sequence[dict[str, str]], settings: Settings) -> Taste:
 
 
 def effect_of(context: Sequence[dict[str, str]]) -> float:
-    """How much of what a long history does, from 0 to 1."""
+    """The effect of this context as a share of a long history's, from 0 to 1."""
     if any(message["role"] == "system" for message in context):
         return PROFILE
     return 1 - math.exp(-len(context) / PATIENT_MESSAGES)
@@ -194,7 +193,7 @@ Extra = Mapping[str, Any]
 
 
 def scripted_task(question: str, extra: Extra) -> str:
-    """A reply in the form that is asked for; empty where the question is no task. Always the same to the same words."""
+    """A reply in the form that the question asks for, always the same; empty if it is no task."""
     form = FORM.search(question)
     fields = " ".join(json.loads(form[1])) if form else ""
     return json.dumps(SCRIPTS[fields](question, extra), ensure_ascii=False) if fields in SCRIPTS else ""
@@ -207,7 +206,7 @@ def said_by_user(question: str) -> list[str]:
 
 
 def extract(question: str, extra: Extra) -> Mapping[str, Any]:
-    """Every sentence in which the user speaks of themselves, once; with `made_up` one whose quote stands nowhere."""
+    """Every sentence in which the user speaks of themselves, once; with `made_up`, also one whose quote is nowhere."""
     sentences = (sentence.strip() for text in said_by_user(question) for sentence in SENTENCE.findall(text))
     entries = [
         {
@@ -222,21 +221,21 @@ def extract(question: str, extra: Extra) -> Mapping[str, Any]:
 
 
 def language(question: str, extra: Extra) -> Mapping[str, Any]:
-    """The share of letters that English has, all of it but for single ones: enough to tell other scripts apart."""
+    """The share of letters that are English, above 0.9 counted as all: enough to tell other scripts apart."""
     letters = [letter for text in said_by_user(question) for letter in text if letter.isalpha()]
     share = sum(letter.isascii() for letter in letters) / len(letters) if letters else 1.0
     return {"others": "none", "share": 1.0} if share > 0.9 else {"others": "another script", "share": round(share, 3)}
 
 
 def assistant_use(question: str, extra: Extra) -> Mapping[str, Any]:
-    """Low where most messages begin with the same words."""
+    """A low score if most messages begin with the same words, else a high one."""
     begun = Counter(text[:SAME_BEGINNING] for text in said_by_user(question))
     same = max(begun.values(), default=0)
     return {"reasoning": f"{same} begin alike.", "score": 0.1 if same > 2 and 2 * same > begun.total() else 0.9}
 
 
 def sharing_words(question: str) -> list[int]:
-    """Numbers of the attributes that share a long word with what stands before them."""
+    """Numbers of the attributes that share a long word with what precedes the list."""
     before, _, after = question.partition("The attributes:\n")
     words = set(LONG_WORD.findall(before[before.rfind("The ") :].casefold()))
     return [int(number) for number, said in NUMBERED.findall(after) if words & set(LONG_WORD.findall(said.casefold()))]
@@ -251,7 +250,7 @@ def refine(question: str, extra: Extra) -> Mapping[str, Any]:
     }
 
 
-# By the fields of the form.
+# The scripts, by the fields of the form.
 SCRIPTS: dict[str, Callable[[str, Extra], Mapping[str, Any]]] = {
     "attributes": extract,
     "others share": language,

@@ -17,7 +17,7 @@ from analysis.people.corpora.records import (
     read_wildchat,
 )
 
-# Of one record a conversation, or several.
+# Each turns a record into one conversation or several.
 IMPORTERS: dict[str, Callable[[Any], Record | list[Record]]] = {
     "wildchat": read_wildchat,
     "sharegpt": read_sharegpt,

@@ -31,7 +31,7 @@ except ImportError:  # an extra: requirements-local.txt
 LOCAL = "all-MiniLM-L6-v2-int8"
 LONGEST = 256  # tokens that the model was made for; the rest of a text is not read
 CHARACTERS = 2000  # of a conversation: more than those tokens hold
-CHARACTERS_A_TOKEN = 3  # few, so that no bill is higher than was said
+CHARACTERS_A_TOKEN = 3  # few, so that no bill exceeds the estimate
 MEASURED = 3
 BATCH = 64
 RETRIES = 6
@@ -48,13 +48,13 @@ class Embedder(NamedTuple):
 
 
 def conversation_text(messages: Sequence[Message]) -> str:
-    """What stands for a conversation: what its user wrote, from the beginning."""
+    """The text that stands for a conversation: its user's messages, from the beginning."""
     said = "\n".join(message["content"] for message in messages if message["role"] == "user")
     return said.strip()[:CHARACTERS]
 
 
 def embed_corpus(corpus: Corpus, embedder: Embedder) -> Iterator[int]:
-    """Embed what has no vector of this model yet, and say after each batch how many it had.
+    """Embed the conversations without a vector of this model, and yield how many each batch had.
 
     A batch is committed as a whole, so that a run that was stopped goes on where it was.
     """
@@ -67,18 +67,18 @@ def embed_corpus(corpus: Corpus, embedder: Embedder) -> Iterator[int]:
             ],
             ignore_conflicts=True,
         )
-        reset_queries()  # of which Django keeps the text when DEBUG is on: all the vectors
+        reset_queries()  # Django keeps their text, all the vectors, when DEBUG is on
         yield len(batch)
 
 
 def missing_vectors(corpus: Corpus, model: str) -> Any:
-    """Conversations with at least one turn that this model has not read; the others are never retrieved."""
+    """Conversations with at least one turn and no vector of this model; those without a turn are never retrieved."""
     there = ConversationVector.objects.filter(conversation=OuterRef("pk"), model=model)
     return Conversation.objects.filter(~Exists(there), corpus=corpus, turns__gt=0)
 
 
 class Effort(NamedTuple):
-    """What it takes to embed conversations that have no vector: time on this computer, or dollars at most."""
+    """The cost of embedding conversations that have no vector: time on this computer, or dollars at most."""
 
     conversations: int
     seconds: float | None = None
@@ -86,7 +86,7 @@ class Effort(NamedTuple):
 
 
 def effort_of(missing: Any, model: str) -> Effort:
-    """Time is measured on a few of them. Where the model is not at hand, only their number is known."""
+    """Estimate the effort by timing a few on this computer; if the model is not at hand, only their number is known."""
     count, endpoint = missing.count(), Endpoint.objects.filter(name=model.partition("/")[0]).first()
     if model == LOCAL and onnxruntime is not None and count:
         texts = [conversation_text(row.messages) for row in missing.order_by("pk")[:MEASURED]]
@@ -138,7 +138,7 @@ def local_embedder() -> Embedder:
 
 
 def _run_local(tokenizer: Any, session: Any, texts: Sequence[str]) -> np.ndarray:
-    """One text at a time: an int8 model's answer depends on what else is in the batch."""
+    """Embed one text at a time, since an int8 model's answer depends on what else is in the batch."""
     return np.stack([_embed_one(tokenizer.encode(text), session) for text in texts])
 
 
@@ -170,7 +170,7 @@ def endpoint_embedder(endpoint: Endpoint) -> Embedder:
 
 
 def _count_words(text: str) -> np.ndarray:
-    """Texts with the same words are near: each word counts in a place that its hash decides."""
+    """Count each word at a place that its hash decides, so that texts with the same words are near."""
     counts = np.zeros(DIMENSIONS, "float32")
     for word in text.lower().split():
         counts[crc32(word.encode()) % DIMENSIONS] += 1

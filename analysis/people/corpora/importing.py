@@ -1,4 +1,4 @@
-"""Imports a corpus file: streamed, once for each content, as much of it as is whole, and nobody who was erased."""
+"""Imports a corpus file as a stream: each content once, all that is whole, and nobody who was erased."""
 
 import hashlib
 import hmac
@@ -28,7 +28,7 @@ NAME = re.compile(r"[-a-zA-Z0-9_]{1,50}")
 
 
 class ErasedUsers:
-    """The erased users of a corpus, to be asked once for each record of a file."""
+    """The erased users of a corpus, loaded once so that every record of a file can be tested."""
 
     def __init__(self, corpus: Corpus | None) -> None:
         rows = list(corpus.erased.values_list("salt", "digest")) if corpus else []
@@ -40,7 +40,7 @@ class ErasedUsers:
         return bool(self.digests) and _digest(self.corpus, self.salt, str(key)) in self.digests
 
     def take_back(self, keys: Iterable[str]) -> None:
-        """These may come again."""
+        """Forget that these users were erased."""
         if self.corpus and self.digests:
             found = [_digest(self.corpus, self.salt, key) for key in keys]
             self.corpus.erased.filter(digest__in=found).delete()
@@ -72,7 +72,7 @@ class Row(NamedTuple):
 
 
 class StoredConversation(NamedTuple):
-    """What is asked of a conversation that the corpus has already."""
+    """The fields read of a conversation that the corpus already has."""
 
     number: int
     source_id: str
@@ -86,8 +86,8 @@ COPY_IN = f"COPY analysis_conversation ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
 TYPES = ("int8", "text", "bytea", "int4", "int4", "text", "text", "text", "bool", "bool", "timestamptz")
 JSONB = b"\1"  # the version of jsonb's binary form, before its text
 ONCE = "conversation_once"
-# By the index for each hash, whatever the planner believes of a table that grows in this transaction. A corpus that it
-# is told of it takes for empty until its rows were counted, and then reads all of them for each hash.
+# Forces the index for each hash, whatever the planner believes of a table that grows in this transaction: it takes a
+# corpus given as a constant for empty until its rows are counted, and would read all of them for each hash.
 FIND_KNOWN = """
 SELECT wanted, known.* FROM unnest(%s::text[]) AS wanted, LATERAL (
   SELECT id, source_id, "user", toxic, redacted FROM analysis_conversation
@@ -114,7 +114,7 @@ class Report:
     new: int = 0
     there: int = 0  # the same messages were in the corpus already, or earlier in the file
     empty: int = 0  # without a message; nothing is kept of them
-    erased: int = 0  # of users who were erased; nothing is kept of them either
+    erased: int = 0  # of erased users; nothing is kept of them either
     same_ids: int = 0  # ids under which the corpus has more than one conversation
     same_ids_examples: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)  # the first ones
@@ -131,11 +131,11 @@ def import_corpus(
     allow_erased: bool = False,
     most_bytes: int | None = None,
 ) -> Report:
-    """Import a file into the corpus `name`, which is made when it is not there yet.
+    """Import a file into the corpus `name`, which is created if it is missing. Raises ImportFailed.
 
-    A file that breaks gives what is whole before the break; `faults` names the places. `show` is told
-    the share of the file that was read and the number of conversations. Who was erased stays out unless
-    `allow_erased`. Of a packed file at most `most_bytes` are unpacked.
+    A broken file gives whatever can be read; `faults` names the places of the rest. `show` gets the share of the
+    file read and the number of conversations. Erased users stay out unless `allow_erased`. At most `most_bytes` are
+    unpacked.
     """
     corpus = find_corpus(name, form)
     reading, report = open_reading(path, most_bytes), Report(name)
@@ -151,7 +151,7 @@ def import_corpus(
             corpus.format = form
             corpus.save(update_fields=["format"])
         store(corpus, batch, report)
-        reset_queries()  # of which Django keeps the text when DEBUG is on: all that was imported
+        reset_queries()  # Django keeps their text, all that was imported, when DEBUG is on
         show(reading.share, report.whole)
     if corpus is not None:
         with connection.cursor() as cursor:
@@ -166,7 +166,7 @@ def import_corpus(
 
 
 def say_same_ids(report: Report) -> str:
-    """For whoever imports; empty where ids tell conversations apart."""
+    """Warn of ids that several conversations share; empty if there are none."""
     if not report.same_ids:
         return ""
     named = ", ".join(report.same_ids_examples)
@@ -178,7 +178,7 @@ def say_same_ids(report: Report) -> str:
 
 
 def note_origin(name: str, source: str, licence: str, model: Any = Corpus) -> None:
-    """Where a corpus or a set of personas comes from and under which licence; what is not given stays as it is."""
+    """Note where a corpus or a set of personas comes from and under which licence; empty values change nothing."""
     given = {field: value for field, value in (("source", source[:500]), ("licence", licence[:100])) if value}
     if given:
         model.objects.filter(name=name).update(**given)
@@ -202,7 +202,7 @@ def open_reading(path: Path, most_bytes: int | None = None) -> CorpusFile:
 
 
 def read_ahead(rows: Iterator[Row]) -> Iterator[Row]:
-    """Read in a thread, a batch ahead: PostgreSQL, a process of its own, stores one while the next is decoded."""
+    """Read a batch ahead in a thread: PostgreSQL, a process of its own, stores one while the next is decoded."""
     ahead = batches(rows, BATCH, size_of)
     with ThreadPoolExecutor(1) as thread:
         batch = thread.submit(next, ahead, None)
@@ -216,7 +216,7 @@ def size_of(row: Row) -> int:
 
 
 def read_records(reading: CorpusFile, form: str) -> Iterator[Record]:
-    """Every whole conversation. Records of another shape are faults like broken ones."""
+    """Yield every whole conversation; records of another shape are faults like broken ones."""
     for place, written in reading.records():
         try:
             found = IMPORTERS[form](written)
@@ -245,7 +245,7 @@ def store(corpus: Corpus, batch: list[Row], report: Report) -> None:
         try:
             new = store_new(corpus, made)
             break
-        except UniqueViolation as error:  # another import has stored one meanwhile, which is known from now on
+        except UniqueViolation as error:  # another import stored one meanwhile; the next try finds it
             if error.diag.constraint_name != ONCE:
                 raise
     report.empty += len(batch) - len(made)
@@ -277,7 +277,7 @@ def find_known(corpus: Corpus, hashes: list[str]) -> dict[str, StoredConversatio
 
 
 def copy_rows(corpus: Corpus, rows: list[Row]) -> None:
-    """By binary COPY; in order of the hashes, so that two imports at once lock in the same order."""
+    """Insert rows by binary COPY, in the order of their hashes, so that two imports at once lock in the same order."""
     with connection.cursor() as cursor, cursor.copy(COPY_IN) as copy:
         copy.set_types(TYPES)
         for row in rows:
@@ -285,7 +285,7 @@ def copy_rows(corpus: Corpus, rows: list[Row]) -> None:
 
 
 def mark_known(known: dict[str, StoredConversation], rows: dict[str, Row]) -> None:
-    """Say of conversations that are there already what the file says and nothing said before."""
+    """Fill in marks that the file gives and that known conversations lack."""
     told = []
     for sha256, there in sorted(known.items()):
         missing = {name: getattr(rows[sha256], name) for name in MARKS if getattr(there, name) is None}
@@ -295,7 +295,7 @@ def mark_known(known: dict[str, StoredConversation], rows: dict[str, Row]) -> No
 
 
 def keep_repeats(corpus: Corpus, others: list[Row]) -> None:
-    """Note who else had a conversation, and under which other ids: the same messages are one row all the same."""
+    """Note who else had these conversations, and under which other ids, since the same messages are one row."""
     if not others:
         return
     stored = find_known(corpus, list({row.sha256 for row in others}))

@@ -1,4 +1,4 @@
-"""Files that every host must find: in a folder that all of them have, or in a store that speaks S3's protocol."""
+"""Files that every host must find: in a folder that all hosts share, or in a store that speaks S3's protocol."""
 
 import shutil
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ def kept_files() -> Storage:
 
 
 def folder_in_store(name: str) -> Path | None:
-    """Where this folder of the store lies, or None for a store that is no folder of this host."""
+    """The path of this folder of the store, or None if the store is no folder of this host."""
     try:
         return Path(kept_files().path(name))
     except NotImplementedError:
@@ -21,7 +21,7 @@ def folder_in_store(name: str) -> Path | None:
 
 
 def send_folder(folder: Path, name: str) -> None:
-    """Copy all files below `folder` to the store; what lay there under this name goes first."""
+    """Copy all files below `folder` to the store, replacing what it has under this name."""
     remove_kept(name)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
@@ -46,7 +46,7 @@ def remove_kept(name: str) -> None:
 
 
 def list_kept(name: str) -> Iterator[str]:
-    """The files below a folder of the store."""
+    """Yield the files below a folder of the store."""
     folders, files = listed(name)
     yield from (f"{name}/{file}" for file in files if file)
     for folder in folders:
@@ -54,7 +54,7 @@ def list_kept(name: str) -> Iterator[str]:
 
 
 def listed(name: str) -> tuple[list[str], list[str]]:
-    """Folders and files; none where there is no such folder."""
+    """The folders and files in a folder of the store; none if it does not exist."""
     try:
         return kept_files().listdir(name)
     except FileNotFoundError:

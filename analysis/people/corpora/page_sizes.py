@@ -1,4 +1,4 @@
-"""What reading a Parquet file will take, read from its page headers before a single value is."""
+"""What reading a Parquet file will take, judged by its page headers before any value is read."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,10 +8,10 @@ from pyarrow.parquet import ColumnChunkMetaData, FileMetaData, ParquetSchema, Ro
 
 from surveys.reading.nesting import MEMORY
 
-PAGES = MEMORY // 4  # unpacked bytes of a row group's largest pages, one of each column: that many are held at once
-SHARED = MEMORY // 8  # of its texts that rows may share, which are held until it ends, and once more while it begins
-REPEATED = MEMORY // 4  # of its columns of lists: all that they hold may be in one row
-PORTION = MEMORY // 8  # of the pages from which the rows of one batch come
+PAGES = MEMORY // 4  # unpacked bytes of a row group's largest pages, one per column, which are held at once
+SHARED = MEMORY // 8  # of a row group's texts that rows share, held until it ends, and twice while it begins
+REPEATED = MEMORY // 4  # of its columns of lists, as one row may hold all of them
+PORTION = MEMORY // 8  # of the pages with the rows of one batch
 FOOTER = MEMORY // 8  # bytes
 MOST_COLUMNS = 2_000
 MOST_IN_PAGE, MOST_SHARED = 16_000_000, 2_000_000  # values
@@ -30,7 +30,7 @@ class ParquetPage(NamedTuple):
 
 
 def check_footer(path: Path) -> None:
-    """Raise ValueError where the description of the file, which is read whole, is too long."""
+    """Raise ValueError if the description of the file, which is read whole, is too long."""
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - 8, 0))
         length = int.from_bytes(file.read(4), "little")
@@ -39,7 +39,7 @@ def check_footer(path: Path) -> None:
 
 
 def rows_at_once(path: Path, shape: FileMetaData, number: int) -> int:
-    """How many rows of a row group may be read at a time. Raises ValueError where even one takes too much memory."""
+    """How many rows of a row group to read at a time. Raises ValueError if its columns are too many or too large."""
     group, columns, schema = shape.row_group(number), [], shape.schema
     if group.num_columns > MOST_COLUMNS:
         raise ValueError(f"it has more than {MOST_COLUMNS:,} columns")
@@ -77,7 +77,7 @@ def _check_repeated(group: RowGroupMetaData, schema: ParquetSchema, columns: Seq
 
 
 def _most_bytes(pages: Sequence[ParquetPage], rows: int) -> int:
-    """Bytes of the pages that so many rows one after another may come from, wherever they begin."""
+    """The most bytes that the pages of so many consecutive rows may have, wherever the rows begin."""
     most = size = values = first = 0
     for page in pages:
         size, values = size + page.size, values + page.values
@@ -112,7 +112,7 @@ def _pages(file: BinaryIO, column: ColumnChunkMetaData) -> Iterator[ParquetPage]
 
 
 def _header_at(file: BinaryIO, place: int) -> tuple[dict[int, Any], int]:
-    """A page's header by its fields' numbers, and its length in bytes."""
+    """A page's header, by the numbers of its fields, and its length in bytes."""
     for most in (HEADER, LONGEST_HEADER):
         file.seek(place)
         reader = _Compact(file.read(most))
@@ -128,7 +128,7 @@ class _Compact:
         self.content, self.at = content, 0
 
     def structure(self, levels: int = 4) -> dict[int, Any]:
-        """Numbers and structures by their fields; IndexError where the content ends before it does."""
+        """Read numbers and structures by their fields' numbers. Raises IndexError if the content ends too early."""
         fields: dict[int, Any] = {}
         number = 0
         while kind := self.byte():

@@ -19,7 +19,7 @@ SENTENCES = 5  # drawn when the sentences stand alone; a group of one person's s
 
 
 class Pools(NamedTuple):
-    """The hashes of a set's rows, sorted, by what they give."""
+    """The sorted hashes of a set's rows, by what the rows hold."""
 
     descriptions: list[str]  # rows with a description
     groups: list[str]  # several sentences of one person
@@ -36,9 +36,9 @@ def pools_of(personas: PersonaSet) -> Pools:
 
 
 def draw_profiles(pools: Pools, seed: int, number: int) -> list[list[str]]:
-    """For each of the first `number` users the hashes of the rows that make up the profile.
+    """Draw, for each of the first `number` users, the hashes of the rows that make up the profile.
 
-    Nobody gets a persona that another one has until all are used; a larger `number` changes no profile.
+    No two users share a persona until all are used; a larger `number` changes no profile.
     """
     people = pools.descriptions or pools.groups
     extra = pools.groups if pools.descriptions else []
@@ -49,7 +49,7 @@ def draw_profiles(pools: Pools, seed: int, number: int) -> list[list[str]]:
 
 
 def _dealt(pool: Sequence[str], seed: int, what: str, number: int) -> list[list[str]]:
-    """One row for each user: the pool shuffled by seed, and shuffled anew whenever it is used up."""
+    """Deal one row to each user: the pool is shuffled by seed, and anew whenever it is used up."""
     dealt: list[str] = []
     while pool and len(dealt) < number:
         dealt += draw(pool, len(pool), generator(seed, what, len(dealt) // len(pool)))
@@ -61,7 +61,7 @@ def _single_sentences(pool: Sequence[str], seed: int, index: int) -> list[str]:
 
 
 def rows_of(personas: PersonaSet, hashes: Sequence[str]) -> list[Persona]:
-    """The rows in the order of their hashes, as far as they are there."""
+    """The rows in the order of the hashes; missing ones are left out."""
     found = {row.sha256: row for row in personas.personas.filter(sha256__in=hashes)}
     return [found[sha256] for sha256 in hashes if sha256 in found]
 
@@ -96,10 +96,10 @@ class PersonaLine(NamedTuple):
 def import_personas(
     name: str, path: Path, kind: str = "persona", *, source: str = "", licence: str = ""
 ) -> tuple[int, int]:
-    """Import a file into the set `name`; returns how many were new and how many in the file.
+    """Import a file into the set `name`; returns how many were new and how many are in the file.
 
-    A line of a text file is a `persona` (a description) or a `sentence`. One bad line refuses the whole file. Where it
-    comes from and under which licence is noted; what is not given stays.
+    A line of a text file is a `persona` (a description) or a `sentence`. One bad line refuses the whole file. Source
+    and licence are noted; empty ones change nothing. Raises PersonaFileError.
     """
     if not NAME.fullmatch(name):
         raise PersonaFileError(f"{name!r} is not a valid name for a set: use up to 50 letters, digits, - and _.")
@@ -114,7 +114,7 @@ def import_personas(
 
 
 def _check_file(path: Path, kind: str) -> None:
-    """Raise with the first bad lines; also when there is no line at all."""
+    """Raise PersonaFileError with the first bad lines, or if there is no line at all."""
     faults = Faults()
     number = sum(1 for _ in _read_lines(path, kind, faults))
     if faults.count:

@@ -19,14 +19,14 @@ from surveys.reading.nesting import LONGEST_RECORD as LONGEST
 from surveys.reading.nesting import read_json, read_json_at, say_fault
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
-BLOCK = 1 << 18  # larger ones cost the processor more: what is made of them lies in no cache
-ZSTD_STEP = 1 << 10  # bytes unpacked at a time: each four of them may become 128 KiB
-PARQUET_BYTES = LONGEST  # of records made at a time, and of one of them
-# Bytes of a column may be so many times those that it takes in the file, where they are more than the first number.
+BLOCK = 1 << 18  # larger ones cost more processor time: what is made of them fits no cache
+ZSTD_STEP = 1 << 10  # bytes unpacked at a time: four of them may become 128 KiB
+PARQUET_BYTES = LONGEST  # of the records made at a time, or of one record
+# A column with more bytes than the first number may have at most so many times its bytes in the file.
 PARQUET_SMALL, MOST_PACKED = 64 << 20, 1_000
 OBJECT = 64  # bytes that a value takes besides its own
-MOST_FAULTS, LONGEST_FAULT = 1_000, 1_000  # of those that are told, and characters of one
-NEAR_THE_END = 16  # characters: an error so late may come from the end of what was read so far
+MOST_FAULTS, LONGEST_FAULT = 1_000, 1_000  # faults kept, and characters of one
+NEAR_THE_END = 16  # characters: so late an error may be due to the end of what was read so far
 
 
 class CorpusFile:
@@ -34,7 +34,7 @@ class CorpusFile:
 
     def __init__(self, path: Path, most_bytes: int | None = None) -> None:
         self.path = path
-        self.most_bytes = most_bytes  # to unpack
+        self.most_bytes = most_bytes  # the most to unpack
         self.size = max(path.stat().st_size, 1)
         self.position = 0
         self.faults: list[str] = []  # the first ones
@@ -51,7 +51,7 @@ class CorpusFile:
         return min(self.position / self.size, 1.0)
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        """Each whole record with its place. JSON, JSONL and Parquet are told by their first bytes."""
+        """Yield each whole record with its place. The first bytes tell JSON, JSONL and Parquet apart."""
         with self.path.open("rb") as file:
             if file.read(4) == PARQUET:
                 yield from self._parquet_rows()
@@ -112,8 +112,8 @@ class CorpusFile:
         try:
             check_footer(self.path)
             shape = pyarrow.parquet.read_metadata(self.path)
-            # Without pre_buffer, else the library keeps all that it has read until the file is closed. A text that
-            # rows share is stored once and stays so, until it is known how much it is for all of them.
+            # Without pre_buffer, as the library would keep all it has read until the file is closed. A text that
+            # rows share stays stored once until its size in all of them is known.
             options = {"pre_buffer": False, "buffer_size": BLOCK, "read_dictionary": _texts_of(shape)}
             with pyarrow.parquet.ParquetFile(self.path, **options) as file:
                 rows, unpacked, plain = max(shape.num_rows, 1), 0, shape.schema.to_arrow_schema()
@@ -130,7 +130,7 @@ class CorpusFile:
                             self.position = int(self.size * number / rows)
                             yield f"row {number:,}", record
                     whole += shape.row_group(group).num_rows
-                    if number != whole:  # the library leaves out rows without a word whose lists go over many pages
+                    if number != whole:  # the library silently drops rows whose lists span many pages
                         raise ValueError(f"of its rows {whole - number:,} cannot be read")
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             self.note(f"after row {number:,}: {error}")
@@ -141,21 +141,21 @@ def _columns(group: pyarrow.parquet.RowGroupMetaData) -> Iterator[pyarrow.parque
 
 
 def _texts_of(shape: pyarrow.parquet.FileMetaData) -> list[str]:
-    """The columns of which a text may stand in the file once and in many rows."""
+    """The columns whose texts the file may hold once for many rows."""
     columns = [one for number in range(shape.num_row_groups) for one in _columns(shape.row_group(number))]
     shared = [one for one in columns if one.physical_type == "BYTE_ARRAY" and one.has_dictionary_page]
     return list(dict.fromkeys(one.path_in_schema for one in shared))
 
 
 def _check_group(group: pyarrow.parquet.RowGroupMetaData) -> None:
-    """Raise ValueError where the sizes that a row group gives of itself are those of a broken file."""
+    """Raise ValueError if the sizes that a row group gives of itself are those of a broken file."""
     for column in _columns(group):
         if column.total_uncompressed_size > max(PARQUET_SMALL, MOST_PACKED * column.total_compressed_size):
             raise ValueError(f"a column of one row group becomes more than {MOST_PACKED:,} times larger when unpacked")
 
 
 def _in_portions(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[pyarrow.RecordBatch, int]]:
-    """Rows that may be made into records at once, with the bytes that these take."""
+    """Yield rows that may be made into records at once, with the bytes that these take."""
     for batch in batches:
         size = sum(map(_bytes_of, batch.columns))
         if size <= PARQUET_BYTES:
@@ -168,7 +168,7 @@ def _in_portions(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[pyarr
 
 
 def _bytes_of(values: pyarrow.Array) -> int:
-    """What the values take when every one has its own text."""
+    """The bytes that the values take if each has its own text."""
     kind, own = values.type, OBJECT * len(values)
     if pyarrow.types.is_dictionary(kind):
         lengths = pyarrow.compute.binary_length(values.dictionary)
@@ -181,7 +181,7 @@ def _bytes_of(values: pyarrow.Array) -> int:
 
 
 class _ArrayScanner:
-    """Takes the items of one long JSON array out of text that comes in pieces."""
+    """A reader of the items of one long JSON array from text that comes in pieces."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -198,7 +198,7 @@ class _ArrayScanner:
         for block in blocks:
             try:
                 self.more.append(decode(block))
-                self.lines += block.count(b"\n")  # far cheaper than in what is not ASCII alone
+                self.lines += block.count(b"\n")  # far cheaper than in text that is not plain ASCII
             except UnicodeDecodeError:
                 yield from self._items()
                 raise
@@ -209,7 +209,7 @@ class _ArrayScanner:
             raise ValueError("the file ends here in the middle of the array")
 
     def _is_worth_a_look(self) -> bool:
-        """An item that did not end is looked at again when there is twice as much of it."""
+        """Whether to parse again: an unfinished item is retried once there is twice as much of it."""
         waiting, more = len(self.text) - self.at, sum(map(len, self.more))
         return more >= waiting or waiting + more > LONGEST
 
@@ -230,7 +230,7 @@ class _ArrayScanner:
             raise ValueError(f"one record has more than {LONGEST:,} characters")
 
     def _skip_to_item(self) -> bool:
-        """Go over white space, the opening bracket and the commas."""
+        """Skip white space, the opening bracket and commas; return whether an item follows."""
         while self.at < len(self.text) and not self.closed:
             mark = self.text[self.at]
             if mark == "]":
@@ -262,7 +262,7 @@ def _gunzip(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
-    """Frame by frame, since the library's own reader takes a file that is cut off for one that has ended."""
+    """Unpack frame by frame, since the library's own reader takes a truncated file for one that has ended."""
     frame, waiting = zstandard.ZstdDecompressor().decompressobj(), b""
     while waiting or (waiting := file.read(ZSTD_STEP)):
         unpacked = frame.decompress(waiting)
@@ -275,7 +275,7 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _split_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Each line without its end; the last one may be the beginning of one that is too long."""
+    """Yield each line without its end; the last may be only the beginning of one that is too long."""
     waiting: list[bytes] = []
     length = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""What an importer makes of a record, the hash by which a conversation is known, and its turns as a model gets them."""
+"""Turns records of each format into conversations, with the hash that identifies them and their turns for a model."""
 
 import hashlib
 import json
@@ -14,10 +14,10 @@ write_json: Callable[[Any], bytes] = TypeAdapter(Any).dump_json
 
 
 def by_turns(messages: Iterable[Message]) -> list[Message]:
-    """What of a conversation can stand in front of a prompt.
+    """The part of a conversation that can stand in front of a prompt.
 
-    Providers want user and assistant to alternate. So system messages, empty ones, what stands before the
-    first user message, and a last message without a reply are left out; several of one side are joined.
+    Providers want user and assistant to alternate. So system messages, empty ones, those before the first user
+    message, and a last message without a reply are left out; consecutive ones of one side are joined.
     """
     joined: list[Message] = []
     for message in messages:
@@ -38,7 +38,7 @@ def count_turns(messages: Iterable[Message]) -> int:
 
 LONGEST_USER, LONGEST_ID = 100, 200
 KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
-UNSTORABLE = re.compile("[\ud800-\udfff]")  # halves of a character, which no database takes
+UNSTORABLE = re.compile("[\ud800-\udfff]")  # lone surrogates, which no database takes
 ROLES = {
     "user": "user",
     "human": "user",
@@ -67,7 +67,7 @@ class Record(NamedTuple):
 
 
 def read_messages(record: Any, field: str, role: str, content: str) -> list[Message]:
-    """The list of messages in `field`, with the names that the format has for role and content."""
+    """Read the list of messages in `field`, by the format's names for role and content. Raises RecordError."""
     if not isinstance(record, dict):
         raise RecordError(f"is {say_kind(record)}; a conversation is an object in curly brackets")
     written = record.get(field)
@@ -87,25 +87,25 @@ def _read_message(message: Any, role: str, content: str) -> Message:
 
 
 def storable(value: Any) -> str:
-    """The value as text that PostgreSQL takes: it knows neither the NUL character nor half a character."""
+    """The value as text that PostgreSQL takes: without NUL characters, and with lone surrogates replaced."""
     text = "" if value is None else str(value)
-    if text.isascii() and "\0" not in text:  # most are, and Python knows it without a look
+    if text.isascii() and "\0" not in text:  # most are, and Python knows it without reading them
         return text
     text = text.replace("\0", "")
     try:
-        text.encode()  # a tenth of the time of the search
+        text.encode()  # takes a tenth of the search's time
     except UnicodeEncodeError:
         return UNSTORABLE.sub("\ufffd", text)
     return text
 
 
 def say_kind(value: Any) -> str:
-    """What of JSON it is, in words."""
+    """The JSON type of the value, in words."""
     return "empty (null)" if value is None else KINDS.get(type(value), "a value of another kind")
 
 
 def read_key(value: Any, name: str, longest: int) -> str:
-    """A text by which something is told apart: cut off, it could be another one's too. Raises RecordError."""
+    """Read an identifier whole, since one cut off could be another one's too. Raises RecordError if it is too long."""
     key = storable(value)
     if len(key) > longest:
         raise RecordError(f"has {len(key):,} characters in {name}; the limit is {longest}: shorten or hash them")
@@ -113,7 +113,7 @@ def read_key(value: Any, name: str, longest: int) -> str:
 
 
 def read_time(value: Any) -> datetime | None:
-    """A moment as WildChat writes it; what is none is unknown."""
+    """Read a time as WildChat writes it, in UTC if it names no zone; None if it is not one."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -125,13 +125,13 @@ def read_time(value: Any) -> datetime | None:
 
 
 def any_true(values: Iterable[Any]) -> bool | None:
-    """Whether one says so; None where none says anything."""
+    """Whether any of them is true; None if none is a boolean."""
     said = [value for value in values if isinstance(value, bool)]
     return any(said) if said else None
 
 
 def encode_messages(messages: Sequence[Message]) -> tuple[bytes, str]:
-    """The messages as JSON, and SHA-256 over their roles and contents, by which a conversation is known.
+    """The messages as JSON, and the SHA-256 of their roles and contents that identifies a conversation.
 
     The hash is over what json.dumps(…, ensure_ascii=False, separators=(",", ":")) writes, in a third of its time.
     """
@@ -177,7 +177,7 @@ def read_lmsys(record: Any) -> Record:
 
 
 def _moderations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What OpenAI's moderation said of each message, where the record has it."""
+    """What OpenAI's moderation said of each message; empty if the record has none."""
     written = record.get("openai_moderation")
     if not isinstance(written, Sequence) or isinstance(written, str):
         return []
@@ -186,10 +186,10 @@ def _moderations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 # --- conversations of made-up users out of benchmarks of personalisation ----
 
-LANGUAGE = "English"  # that all three are in
+LANGUAGE = "English"  # the language of all three
 SPEAKERS = ("role", "speaker", "from")
 WORDS = ("content", "text", "utterance", "value")
-# What PrefEval calls the four messages in which a user chooses, in their order.
+# PrefEval's names for the four messages in which a user chooses, in order.
 CHOICE = (
     ("query", "user"),
     ("assistant_options", "assistant"),
@@ -199,14 +199,14 @@ CHOICE = (
 
 
 def read_cupid(record: Any) -> list[Record]:
-    """Each earlier session of a persona is a conversation; the same one stands in several instances of the file."""
+    """Make a conversation of each earlier session of a persona; several instances of the file repeat the same one."""
     sessions = field_of(record, "prior_interactions", list, "the sessions of a persona")
     user = read_key(record.get("persona_id"), "persona_id", LONGEST_USER)
     return [made_up(user, read_messages(each, "dialogue", "role", "content")) for each in sessions]
 
 
 def read_prefeval(record: Any) -> Record:
-    """A persona's conversation, a choice in four messages, or the preference alone where it is said explicitly."""
+    """Read a persona's conversation, a choice in four messages, or the preference alone if it is said explicitly."""
     preference = field_of(record, "preference", str, "what the user prefers")
     user = short_hash(storable(record.get("persona") or preference))
     conversation = record.get("conversation")
@@ -224,7 +224,7 @@ def read_prefeval(record: Any) -> Record:
 
 
 def read_personalens(record: Any) -> Record:
-    """A dialogue about a task, with the id of the profile whose user speaks."""
+    """Read a dialogue about a task, with the id of the profile whose user speaks."""
     names = [key for key in ("dialogue", "conversation", "messages") if isinstance(record, dict) and key in record]
     turns = field_of(record, [*names, "dialogue"][0], list, "what user and assistant say")
     user = next((record[key] for key in ("user_id", "profile_id", "user") if record.get(key) not in (None, "")), "")
@@ -242,7 +242,7 @@ def field_of(record: Any, name: str, kind: type, what: str) -> Any:
 
 
 def made_up(user: str, messages: list[Message]) -> Record:
-    """Known by what is said in it, since none of the three gives conversations ids."""
+    """Make a record whose id comes from what is said, since none of the three formats gives conversations ids."""
     said = short_hash(json.dumps([[message["role"], message["content"]] for message in messages]))
     return Record(messages, source_id=f"{user} {said}"[:LONGEST_ID], user=user, language=LANGUAGE)
 
@@ -252,7 +252,7 @@ def in_number(name: Any) -> tuple[int, str]:
 
 
 def as_text(said: Any) -> str:
-    """One text, or a list of them a line each."""
+    """Return one text as it is, or join a list of texts, one a line."""
     is_list = isinstance(said, Sequence) and not isinstance(said, str)
     return "\n".join(map(storable, said)) if is_list else storable(said)
 
@@ -266,7 +266,7 @@ def read_pair(pair: Any) -> Iterator[Message]:
 
 
 def read_turns(turns: Sequence[Any]) -> Iterator[Message]:
-    """Messages by speaker, or pairs of user and assistant."""
+    """Yield messages from turns with a speaker, or from pairs of user and assistant."""
     for turn in turns:
         speaker = next((turn[name] for name in SPEAKERS if name in turn), None) if isinstance(turn, Mapping) else None
         if speaker is None:

@@ -30,11 +30,11 @@ COPY (
 ) TO STDOUT (FORMAT BINARY)
 """
 HEADER_BYTES = 19  # signature, flags, length of the header's extension
-ROWS_AT_ONCE = 8192  # so that products are few and large
+ROWS_AT_ONCE = 8192  # so that matrix products are few and large
 
 
 class Scope(NamedTuple):
-    """Which conversations of a corpus are looked at: one user's, those in these languages, toxic and redacted ones."""
+    """Which conversations of a corpus to search: by user, by language, with or without toxic and redacted ones."""
 
     user: str | None = None
     languages: Sequence[str] | None = None
@@ -52,9 +52,9 @@ class Vectors(NamedTuple):
 
 
 def read_vectors(corpus: Corpus, model: str, pool: Scope = WHOLE) -> Iterator[Vectors]:
-    """Embeddings of a corpus, or of a part of it, in pieces and in no particular order.
+    """Yield the embeddings of a corpus, or of a part of it, in pieces and in no particular order.
 
-    All fields have one length each, so that many rows can be taken over as one array.
+    All fields have a fixed length, so that many rows can be taken over as one array.
     """
     values = {"corpus": corpus.pk, "model": model, **pool._asdict()}
     query = sql.SQL(COPY_OUT).format(**{name: sql.Literal(value) for name, value in values.items()})
@@ -69,19 +69,19 @@ def read_vectors(corpus: Corpus, model: str, pool: Scope = WHOLE) -> Iterator[Ve
 
 TIE = 1e-6  # similarities from the database that differ less are equal
 RECALL_QUESTIONS = 50
-EXACT = {"enable_indexscan": "off"}  # the approximate index is only read by such a scan
+EXACT = {"enable_indexscan": "off"}  # only such a scan reads the approximate index
 APPROXIMATE = {
     "hnsw.ef_search": "400",
-    "hnsw.iterative_scan": "strict_order",  # goes on until enough of what it finds is of this corpus
+    "hnsw.iterative_scan": "strict_order",  # goes on until it has found enough of this corpus
     "enable_sort": "off",  # the index gives them in order
 }
 INDEX = "vectors_by_likeness"
 
 Chosen = tuple[np.ndarray, np.ndarray, np.ndarray]  # question, vector (both by number), similarity
 
-ROUNDING = 1e-6  # of a float32 product: whatever is nearer to each other is compared again, exactly
+ROUNDING = 1e-6  # of a float32 product: similarities closer than this are compared again, exactly
 EQUAL = 1e-9  # exact similarities that differ less are equal, so that no processor's rounding decides
-FULL = 4  # times what is wanted: then what no longer has a chance is let go
+FULL = 4  # times what is wanted: beyond it, vectors without a chance are let go
 
 
 class Near(NamedTuple):
@@ -92,8 +92,8 @@ class Near(NamedTuple):
 def nearest_to_many(
     corpus: Corpus, model: str, questions: np.ndarray, number: int, pool: Scope = WHOLE
 ) -> list[list[Near]]:
-    """For each question the `number` nearest conversations, nearest first; equal ones by their hash."""
-    # First all of them: numpy's threads would slow PostgreSQL down.
+    """For each question, the `number` nearest conversations, nearest first; equally near ones by hash."""
+    # Read all of them first: numpy's threads would slow PostgreSQL down.
     pieces = list(read_vectors(corpus, model, pool))
     ranking = Ranking(questions, number)
     for piece in pieces:
@@ -102,7 +102,7 @@ def nearest_to_many(
 
 
 def nearest(corpus: Corpus, model: str, question: np.ndarray, number: int, approximate: bool = False) -> list[Near]:
-    """The `number` nearest conversations to one question, found in the database; equal ones by their hash.
+    """The `number` conversations nearest to one question, found in the database; equally near ones by hash.
 
     `approximate` uses the index of `build_index`, which may miss some; `measure_recall` says how many.
     """
@@ -119,7 +119,7 @@ def nearest(corpus: Corpus, model: str, question: np.ndarray, number: int, appro
 
 @contextmanager
 def planner_settings(settings: dict[str, str]) -> Iterator[None]:
-    """For the queries inside; a transaction around it goes on with what it had."""
+    """Apply the settings to the queries inside, and reset them for the rest of a transaction around it."""
     with transaction.atomic(), connection.cursor() as cursor:
         for name, value in settings.items():
             cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
@@ -129,7 +129,7 @@ def planner_settings(settings: dict[str, str]) -> Iterator[None]:
 
 
 def build_index() -> None:
-    """The approximate index over all embeddings (HNSW, by dot product: all vectors have length 1)."""
+    """Build the approximate index over all embeddings (HNSW, by dot product: all vectors have length 1)."""
     with connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = '512MB'")
         cursor.execute(
@@ -159,10 +159,10 @@ def measure_recall(corpus: Corpus, model: str, number: int) -> float | None:
 
 
 class Ranking:
-    """For each question the `number` vectors of greatest likeness; all vectors have length 1.
+    """The `number` vectors most similar to each question; all vectors have length 1.
 
-    A vector is kept when it reaches what `number` earlier ones have reached (the question's floor), so most
-    are ruled out by one comparison and none is sorted before it stands among the best.
+    A vector is kept if it reaches what `number` earlier ones have reached (the question's floor), so most are ruled
+    out by one comparison and none is sorted before it is among the best.
     """
 
     def __init__(self, questions: np.ndarray, number: int) -> None:
@@ -175,7 +175,7 @@ class Ranking:
         self.most = FULL * number * len(questions)
 
     def add(self, names: np.ndarray, matrix: np.ndarray) -> None:
-        """More vectors, a row for each name."""
+        """Add vectors, a row for each name."""
         start = self.ends[-1] if self.ends else 0
         self.names.append(names)
         self.matrices.append(matrix)
@@ -190,7 +190,7 @@ class Ranking:
             self.let_go()
 
     def let_go(self) -> Chosen:
-        """Raise the floors to what the best have reached; what is left, by question, most similar first."""
+        """Raise the floors to what the best have reached; return what is left, by question, most similar first."""
         asked, place, similarity = (np.concatenate(column) for column in zip(*self.chosen, strict=True))
         order = np.argsort(4.0 * asked - similarity)  # similarities lie between -1 and 1
         asked, place, similarity = asked[order], place[order], similarity[order]
@@ -203,7 +203,7 @@ class Ranking:
         return kept
 
     def best(self) -> list[list[tuple[str, float]]]:
-        """For each question names and similarities, most similar first; equal ones by name."""
+        """For each question, names and similarities, most similar first; equal ones by name."""
         if not self.ends:
             return [[] for _ in self.questions]
         asked, place, similarity = self.let_go()
@@ -215,7 +215,7 @@ class Ranking:
         return [pairs[a : min(b, a + self.number)] for a, b in zip(starts, starts[1:], strict=False)]
 
     def measure_close_ones(self, asked: np.ndarray, place: np.ndarray, similarity: np.ndarray) -> np.ndarray:
-        """Neighbours that rounding could have put in the wrong order are measured again in double precision."""
+        """Measure again, in double precision, neighbours that rounding could have put in the wrong order."""
         near = (np.diff(similarity) > -2 * ROUNDING) & (np.diff(asked) == 0)
         close = np.flatnonzero(np.append(near, False) | np.insert(near, 0, False))
         piece = np.searchsorted(self.ends, place[close], side="right")

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
-# Of Python's generator only `random()` is promised to stay as it is, so nothing else of it is used.
+# Python promises only that `random()` of its generator stays as it is, so nothing else is used.
 
 
 def generator(*parts: object) -> random.Random:
@@ -17,7 +17,7 @@ def generator(*parts: object) -> random.Random:
 
 
 def draw(items: Sequence[Item], number: int, dice: random.Random) -> list[Item]:
-    """`number` different items, in the order in which they were drawn."""
+    """Draw `number` different items, in the order drawn. Raises ValueError if there are fewer."""
     if number > len(items):
         raise ValueError(f"{number} can't be drawn from {len(items)} without replacement.")
     places = list(range(len(items)))

@@ -1,4 +1,4 @@
-"""Files of conversations that come through the browser: kept part by part, then imported whole or not at all."""
+"""Files of conversations that come through the browser: kept part by part, then imported in one transaction."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -35,10 +35,10 @@ def begin_upload(**given: Any) -> CorpusUpload:
 
 
 def forget_stale() -> int:
-    """Delete files that lie here longer than they are kept, and what has no owner; returns how many of the former."""
+    """Delete uploads that are older than KEPT, and files without an upload; returns how many of the former."""
     old = CorpusUpload.objects.filter(created_at__lt=timezone.now() - KEPT)
     count = old.delete()[1].get("analysis.CorpusUpload", 0)
-    folders, _ = listed(FOLDER)  # before the rows are asked for, so that nothing that begins meanwhile is taken
+    folders, _ = listed(FOLDER)  # read before the rows, so that no upload that begins meanwhile is deleted
     known = set(CorpusUpload.objects.values_list("pk", flat=True))
     for folder in folders:
         if folder.isdecimal() and int(folder) not in known:
@@ -47,7 +47,7 @@ def forget_stale() -> int:
 
 
 def keep_part(upload: CorpusUpload, number: int, content: bytes) -> None:
-    """All parts but the last have PART_BYTES; one that comes again is kept once. Raises ImportFailed."""
+    """Keep a part, once even if it comes again; all but the last have PART_BYTES. Raises ImportFailed."""
     if len(content) > PART_BYTES or number * PART_BYTES + len(content) > upload.size:
         raise ImportFailed(f"Part {number} of {upload.filename} is longer than was said.")
     try:
@@ -75,7 +75,7 @@ def is_complete(upload: CorpusUpload) -> bool:
 def import_upload(upload: CorpusUpload, show: Callable[[float, int], None]) -> Report:
     """Import the file in one transaction; with `whole_only` a single fault leaves everything as it was.
 
-    The parts are gone afterwards, whatever came of it. Raises ImportFailed with the faults, a line each.
+    The parts are deleted afterwards in any case. Raises ImportFailed with the faults, a line each.
     """
     try:
         with _as_file(upload) as path:
@@ -109,7 +109,7 @@ def _say_faults(upload: CorpusUpload, report: Report) -> str:
 
 @contextmanager
 def _as_file(upload: CorpusUpload) -> Iterator[Path]:
-    """On the disk of this worker, which the importer can read from its beginning as often as it wants."""
+    """Put the file together on this worker's disk, where the importer can read it as often as it wants."""
     with ExitStack() as kept:
         try:
             folder = Path(settings.VAR_FOLDER) / "uploads"

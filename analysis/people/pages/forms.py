@@ -1,4 +1,4 @@
-"""The settings of each step, and a corpus to bring, as forms."""
+"""Forms for the settings of each step, and for personas and corpora to upload."""
 
 from dataclasses import fields
 from typing import Any
@@ -31,7 +31,7 @@ def field_of(default: Any, **more: Any) -> forms.Field:
 
 
 class StepForm(forms.Form):
-    """Of a step of `corpus`, begun by `user` on the pages of `study`."""
+    """A form for a step of `corpus`, begun by `user` on the pages of `study`."""
 
     def __init__(self, *args: Any, user: Any, study: Study, corpus: Corpus, **given: Any) -> None:
         super().__init__(*args, **given)
@@ -75,7 +75,7 @@ class SampleForm(StepForm):
 
 
 class PushForm(StepForm):
-    """Into one of the user's own studies that the corpus is shared with; its owner's choice is free."""
+    """The study to push into: one of the user's that the corpus is shared with, or any of theirs if they own it."""
 
     study = forms.ChoiceField(help_text="A study of annotators who judge attributes.")
     pilot = field_of(False, label="For the pilot’s annotators", help_text="The main study gets the rest.")
@@ -90,7 +90,7 @@ class PushForm(StepForm):
 
 
 def endpoints_of(study: Study) -> QuerySet[Endpoint]:
-    """Which may be asked about a corpus on the pages of this study."""
+    """Endpoints that may be asked about a corpus on the pages of this study."""
     return Endpoint.objects.usable_in([study]).order_by("name")
 
 
@@ -119,7 +119,7 @@ class OriginForm(forms.Form):
 
 
 class BroughtForm(OriginForm):
-    """A file for something that has a name, new or there already; what is there may have said where it comes from."""
+    """A file for something named, new or existing; source and licence are required unless it has them already."""
 
     model: Any
     name = forms.CharField(max_length=50, help_text="Up to 50 letters, digits, - and _, such as wildchat.")
@@ -172,7 +172,7 @@ class PersonasForm(BroughtForm):
 
 
 class UploadForm(BroughtForm):
-    """Conversations of a corpus, new or one that is there already. The file itself may come in parts afterwards."""
+    """Conversations for a corpus, new or existing. The file itself may come in parts afterwards."""
 
     model, field_order = Corpus, ("name", "format", "source", "licence", "file", "faulty")
     format = forms.ChoiceField(choices=[(name, name) for name in sorted(IMPORTERS)])
@@ -197,13 +197,13 @@ class UploadForm(BroughtForm):
     def clean_name(self) -> str:
         name = super().clean_name()
         known = Corpus.objects.filter(name=name).first()
-        if known and is_busy(known):  # said now, not when all of the file has been sent
+        if known and is_busy(known):  # say it now, not when the whole file has been sent
             raise forms.ValidationError(say_busy(known))
         return name
 
 
 class PartsForm(UploadForm):
-    """An upload whose file comes in parts: its name and size are said before."""
+    """An upload whose file comes in parts, after its name and size."""
 
     file = None
     filename = forms.CharField(max_length=200)
@@ -215,9 +215,9 @@ class PartsForm(UploadForm):
 
 
 def settings_of(row: Model | None) -> dict[str, Any]:
-    """What a form begins with: the settings of the last time."""
+    """The initial values of a form: the settings of the last time."""
     last = dict(row.settings) if row else {}
-    if "model" in last:  # a merge's: of an endpoint, endpoint/model
+    if "model" in last:  # a merge's; an endpoint's is endpoint/model
         name = last["model"].partition("/")[0]
         last |= {"endpoint": name if Endpoint.objects.filter(name=name, embeddings=True).exists() else ""}
     return last | ({"least": last["least_confidence"]} if "least_confidence" in last else {})

@@ -1,4 +1,4 @@
-"""The console's page of a study's items: the stages around it, how many it has, and the ways by which more come."""
+"""The console's page of a study's items: the stages around it, how many items it has, and the ways to push more."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ LEFT = {
 
 
 class PushItemsForm(forms.Form):
-    """What a way of pushing asks: where the items come from, and of pairs how they are drawn."""
+    """What a way of pushing asks: where the items come from, and how pairs are drawn."""
 
     source = forms.ChoiceField()
     by = forms.CharField(
@@ -77,7 +77,7 @@ class PushItemsForm(forms.Form):
 
 
 class Way(NamedTuple):
-    """One way as the page shows it; `report` is what a count said."""
+    """One way as the page shows it; `report` comes from a count."""
 
     name: str
     push: Push
@@ -88,7 +88,7 @@ class Way(NamedTuple):
 
 
 def sources_of(way: Push, user: Any, into: Study) -> list[str]:
-    """Corpora that this study may use; of studies those in which the account is at least a researcher."""
+    """Corpora that this study may use, or studies of relevance in which the account is at least a researcher."""
     if way.source is Corpus:
         return list(Corpus.objects.shown_to(user, into).order_by("name").values_list("name", flat=True))
     rows = studies_of(user, Role.RESEARCHER).filter(current__document__annotation__kind="relevance").order_by("slug")
@@ -101,7 +101,7 @@ def may_push(user: Any, study: Study) -> bool:
 
 
 def kind_of(study: Study) -> str:
-    """What its annotators judge. Raises Http404 for other studies."""
+    """The kind that its annotators judge. Raises Http404 for studies without annotation."""
     try:
         return work_of(study)[1].name
     except ImportFault:
@@ -109,7 +109,7 @@ def kind_of(study: Study) -> str:
 
 
 def order_of(user: Any, study: Study, name: str, data: Any) -> tuple[PushItemsForm, PushOrder | None]:
-    """The form, and the order where it is whole. Raises Http404, PermissionDenied: both studies are asked for."""
+    """The form, and the order if it is valid. Raises Http404, PermissionDenied: the source study is checked too."""
     kind = kind_of(study)
     if name not in PUSHES or kind not in PUSHES[name].kinds:
         raise Http404
@@ -130,7 +130,7 @@ def order_of(user: Any, study: Study, name: str, data: Any) -> tuple[PushItemsFo
 
 
 def push_for(user: Any, name: str, order: PushOrder, *, dry: bool) -> dict[str, Any]:
-    """Add the items, or count them, while the study may use the corpus that they come from. Raises PeopleError."""
+    """Add the items, or with `dry` count them, while the study may use their corpus. Raises PeopleError."""
     with transaction.atomic():
         if isinstance(order.source, Corpus):
             try:
@@ -141,7 +141,7 @@ def push_for(user: Any, name: str, order: PushOrder, *, dry: bool) -> dict[str, 
 
 
 def say_report(report: dict[str, Any]) -> str:
-    """12 items with 36 slots; 3 already there."""
+    """Say the report in words, such as: 12 items with 36 slots; 3 already there."""
     counted = f"{plural(report['items'], 'item')} with {plural(report['slots'], 'slot')}"
     left = {words: report[name] for name, words in LEFT.items() if report.get(name)}
     return counted + (f"; {join_words([f'{n:,} {words}' for words, n in left.items()])}" if left else "")
@@ -179,7 +179,7 @@ def show_items(request: HttpRequest, *, status: int = 200, asked: Way | None = N
 
 
 class ItemCount(NamedTuple):
-    """Of the pilot or the main study: items of the work, their labels that were given, and those wanted."""
+    """Of the pilot or the main study: items of the work, labels given, and labels wanted."""
 
     pilot: bool
     items: int

@@ -19,7 +19,7 @@ from surveys.studies.files.kinds import QUALITY
 from surveys.studies.labels import TRAINED, newest
 
 SUPPORTED = QUALITY.values[-1]
-TOP = 5  # attributes shown of each sampled user
+TOP = 5  # attributes shown per sampled user
 OPEN = (CorpusStep.State.WAITING, CorpusStep.State.RUNNING)
 DISTANCES = {
     "between_users": "Between attributes of two users",
@@ -29,7 +29,7 @@ DISTANCES = {
 
 
 def corpora(account: Any, study: Study) -> list[dict[str, Any]]:
-    """Every corpus that the account may use here, with how much of it there is."""
+    """Every corpus that the account may use here, with the numbers of what is in it."""
     shown = Corpus.objects.shown_to(account, study)
     rows = shown.order_by("name").annotate(n=Count("conversations"))
     kept = dict(shown.values_list("pk").annotate(n=Count("users", filter=Q(users__left_out_by=""))))
@@ -45,7 +45,7 @@ def corpora(account: Any, study: Study) -> list[dict[str, Any]]:
 
 
 def persona_sets(account: Any, study: Study) -> list[dict[str, Any]]:
-    """Every set of personas that the account may use here, with what is in it, and how many runs draw from it."""
+    """Every set of personas that the account may use here, with what is in it and how many runs draw from it."""
     shown = PersonaSet.objects.shown_to(account, study)
     described = Count("personas", filter=~Q(personas__description=""))
     sets = shown.order_by("name").annotate(described=described, rows=Count("personas"))
@@ -54,7 +54,7 @@ def persona_sets(account: Any, study: Study) -> list[dict[str, Any]]:
 
 
 def steps_of(corpus: Corpus) -> dict[str, dict[str, Any]]:
-    """Each step that was begun, as it is now; one that was ended in the middle is `stopped`."""
+    """Each step that was begun, as it is now; one that was killed is `stopped`."""
     rows = {row.name: row for row in corpus.steps.all()}
     busy = any(row.state in OPEN for row in rows.values()) and is_busy(corpus)
     return {
@@ -69,7 +69,7 @@ def steps_of(corpus: Corpus) -> dict[str, dict[str, Any]]:
 
 
 def distances(steps: dict[str, dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Each distance of all who were kept and of the sample; none where nobody was sampled."""
+    """Each distance, of all kept users and of the sample; none if nobody was sampled."""
     report = steps["sample"]["row"].report if "sample" in steps else {}
     return [
         (label, [report[of][name] for of in ("diversity", "diversity_chosen")])
@@ -88,7 +88,7 @@ def sampled_users(corpus: Corpus) -> QuerySet[CorpusUser]:
 
 
 def top_attributes(users: Iterable[CorpusUser]) -> dict[int, list[dict[str, Any]]]:
-    """Of each user the merged attributes that are surest, then those said most often."""
+    """Each user's TOP merged attributes: the surest, then those said most often."""
     rows = Attribute.objects.filter(user__in=list(users), cluster_size__isnull=False)
     found: dict[int, list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (-(row.cluster_confidence or 0), -(row.cluster_size or 0), row.pk)):
@@ -105,7 +105,7 @@ def verdicts_of(user: CorpusUser) -> list[dict[str, Any]]:
 def verdicts_of_models(
     corpus: Corpus, studies: QuerySet[Study], user: CorpusUser | None = None
 ) -> list[dict[str, Any]]:
-    """What models that learned from people say of each attribute that is an item of these studies."""
+    """What trained models say of each attribute that is an item of these studies."""
     rows = newest(Annotation.objects.filter(judge__startswith=f"{TRAINED} ", state=Annotation.State.GIVEN))
     rows = rows.filter(item__study__in=studies, item__pilot=False, item__corpus=corpus.name)
     rows = rows.filter(labels__has_key=QUALITY.name).exclude(item__payload__has_key="before")
@@ -126,7 +126,7 @@ def verdicts_of_models(
 
 
 def verifiers(corpus: Corpus, studies: QuerySet[Study]) -> list[dict[str, Any]]:
-    """Of each verifier and study how many attributes it labelled and flagged, and of how many a revision was asked."""
+    """By verifier and study, how many attributes it labelled and flagged, and for how many a revision was asked."""
     said = verdicts_of_models(corpus, studies)
     flagged = [row["item"] for row in said if row["flagged"]]
     asked = Task.objects.filter(annotation_item__in=flagged, run__instruction__startswith="refine-")
@@ -142,7 +142,7 @@ def verifiers(corpus: Corpus, studies: QuerySet[Study]) -> list[dict[str, Any]]:
 
 
 def clusters(user: CorpusUser, studies: QuerySet[Study]) -> list[dict[str, Any]]:
-    """The user's attributes: what stands for each cluster with its members, then what is left out or not merged."""
+    """The user's attributes: each representative with its cluster's members, then those left out or not merged."""
     flags: dict[str, list[dict[str, Any]]] = {}
     for verdict in verdicts_of_models(user.corpus, studies, user):
         if verdict["flagged"]:
@@ -172,7 +172,7 @@ def clusters(user: CorpusUser, studies: QuerySet[Study]) -> list[dict[str, Any]]
 
 
 def marked(conversations: Sequence[Conversation], attribute: Attribute | None) -> list[dict[str, Any]]:
-    """Conversations as pieces, with the evidence of the attribute marked, numbered from 1."""
+    """Cut conversations into pieces, with the evidence of the attribute marked and numbered from 1."""
     quotes = quotes_of(attribute.members.all() or [attribute]) if attribute else []
     return [
         {

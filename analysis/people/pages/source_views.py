@@ -1,4 +1,4 @@
-"""What runs put in front of prompts: sets of personas and corpora, brought and looked at."""
+"""The console's pages to upload and view what runs put in front of prompts: sets of personas, and corpora."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ PROFILES_ON_PAGE, CONVERSATIONS_ON_PAGE = 12, 5
 @require_http_methods(["GET", "HEAD", "POST"])
 @study_page(Role.RESEARCHER)
 def personas(request: HttpRequest) -> HttpResponse:
-    """Which sets there are, and a form that brings one."""
+    """The list of sets, and a form to upload one."""
     form = PersonasForm(request.POST or None, request.FILES or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         try:
@@ -50,7 +50,7 @@ def personas(request: HttpRequest) -> HttpResponse:
 
 
 def bring(request: HttpRequest, given: dict[str, Any]) -> tuple[int, int]:
-    """Read the file whole or not at all; how many lines were new, and how many there were."""
+    """Import the file whole or not at all; returns how many lines were new, and how many there were."""
     file = given["file"]
     with NamedTemporaryFile(suffix=Path(file.name).suffix[:20]) as kept:
         for content in file.chunks():
@@ -77,7 +77,7 @@ def bring(request: HttpRequest, given: dict[str, Any]) -> tuple[int, int]:
 @require_safe
 @study_page(Role.RESEARCHER)
 def persona_set(request: HttpRequest, name: str) -> HttpResponse:
-    """A set with some of it, in the order of hashes, which is as good as drawn."""
+    """A set with some of its rows, in the order of hashes, which is as good as random."""
     found = get_object_or_404(PersonaSet.objects.shown_to(request.user, request.study), name=name)
     rows = page_of(request, Persona.objects.filter(set=found).order_by("sha256"), PROFILES_ON_PAGE)
     form = OriginForm(initial={"source": found.source, "licence": found.licence})
@@ -97,7 +97,7 @@ def persona_set(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 @study_page(Role.RESEARCHER)
 def conversations(request: HttpRequest, name: str) -> HttpResponse:
-    """A look into a corpus, in the order of hashes, with personal details taken out."""
+    """A look into a corpus, in the order of hashes and without personal details."""
     corpus = get_object_or_404(Corpus.objects.shown_to(request.user, request.study), name=name)
     rows = page_of(request, corpus.conversations.order_by("sha256"), CONVERSATIONS_ON_PAGE)
     form = OriginForm(initial={"source": corpus.source, "licence": corpus.licence})
@@ -114,7 +114,7 @@ def conversations(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def origin_page(model: Any, address: str, action: str) -> Callable[..., HttpResponse]:
-    """Its owner says anew where a row of this model comes from, and under which licence."""
+    """Make the page on which the owner changes where a row of this model comes from, and under which licence."""
 
     @require_POST
     @study_page(Role.RESEARCHER)
@@ -145,7 +145,7 @@ corpus_origin = origin_page(Corpus, "people:conversations", "source of a corpus 
 @require_http_methods(["GET", "HEAD", "POST"])
 @study_page(Role.RESEARCHER)
 def corpora(request: HttpRequest) -> HttpResponse:
-    """Which corpora there are, and a form that brings one; without JavaScript its file comes in one piece."""
+    """The list of corpora, and a form to upload one; without JavaScript its file comes in one piece."""
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
@@ -171,9 +171,9 @@ def begin(request: HttpRequest, form: UploadForm, **file: Any) -> CorpusUpload:
 
 
 def order_import(request: HttpRequest, upload: CorpusUpload) -> None:
-    """Note that a worker is to read it, and call one; once. Raises PeopleError while something else is done.
+    """Order the import from a worker, once. Raises PeopleError while another step runs, or if the name is taken.
 
-    A corpus that it makes belongs to the account and is shared with the study whose page this is.
+    A corpus that it creates belongs to the account and is shared with the study whose page this is.
     """
     actor, settings = request.user.get_username(), {"upload": upload.pk, "file": upload.filename}
     whose = {"account": request.user.pk, "study": request.study.pk}
@@ -194,7 +194,7 @@ def order_import(request: HttpRequest, upload: CorpusUpload) -> None:
 
 
 def find_import(request: HttpRequest, number: int) -> CorpusStep | None:
-    """The import that the account ordered of this upload, whether it still waits or is over."""
+    """The import of this upload that the account ordered, whether it still waits or is over."""
     rows = CorpusStep.objects.filter(corpus__in=Corpus.objects.owned_by(request.user))
     own = rows.filter(name=NAMES.IMPORT, started_by=request.user.get_username())
     return own.filter(settings__upload=number).select_related("corpus").first()
@@ -206,7 +206,7 @@ def find_import(request: HttpRequest, number: int) -> CorpusStep | None:
 @require_POST
 @study_page(Role.RESEARCHER)
 def begin_parts(request: HttpRequest) -> HttpResponse:
-    """Say what will come: its number and address, or what is wrong with the form."""
+    """Announce an upload; returns the address for its parts, or what is wrong with the form."""
     form = PartsForm(request.POST, user=request.user)
     if not form.is_valid():
         faults = [
@@ -221,9 +221,9 @@ def begin_parts(request: HttpRequest) -> HttpResponse:
 @require_POST
 @study_page(Role.RESEARCHER)
 def keep(request: HttpRequest, number: int) -> HttpResponse:
-    """A part, or with `end` the end: then the import is ordered. Nobody adds to another account's upload.
+    """Keep a part, or with `end` order the import. Nobody adds to another account's upload.
 
-    An end whose answer was lost is sent again, and may come when the file has been imported.
+    An end whose answer was lost is sent again, and may come after the file has been imported.
     """
     upload = CorpusUpload.objects.filter(pk=number, owner=request.user).first()
     if upload is None:

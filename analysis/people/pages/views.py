@@ -82,7 +82,7 @@ def corpus(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def form_of(found: Corpus, step: str, request: HttpRequest) -> StepForm:
-    """With the settings of the last time."""
+    """The form of a step, with the settings of the last time."""
     usual = settings_of(found.steps.filter(name=step).first())
     return FORMS[step](initial=usual, user=request.user, study=request.study, corpus=found)
 
@@ -116,7 +116,7 @@ def progress_page(request: HttpRequest, found: Corpus) -> dict:
 
 
 def said_above(wait: Due, upcoming: Due | None) -> bool:
-    """Whether the next step says it already."""
+    """Whether the next step already says it."""
     return upcoming is not None and wait.step == upcoming.step and wait.words.startswith(upcoming.words)
 
 
@@ -129,14 +129,14 @@ def title_of(upcoming: Due | None) -> str:
 @require_safe
 @study_page(Role.RESEARCHER)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
-    """How far steps and runs are; when nothing is under way any more, the page is loaded anew."""
+    """The progress of steps and runs; once nothing is under way any more, the page reloads."""
     return show_live(request, "people/_progress.html", HERE, **progress_page(request, find_corpus(request, name)))
 
 
 @require_POST
 @study_page(Role.RESEARCHER)
 def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
-    """Begin a step with the form's settings, or with `usual` with those of the last time."""
+    """Start a step with the form's settings, or with `usual`, those of the last time."""
     if step not in FORMS:
         raise Http404
     found = find_corpus(request, name)
@@ -161,9 +161,9 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
 def order_step(
     found: Corpus, step: str, settings: dict[str, Any], account: Any, study: Study, task: Any = people_step
 ) -> None:
-    """Note that a worker is to do it, and call one, which asks again who may.
+    """Order a step from a worker, which checks again who may.
 
-    Raises PeopleError while something else is done, or where the study may not use the corpus or the endpoint.
+    Raises PeopleError while another step runs, or if the study may not use the corpus or the endpoint.
     """
     actor = account.get_username()
     with transaction.atomic():
@@ -189,7 +189,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
 @require_safe
 @study_page(Role.RESEARCHER)
 def person(request: HttpRequest, name: str, number: int) -> HttpResponse:
-    """One user: verdicts, attributes, and conversations; with `attribute` those that its evidence is from."""
+    """One user: verdicts, attributes, and conversations; with `attribute`, only those that its evidence is from."""
     users = CorpusUser.objects.select_related("corpus")
     user = get_object_or_404(users, corpus=find_corpus(request, name), pk=number)
     own = own_conversations(user.corpus, user.key)
@@ -222,7 +222,7 @@ FUNNEL: Columns = [Column("step", "filter"), Column("left_out", "users left out"
 
 
 def draw_funnel(report: Mapping[str, Any], options: Options) -> Figure:
-    """A bar for all users and one for those left after each filter; what went is drawn lighter behind."""
+    """Draw a bar for all users and one for those left after each filter; those who went are lighter behind."""
     title = f"Users of {printable(report.get('corpus', 'the corpus'))} by filter"
     if not report.get("users"):
         return empty_figure("funnel", title, "Nobody has been filtered yet.", FUNNEL, options)

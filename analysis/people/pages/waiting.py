@@ -1,4 +1,4 @@
-"""What is to be done with a corpus: runs about it and their cost, what waits for somebody, and which step is next."""
+"""What is to be done with a corpus: runs about it and their cost, what waits for somebody, and the next step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Status, State = Completion.Status, Run.State
 GOING = (CorpusStep.State.WAITING, CorpusStep.State.RUNNING)
 ASKED_OF_CONVERSATIONS = (NAMES.LANGUAGE, NAMES.ASSISTANT_USE, NAMES.EXTRACT)
 VERDICTS = (NAMES.LANGUAGE, NAMES.ASSISTANT_USE)
-FEW = 200  # conversations of which each is looked at
+FEW = 200  # up to so many conversations are looked at one by one
 Steps = Mapping[str, Mapping[str, Any]]  # as reads.steps_of has them
 
 
@@ -31,7 +31,7 @@ class AskingRun:
 
     @property
     def task(self) -> str:
-        """By its name; what follows is the version of its instruction."""
+        """The name of its task: the instruction without its version."""
         instruction = self.run.instruction
         known = (name for name in NAMES.values if instruction.startswith(f"{name}-"))
         return next(known, instruction.rpartition("-")[0])
@@ -62,13 +62,13 @@ class AskingRun:
 
     @property
     def action(self) -> str:
-        """What its button does; a run that stopped wants a look, and maybe a budget, first."""
+        """What its button does; a stopped run has none, as it needs a look, and maybe a budget, first."""
         usual = {State.RUNNING: "pause", State.PLANNED: "resume", State.PAUSED: "resume"}
         return usual.get(self.run.state, "")
 
 
 def asking_runs(corpus: Corpus, account: Any, study: Study) -> list[AskingRun]:
-    """Those that the account may see here, the newest first, in three queries."""
+    """The runs that the account may see here, newest first, in three queries."""
     shown = runs_about(corpus).filter(pk__in=Run.objects.shown_to(account, study).values("pk"))
     runs = list(shown.select_related("endpoint").order_by("-id"))
     counts: dict[int, dict[str, int]] = {}
@@ -90,7 +90,7 @@ def cost_of(runs: Sequence[AskingRun]) -> Decimal:
 
 
 class Due(NamedTuple):
-    """One thing to do, in a sentence: of which step, or of which run."""
+    """One thing to do, in a sentence, with its step or its run."""
 
     step: str
     words: str
@@ -98,7 +98,7 @@ class Due(NamedTuple):
 
 
 class CorpusStanding:
-    """What there is of a corpus, looked at once."""
+    """The state of a corpus, read once."""
 
     def __init__(self, corpus: Corpus, steps: Steps, runs: Sequence[AskingRun]) -> None:
         self.corpus, self.steps, self.runs = corpus, steps, runs
@@ -115,25 +115,25 @@ class CorpusStanding:
         return self.steps[name]["row"].began_at
 
     def is_pushed(self) -> bool:
-        """By the command, which notes no step, too."""
+        """Whether items were pushed, also by the command, which notes no step."""
         return self.is_done(NAMES.PUSH) or AnnotationItem.objects.filter(corpus=self.corpus.name).exists()
 
     def is_asked(self, task: str) -> bool:
         return any(run.task == task for run in self.runs)
 
     def _unasked(self, task: str) -> int:
-        """Conversations that this was not asked about, of any model."""
+        """How many conversations no model was asked this about."""
         asked = Task.objects.filter(run__in=runs_about(self.corpus), run__instruction__startswith=f"{task}-")
         kept = asked.exclude(run__state=State.CANCELLED).values("conversation")
         try:
             rows = conversations_to_ask(self.corpus, task).exclude(pk__in=kept)
             number = rows.count()
-        except PeopleError:  # the funnel says first who is asked about
+        except PeopleError:  # the funnel must first say who is asked about
             return 0
         return number if number > FEW else sum(map(_has_words, rows.values_list("messages", flat=True)))
 
     def _stale(self, name: str) -> str:
-        """Why the result of a step that was done no longer holds; empty where it does."""
+        """Why the result of a finished step no longer holds; empty if it does."""
         if not self.is_done(name):
             return ""
         if name == NAMES.FILTER:
@@ -163,7 +163,7 @@ class CorpusStanding:
 
 
 def _has_words(messages: list[dict[str, str]]) -> bool:
-    """Whether the user says something: about other conversations nothing is asked."""
+    """Whether the user says something; nothing is asked about other conversations."""
     return any(message["role"] == "user" and message["content"].strip() for message in messages)
 
 
@@ -202,7 +202,7 @@ def _waits_of(asked: AskingRun) -> list[Due]:
 
 
 def next_step(now: CorpusStanding) -> Due | None:
-    """The one thing to do next; None while something is under way, and when all is done."""
+    """The one thing to do next; None while something is under way, or when all is done."""
     if any(step["state"] in GOING for step in now.steps.values()):
         return None
     some = Attribute.objects.filter(user__corpus=now.corpus)

@@ -1,4 +1,4 @@
-"""Attributes that annotators doubt: handed to those who say what is wrong with them, and their revisions back."""
+"""Passes attributes that annotators doubt to others who say what is wrong with them, and brings revisions back."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -31,11 +31,10 @@ RULES: dict[str, Callable[[Counter[str]], bool]] = {
 def push_rejected(
     study: Study, into: Study, actor: str, rule: str = "majority", *, pilot: bool = False, revised: bool = False
 ) -> Pushed:
-    """Items for `into` of the attributes that people reject; those that it has already are left alone.
+    """Push the attributes that people reject into `into`; those that it already has are left alone.
 
-    What models revised only with `revised`: its mistakes are not those of extraction.
-
-    Raises PeopleError, ImportFault.
+    Includes models' revisions only with `revised`, since their mistakes are not those of extraction. Raises
+    PeopleError, ImportFault.
     """
     require_kind(study, FROM)
     require_kind(into, INTO)
@@ -55,7 +54,7 @@ def find_rejected(study: Study, rule: str, pilot: bool, *, revised: bool = False
 
 
 def find_doubts(study: Study, rule: str, models: Iterable[ModelRater]) -> dict[str, list[ModelRater | None]]:
-    """By the item's key who doubts it: people (None) by the rule where there is one, and each model but by a yes."""
+    """Who doubts each item, by its key: people (None) by the rule, if there is one, and models that do not say yes."""
     found: dict[str, list[ModelRater | None]] = {}
     for key in find_rejected(study, rule, pilot=False, revised=True) if rule else ():
         found[key] = [None]
@@ -67,7 +66,7 @@ def find_doubts(study: Study, rule: str, models: Iterable[ModelRater]) -> dict[s
 
 
 def make_items(study: Study, into: Study, keys: set[str], rule: str, pilot: bool) -> Iterator[dict[str, Any]]:
-    """What was shown, nothing about who said what: later labels leave the items as they are, as does another rule."""
+    """Yield what was shown, nothing about who said what: later labels or another rule leave the items as they are."""
     there = AnnotationItem.objects.filter(study=into, pilot=pilot, key__in=keys)
     tags = dict(there.values_list("key", "tags"))
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=keys).select_related("history")
@@ -83,21 +82,21 @@ def make_items(study: Study, into: Study, keys: set[str], rule: str, pilot: bool
 
 KIND = "attribute"
 TASK = "refine-"  # how the instruction of its runs begins
-LEFT_BEHIND = ("sensitive",)  # tags of the old words
-FLAGGED_BY = "flagged by"  # tag of what models chose to be revised
+LEFT_BEHIND = ("sensitive",)  # tags that describe the old words
+FLAGGED_BY = "flagged by"  # tag of attributes that models chose for revision
 LONGEST_KEY = 180  # characters of the revised item's key
 
 
 @dataclass
 class RevisedItems:
-    """The items of revisions. All is read once the study is locked."""
+    """The items of revisions. Everything is read once the study is locked."""
 
     study: Study
     asked: int = 0  # attributes, once for each model that was asked about them
     withdrawn: int = 0
-    unchanged: int = 0  # revisions that say what was said before
+    unchanged: int = 0  # revisions that change nothing
     already_there: int = 0
-    personal: int = 0  # details that were taken out
+    personal: int = 0  # personal details taken out
 
     def items(self) -> Iterator[dict[str, Any]]:
         known = set(AnnotationItem.objects.filter(study=self.study, pilot=False).values_list("key", flat=True))
@@ -118,7 +117,7 @@ class RevisedItems:
 
 
 def revise(item: AnnotationItem, key: str, text: str, author: str, task: Task) -> dict[str, Any]:
-    """What was shown before with the new words. Nobody is shown that they are new."""
+    """Make an item from the old one with the new words; nobody is shown that they are new."""
     tags = {name: value for name, value in item.tags.items() if name not in LEFT_BEHIND} | {GENERATOR: author}
     if models := task.payload.get("flagged_by"):
         tags[FLAGGED_BY] = ", ".join(each["rater"] for each in models)
@@ -144,7 +143,7 @@ def newest_replies(study: Study) -> dict[int, str]:
 
 
 def push_refined(study: Study, actor: str = ACTOR) -> dict[str, Any]:
-    """Items of the revisions of a study's attributes, for its own annotators, each with the item `before` it.
+    """Push the revisions of a study's attributes to its own annotators, each with the item `before` it.
 
     Those that are there already are left alone. Raises PeopleError, ImportFault.
     """

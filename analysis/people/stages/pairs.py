@@ -1,4 +1,4 @@
-"""Candidates become items of relevance: prompts with the users who may matter for them, a few users a prompt."""
+"""Turns candidates into items of relevance: prompts, each with a few users whose attributes may matter for it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,11 +23,11 @@ Pair = tuple[str, int]  # the hash of a prompt, and a user
 
 @dataclass(frozen=True)
 class PairSettings:
-    """Of which prompts (their texts; None: all that were asked), by which endpoint's candidates, and how many users."""
+    """Which prompts (texts; None: all asked about), which endpoint's candidates, how many users and candidates."""
 
     prompts: Sequence[str] | None = None
     by: str = ""
-    users: int = 4  # a prompt
+    users: int = 4  # per prompt
     least: int = 2  # candidates of a pair
 
 
@@ -43,7 +43,7 @@ class PairItem(NamedTuple):
 
 @dataclass
 class PairItems:
-    """The items of pairs, and what was left out on the way. All is read once the study is locked."""
+    """The items of pairs, and counts of what was left out. Everything is read once the study is locked."""
 
     study: Study
     corpus: Corpus
@@ -53,15 +53,15 @@ class PairItems:
     portion: Portion = WHOLE
     asked: int = 0  # pairs whose candidates could be read
     unread: int = 0  # pairs without a readable reply
-    not_studied: int = 0  # pairs of users who were left out, or not sampled, since
-    gone: int = 0  # candidates that no longer stand for their cluster
+    not_studied: int = 0  # pairs of users who are no longer kept or sampled
+    gone: int = 0  # candidates that no longer represent their cluster
     few: int = 0  # pairs with too few candidates
-    not_drawn: int = 0  # pairs beyond the users of a prompt
+    not_drawn: int = 0  # pairs beyond the wanted users of a prompt
     pairs: int = 0
-    beyond: int = 0  # items that the portion leaves
+    beyond: int = 0  # items beyond the portion
     known: KnownKeys = NOTHING_KNOWN
-    personal: int = 0  # details that were taken out
-    tasks: dict[str, int] = field(default_factory=dict)  # of each prompt one that has its words
+    personal: int = 0  # personal details taken out
+    tasks: dict[str, int] = field(default_factory=dict)  # for each prompt, one with its words
     prompts: set[str] = field(default_factory=set)
     users: set[int] = field(default_factory=set)
 
@@ -85,7 +85,7 @@ class PairItems:
             }
 
     def take(self, drawn: list[PairItem], people: dict[int, CorpusUser]) -> list[PairItem]:
-        """What is not there yet, shuffled by seed; of so many people, and at most so many."""
+        """Take the new items within the portion's limits of people and items, shuffled by seed."""
         seed = str(self.portion.seed)
         if self.portion.people is not None:
             users = sorted({item.user for item in drawn}, key=lambda user: short_hash(seed, people[user].key))
@@ -99,7 +99,7 @@ class PairItems:
         return chosen
 
     def candidates(self, people: dict[int, CorpusUser]) -> dict[Pair, list[int]]:
-        """Of each pair that was asked the candidates that still stand, where there are enough of them."""
+        """The candidates of each pair asked about that still represent a cluster; pairs with too few are left out."""
         found: dict[Pair, list[int]] = {}
         unread: set[Pair] = set()
         rows = asked_of(self.corpus, self.settings).values_list("pk", "key", "user", "values__candidates")
@@ -127,8 +127,10 @@ class PairItems:
         return kept
 
     def draw(self, candidates: dict[Pair, list[int]], people: dict[int, CorpusUser]) -> list[PairItem]:
-        """As many users a prompt as are wanted, by seed; those whom the study has already, in either part, are among
-        them, and what is left of their pairs while these are as they were.
+        """Draw the wanted number of users for each prompt, by seed.
+
+        Users whom the study has, in either part, count among them; their pairs are completed if all that it has of them
+        are still candidates.
         """
         known = self.known_pairs()
         by_prompt: dict[str, list[int]] = {}
@@ -150,7 +152,7 @@ class PairItems:
         return drawn
 
     def known_pairs(self) -> dict[tuple[str, str], set[int]]:
-        """By prompt and cluster the attributes that the study has, in either part."""
+        """The attributes that the study has in either part, by prompt and cluster."""
         rows = AnnotationItem.objects.filter(study=self.study, corpus=self.corpus.name, key__in=self.known.all)
         found: dict[tuple[str, str], set[int]] = {}
         for key, cluster in rows.values_list("key", "cluster"):
@@ -161,7 +163,7 @@ class PairItems:
 
 
 def asked_of(corpus: Corpus, settings: PairSettings) -> QuerySet[Task]:
-    """The newest last."""
+    """The tasks that asked for candidates with these settings, newest last."""
     rows = Task.objects.filter(run__corpus=corpus, run__instruction__startswith=TASK).order_by("pk")
     if settings.by:
         rows = rows.filter(run__endpoint__name=settings.by)
@@ -171,7 +173,7 @@ def asked_of(corpus: Corpus, settings: PairSettings) -> QuerySet[Task]:
 
 
 def name_prompt(prompt: str) -> str:
-    """On one line, and short enough for a tag."""
+    """Put the prompt on one line, short enough for a tag."""
     words = " ".join(prompt.split())
     return words if len(words) <= LONGEST_TAG else f"{words[: LONGEST_TAG - 10]}… {short_hash(prompt)[:6]}"
 
@@ -185,8 +187,7 @@ def push_people(
     settings: PairSettings = DEFAULTS,
     portion: Portion = WHOLE,
 ) -> dict[str, Any]:
-    """What annotators of this study judge, by its kind: attributes, or each candidate of the pairs of prompt and user
-    that are drawn, shuffled; and a report.
+    """Push what annotators of this study judge, by its kind: attributes, or candidates of drawn pairs; return a report.
 
     Pairs that the study has already are left alone, and count among the users of their prompt. Raises PeopleError,
     ImportFault.
@@ -208,7 +209,7 @@ def push_people(
 
 
 def find_author(corpus: Corpus, settings: PairSettings) -> str:
-    """Whose candidates these are. Raises PeopleError where nobody was asked, or several were."""
+    """The author of these candidates. Raises PeopleError if no model was asked, or several were."""
     runs = Run.objects.filter(pk__in=asked_of(corpus, settings).order_by().values("run")).order_by("pk")
     authors = {run.endpoint.name: run.author for run in runs.select_related("endpoint")}
     if not authors:

@@ -1,4 +1,4 @@
-"""How much of what there is goes to annotators: so many items of so many people, drawn by a rule and a seed."""
+"""Portions: how many items of how many people go to annotators, drawn by a rule and a seed."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Portion:
     """At most `items` in all, of at most `people`; None: as many as there are.
 
-    What the pilot has is left out of the main study, and the other way round, unless `both` lets it be asked twice.
-    Conversations that their source marks as toxic or redacted are shown to nobody, unless with `marked`.
+    The main study leaves out what its pilot has, and the other way round, unless `both` lets it be asked twice.
+    Conversations that their source marks as toxic or redacted are shown to nobody unless `marked`.
     """
 
     items: int | None = None
@@ -27,10 +27,10 @@ class Portion:
     seed: int = 0
     both: bool = False
     marked: bool = False
-    sample: str = ""  # of which users, by its name; empty: of those who are studied
+    sample: str = ""  # the name of a further sample; empty: the studied users
 
     def check(self) -> None:
-        """Raises PeopleError."""
+        """Raise PeopleError if a limit is below 1."""
         if any(number is not None and number < 1 for number in (self.items, self.people)):
             raise PeopleError("A portion has 1 item or more, of 1 person or more.")
 
@@ -47,14 +47,14 @@ TOXIC_OR_REDACTED = Q(toxic=True) | Q(redacted=True)  # of conversations
 
 
 def shown_rows(rows: QuerySet[Attribute], portion: Portion) -> QuerySet[Attribute]:
-    """Without those that rest on a conversation that annotators are not shown."""
+    """Exclude rows that rest on a conversation that annotators are not shown."""
     marked = Q(conversation__toxic=True) | Q(conversation__redacted=True)
     return rows if portion.marked else rows.exclude(marked)
 
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """The keys of a study's items: those of the part that is filled now, and those that its other part has."""
+    """The keys of a study's items, in the part that is being filled (`here`) and in its other one (`there`)."""
 
     here: frozenset[str]
     there: frozenset[str]
@@ -68,7 +68,7 @@ NOTHING_KNOWN = KnownKeys(frozenset(), frozenset())
 
 
 def known_keys(study: Study, pilot: bool, portion: Portion, **about: Any) -> KnownKeys:
-    """Read it once the study is locked, so that of two who push at a time one adds nothing."""
+    """Read the keys of a study's items. The study must be locked, so that of two concurrent pushes one adds nothing."""
     rows = AnnotationItem.objects.filter(study=study, **about)
     keys: dict[bool, set[str]] = {True: set(), False: set()}
     for key, in_pilot in rows.values_list("key", "pilot"):
@@ -77,7 +77,7 @@ def known_keys(study: Study, pilot: bool, portion: Portion, **about: Any) -> Kno
 
 
 def in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
-    """The first of each group, then the second of each, and so on: however many are taken, all have their share."""
+    """The first of each group, then the second of each, and so on: however many are taken, each group has its share."""
     known = list(groups)
     longest = max(map(len, known), default=0)
     return [group[place] for place in range(longest) for group in known if place < len(group)]
@@ -90,10 +90,10 @@ def draw_balanced(
     order_of: Callable[[T], str],
     taken: Collection[Sequence[Hashable]] = (),
 ) -> list[T]:
-    """So many of the candidates, one after the other the one whose names have had the smallest share so far.
+    """Draw `number` candidates, each time the one whose names have had the smallest share so far.
 
-    `names_of` says under which name each counts, in one place for every feature (as writer, prompt, user); what is
-    `taken` already counts too. Ties go by `order_of`, a hash with the seed.
+    `names_of` gives a candidate's name for each feature (such as writer, prompt, user); those in `taken` count from the
+    start. Ties go by `order_of`, a hash with the seed.
     """
     ordered = sorted(candidates, key=order_of)
     if not ordered or number < 1:
@@ -108,7 +108,7 @@ def draw_balanced(
                 counts[at][places[at][name]] += 1
     free, drawn = np.ones(len(ordered), bool), []
     for _ in range(min(number, len(ordered))):
-        # Of a feature with few names each has more, so that a name's count weighs by how many names there are.
+        # The names of a feature with few of them occur more often, so counts are weighted by the number of names.
         shares = sum(count[codes[:, at]] * len(count) for at, count in enumerate(counts))
         best = int(np.argmin(np.where(free, shares, np.inf)))
         free[best] = False

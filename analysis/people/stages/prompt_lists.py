@@ -1,4 +1,4 @@
-"""Prompts that people might ask: those of a study, or a plain list, one a line or JSON lines with ids."""
+"""Prompts that people might ask: those of a study, or of a list, one a line or JSON lines with ids."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -29,12 +29,12 @@ def prompts_of(study: Study) -> list[ListedPrompt]:
 
 
 def is_list(named: str) -> bool:
-    """Whether this names a file of prompts and no study."""
+    """Whether this names a file of prompts rather than a study."""
     return Path(named).suffix.lower() in ENDINGS
 
 
 def read_prompts(path: Path) -> list[ListedPrompt]:
-    """Raises ImportFault with every fault and its line, OSError."""
+    """Read the prompts of a file. Raises ImportFault with every fault and its line, OSError."""
     faults = Faults()
     with open_lines(path, faults) as lines:
         found = list(_read(lines, ENDINGS.get(path.suffix.lower(), False), faults))
@@ -42,7 +42,7 @@ def read_prompts(path: Path) -> list[ListedPrompt]:
 
 
 def prompts_in(text: str) -> list[ListedPrompt]:
-    """Of a field of a form, one a line, or JSON lines. Raises PeopleError."""
+    """Read the prompts of a form's field, one a line, or JSON lines. Raises PeopleError."""
     faults = Faults()
     try:
         return checked(list(_read(text.splitlines(), text.lstrip().startswith("{"), faults)), faults)

@@ -1,4 +1,4 @@
-"""Every way by which a study gets the items of its stage: one rule for the console, the API and the commands."""
+"""All ways to push the items of its stage into a study: one rule for the console, the API and the commands."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from surveys.studies.imports.files import ImportFault
 
 @dataclass(frozen=True)
 class PushOrder:
-    """What is pushed into which study. `source` is a corpus, or the study of the stage before, or nothing."""
+    """What is pushed into which study. `source` is a corpus, the study of the stage before, or nothing."""
 
     study: Study
     actor: str
@@ -30,7 +30,7 @@ class PushOrder:
 
 @dataclass(frozen=True)
 class Push:
-    """One way: what it is called and says of itself, whose items it makes, where they come from, and the rule."""
+    """One way: title, description, the kinds of items it makes, the type of their source, and the rule itself."""
 
     title: str
     says: str
@@ -69,7 +69,7 @@ PUSHES: dict[str, Push] = {
 
 
 def push_into(name: str, order: PushOrder, *, dry: bool = False) -> dict[str, Any]:
-    """Add the items, each once however many push at a time, or with `dry` only count them. Raises PeopleError."""
+    """Add the items, each once even if several push at a time, or with `dry` only count them. Raises PeopleError."""
     way = PUSHES[name]
     if way.source and not isinstance(order.source, way.source):
         raise PeopleError(f"{way.title}: say which {way.source.__name__.lower()}.")

@@ -1,4 +1,4 @@
-"""What people call relevant goes to annotators of preference: two responses side by side, with the person's profile."""
+"""Turns what people call relevant into items of preference: two responses side by side, with the person's profile."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ LEFT_BEHIND = (GENERATOR, "candidates by", "sensitive")  # tags of one attribute
 
 
 class RelevantPair(NamedTuple):
-    """A prompt with what people call relevant about one user. `name` is by what its responses are found."""
+    """A prompt with what people call relevant about one user. `name` is a hash of prompt and user."""
 
     prompt: str
     name: str
@@ -43,12 +43,12 @@ class RelevantPair(NamedTuple):
 
     @property
     def prompt_key(self) -> str:
-        """By which the generic response is found: whoever asks, it is written once."""
+        """The key of the generic response, which is written once for a prompt."""
         return short_hash(self.prompt)
 
 
 class Writer(NamedTuple):
-    """Who writes responses, and how: only those of one writer stand side by side."""
+    """Which model writes responses, and how; two responses side by side are always one writer's."""
 
     endpoint: str
     provider: str
@@ -56,11 +56,11 @@ class Writer(NamedTuple):
     temperature: float | None
 
 
-Responses = dict[str, dict[Writer, dict[str, int]]]  # by pair or prompt, writer and arm the newest task
+Responses = dict[str, dict[Writer, dict[str, int]]]  # the newest task, by pair or prompt, writer and arm
 
 
 class Written(NamedTuple):
-    """A pair with both responses of one writer: what becomes an item."""
+    """A pair with both responses of one writer, to become an item."""
 
     key: str
     pair: RelevantPair
@@ -69,12 +69,12 @@ class Written(NamedTuple):
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """What a draw is balanced over."""
+        """What a draw is balanced over: writer, prompt and user."""
         return str(self.writer), self.pair.prompt, self.pair.items[0].cluster
 
 
 def count_votes(study: Study, by: ModelRater | None = None) -> Counter[str]:
-    """Of each item that people judged, how many more of them said yes than no; or what a model says of each."""
+    """How many more people said yes than no about each item; or with `by`, 1 or -1 as the model says."""
     if by:
         said = labels_by(study, by, RELEVANCE)
         return Counter({key: 1 if value == RELEVANCE.positive else -1 for key, value in said.items()})
@@ -86,13 +86,13 @@ def count_votes(study: Study, by: ModelRater | None = None) -> Counter[str]:
 
 
 def relevant_pairs(study: Study, votes: Counter[str]) -> list[RelevantPair]:
-    """Prompts and users with the items whose attribute more people call relevant than not, in the items' order."""
+    """Pairs of prompt and user, with the items whose attribute has more yes than no votes, in the items' order."""
     wanted = [key for key, ahead in votes.items() if ahead > 0]
     found: dict[tuple[str, str, str], list[AnnotationItem]] = {}
     rows = AnnotationItem.objects.filter(study=study, pilot=False, key__in=wanted).order_by("position")
     for item in rows.iterator(chunk_size=500):
         found.setdefault((item.payload["prompt"], item.cluster, item.corpus), []).append(item)
-    # Users of two corpora may have one name.
+    # Users of two corpora may have the same name.
     alike = Counter((prompt, cluster) for prompt, cluster, _ in found)
     return [
         RelevantPair(prompt, short_hash(prompt, cluster, *([corpus] if alike[prompt, cluster] > 1 else [])), items)
@@ -101,7 +101,7 @@ def relevant_pairs(study: Study, votes: Counter[str]) -> list[RelevantPair]:
 
 
 def responses_of(study: Study) -> Responses:
-    """What can be read of the responses to the study's pairs."""
+    """The readable responses to the study's pairs."""
     rows = Task.objects.filter(annotation_item__study=study, run__instruction__startswith=TASK, values__isnull=False)
     writer = ("run__endpoint__name", "run__endpoint__provider", "run__instruction", "run__temperature")
     found: Responses = {}
@@ -113,7 +113,7 @@ def responses_of(study: Study) -> Responses:
 
 @dataclass
 class PreferenceItems:
-    """The items of pairs with both responses. All is read once the study they go to is locked."""
+    """The items of pairs with both responses. Everything is read once the study they go to is locked."""
 
     study: Study
     into: Study
@@ -124,11 +124,11 @@ class PreferenceItems:
     not_relevant: int = 0
     tied: int = 0
     pairs: int = 0
-    without_responses: int = 0  # of pairs and writers, those that lack one response or both
+    without_responses: int = 0  # pairs and writers that lack one response or both
     already_there: int = 0
-    beyond: int = 0  # that the portion leaves
+    beyond: int = 0  # items beyond the portion
     known: KnownKeys = NOTHING_KNOWN
-    personal: int = 0  # details that were taken out
+    personal: int = 0  # personal details taken out
     generators: Counter[str] = field(default_factory=Counter)
 
     def items(self) -> Iterator[dict[str, Any]]:
@@ -143,7 +143,7 @@ class PreferenceItems:
             yield self.item(each, profiles.of(each.pair.items))
 
     def written(self, votes: Counter[str], written: Responses) -> Iterator[Written]:
-        """Every pair and writer with both responses, those that are there already too."""
+        """Yield every pair and writer with both responses, including those that are items already."""
         writers = sorted({writer for by_writer in written.values() for writer in by_writer}, key=str)
         for pair in relevant_pairs(self.study, votes):
             self.pairs += 1
@@ -158,7 +158,7 @@ class PreferenceItems:
                     self.without_responses += 1
 
     def draw(self, found: list[Written]) -> list[Written]:
-        """What is new, in the pairs' order; of a portion a draw that is balanced over writers, prompts and users."""
+        """Take the new ones, in the pairs' order; for a portion, a draw balanced over writers, prompts and users."""
         seed = str(self.portion.seed)
         if self.portion.people is not None:
             users = sorted({each.names[-1] for each in found}, key=lambda user: short_hash(seed, user))
@@ -201,7 +201,7 @@ class PreferenceItems:
 
 def tags_of_writer(writer: Writer) -> dict[str, Any]:
     warm = {} if writer.temperature is None else {"temperature": writer.temperature}
-    own_words = not writer.instruction.removeprefix(TASK).isdecimal()  # of a lab, not the shipped ones
+    own_words = not writer.instruction.removeprefix(TASK).isdecimal()  # a lab's, not the shipped ones
     return {
         GENERATOR: writer.endpoint,
         **warm,
@@ -211,7 +211,7 @@ def tags_of_writer(writer: Writer) -> dict[str, Any]:
 
 
 def name_parts(items: list[AnnotationItem]) -> list[str]:
-    """By the ids of the attributes where the items say these, else by the items' keys."""
+    """Name the parts by the ids of their attributes if the items have them, else by hashes of the items' keys."""
     ids = [item.source for item in items]
     if len(set(ids)) == len(ids) and all(each.isdecimal() and len(each) < 20 for each in ids):
         return ids
@@ -219,7 +219,7 @@ def name_parts(items: list[AnnotationItem]) -> list[str]:
 
 
 def next_stage(study: Study) -> str:
-    """The slug of the study that comes after this one by its file. Raises PeopleError where it names none."""
+    """The slug of the next study that this one's file names. Raises PeopleError if it names none."""
     if slug := next_of(study):
         return slug
     raise PeopleError(f"{study.slug} names no next stage in its file: say where to (--to STUDY).")
@@ -234,10 +234,9 @@ def push_relevant(
     by: ModelRater | None = None,
     portion: Portion = WHOLE,
 ) -> dict[str, Any]:
-    """Items for `into` of what most people of `study`, or the model `by`, call relevant, one for each who wrote both
-    responses.
+    """Push what most people of `study`, or the model `by`, call relevant into `into`, an item for each pair and writer.
 
-    Those that it has already are left alone. Raises PeopleError, ImportFault.
+    Items that it already has are left alone. Raises PeopleError, ImportFault.
     """
     require_kind(study, FROM)
     require_kind(into, INTO)
@@ -260,14 +259,14 @@ SUREST = F("cluster_confidence").desc(nulls_last=True)
 
 
 class Profiles:
-    """Looked up once for each person. Of people whose corpus is not here: what the study itself has about them."""
+    """People's profiles, each looked up once. Without their corpus they hold what the study itself has about them."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.known: dict[tuple[str, str], list[str]] = {}
 
     def of(self, items: Sequence[AnnotationItem]) -> list[str]:
-        """The profile of the one whom these items are about, surest first; what the items say stands in any case."""
+        """The profile of the person these items are about, surest first; it always holds the items' own attributes."""
         first = items[0]
         if (first.corpus, first.cluster) not in self.known:
             self.known[first.corpus, first.cluster] = self.look_up(first)
@@ -278,7 +277,7 @@ class Profiles:
         return [text for text in found if text in kept]
 
     def look_up(self, item: AnnotationItem) -> list[str]:
-        if not item.cluster:  # about nobody in particular: what stands beside it is about somebody else
+        if not item.cluster:  # about nobody in particular: items beside it are about other people
             return []
         row = Attribute.objects.filter(pk=attribute_in(item.source), user__corpus__name=item.corpus).first()
         if row:
@@ -295,5 +294,5 @@ def without_details(text: str) -> str:
 
 
 def attribute_in(source: str) -> int:
-    """The id of an item's attribute; 0 where its source is something else."""
+    """The id of an item's attribute; 0 if its source is something else."""
     return int(source) if source.isdecimal() and len(source) < LONGEST_ID else 0

@@ -1,4 +1,4 @@
-"""The attributes of a corpus's users that stand: called sensible by people or models, or judged by nobody."""
+"""The standing attributes of a corpus's users: called sensible by people or models, or judged by nobody."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ PEOPLE, MODELS, NOBODY = "people", "models", "nobody"  # who lets an attribute s
 
 
 class StandingAttribute(NamedTuple):
-    """A merged attribute that stands, and who judged it; by nobody: its confidence alone is enough."""
+    """A standing merged attribute, and who judged it; `nobody` if its confidence alone is enough."""
 
     pk: int
     sha256: str
@@ -36,10 +36,10 @@ class KnownAttributes(NamedTuple):
 
 
 def known_attributes(corpus: Corpus, *, toxic: bool = False) -> KnownAttributes:
-    """Of the sampled users, or of all who were kept where nobody was sampled, by their keys.
+    """The standing attributes of the sampled users, or of all kept ones if nobody was sampled, by the users' keys.
 
-    Where people judged an attribute their majority decides, else that of models. Attributes of too little confidence
-    and sensitive ones are never merged. Those that rest on toxic or redacted conversations alone only with `toxic`.
+    People's majority decides about an attribute that they judged, else that of models. Merging has left out those of
+    too little confidence, or sensitive ones. Those only from toxic or redacted conversations need `toxic`.
     """
     users = studied_users(corpus)
     keys = dict(users.values_list("pk", "key"))
@@ -56,13 +56,13 @@ def known_attributes(corpus: Corpus, *, toxic: bool = False) -> KnownAttributes:
 
 
 def merged_rows(users: QuerySet[CorpusUser], toxic: bool) -> QuerySet[Attribute]:
-    """Representatives, of which at least one member may be shown."""
+    """Representatives of clusters with at least one member that may be shown."""
     members = shown_rows(Attribute.objects.filter(user__in=users, merged_into__isnull=False), Portion(marked=toxic))
     return Attribute.objects.filter(pk__in=members.values("merged_into"))
 
 
 def judged_quality(corpus: Corpus) -> dict[int, tuple[str, bool]]:
-    """By merged attribute who judged it, and whether most call it sensible; a label of a member is one of it."""
+    """By merged attribute, who judged it and whether most call it sensible; labels of its members count for it."""
     votes: dict[str, dict[int, Counter[str]]] = {PEOPLE: {}, MODELS: {}}
     for study in studies_about(corpus, KIND):
         for label in labels_of(study, QUALITY):
@@ -70,7 +70,7 @@ def judged_quality(corpus: Corpus) -> dict[int, tuple[str, bool]]:
                 votes[whose(label)].setdefault(attribute_in(label.source), Counter())[label.value] += 1
     heads = heads_of(corpus, {pk for counted in votes.values() for pk in counted})
     found: dict[int, tuple[str, bool]] = {}
-    for by in (MODELS, PEOPLE):  # people's word is the last one
+    for by in (MODELS, PEOPLE):  # people's word overrides that of models
         together: dict[int, Counter[str]] = {}
         for pk, counted in votes[by].items():
             if pk in heads:
@@ -80,7 +80,7 @@ def judged_quality(corpus: Corpus) -> dict[int, tuple[str, bool]]:
 
 
 def judged_relevance(corpus: Corpus, prompts: Collection[str]) -> dict[tuple[str, int], bool]:
-    """By prompt and merged attribute whether most people call it relevant, or most models where no people judged."""
+    """By prompt and merged attribute, whether most people, or else most models, call it relevant; ties do not count."""
     votes: dict[str, Counter[tuple[str, int]]] = {PEOPLE: Counter(), MODELS: Counter()}
     for study in studies_about(corpus, relevant.FROM):
         rows = AnnotationItem.objects.filter(study=study, corpus=corpus.name, payload__prompt__in=list(prompts))
@@ -108,7 +108,7 @@ def studies_about(corpus: Corpus, kind: str) -> QuerySet[Study]:
 
 
 def labels_of(study: Study, question: LabelQuestion) -> Iterator[Label]:
-    """Those of people, judges and models that learned from people; retrieval judges nothing."""
+    """Labels by people, judges and models that learned from people; not by retrieval, which judges nothing."""
     for label in iter_labels(study):
         if label.question == question.name and (label.is_trained or not label.is_baseline):
             yield label
@@ -119,6 +119,6 @@ def whose(label: Label) -> str:
 
 
 def heads_of(corpus: Corpus, attributes: Collection[int]) -> dict[int, Any]:
-    """Which merged attribute stands for each."""
+    """The merged attribute that stands for each of them."""
     rows = Attribute.objects.filter(user__corpus=corpus, pk__in=attributes, merged_into__isnull=False)
     return dict(rows.values_list("pk", "merged_into"))
