@@ -1,5 +1,5 @@
-"""News that somebody must hear of who does not look at the console: by mail, or to a webhook.
+"""News of studies for people who are not looking at the console, by mail or webhook.
 
-In: how studies stand, as the pages of monitoring, runs and drift say it. Out: at most one message an hour or a day to
-each address, in which every piece of news stands once until it changes.
+In: what the pages of monitoring, runs and drift show. Out: at most one message an hour or a day to each address; each
+piece of news is told once until it changes.
 """

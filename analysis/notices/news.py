@@ -1,4 +1,4 @@
-"""What somebody must know of a study, each by one function over what other rooms have counted already."""
+"""Kinds of news about a study, each found by one function in what other rooms have counted."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -15,14 +15,14 @@ from surveys.console.wording import THIN, dollars, money, money_range, percent, 
 from surveys.models import AnnotationItem, Participant, Slot, Study
 from surveys.studies.lifecycle import definition_of
 
-BUDGET = Decimal("0.8")  # of a run's budget from which on it is news
+BUDGET = Decimal("0.8")  # the share of a run's budget that is news once spent
 FULL = 0.9  # of the disk
-SURE = 0.05  # p after Holm below which drift is sure, as the report has it
+SURE = 0.05  # p after Holm below which drift is sure, as in the report
 
 
 @dataclass(frozen=True)
 class News:
-    """One piece: by its key it is known again, and told anew when `stands` is another one."""
+    """A piece of news, recognised by its `key` and told again when `stands` changes."""
 
     key: str
     words: str
@@ -58,7 +58,7 @@ def failures(study: Study) -> Iterator[News]:
 
 
 def drift(study: Study) -> Iterator[News]:
-    """As the newest report has it; nothing is computed for it."""
+    """Read the newest drift that was computed; compute nothing."""
     kept = MetricValue.objects.filter(study=study, name__startswith="drift:").order_by("-computed_at").first()
     sure = [row for row in kept.value if (row.get("p_holm") or 1) < SURE] if kept else []
     if sure:
@@ -68,7 +68,7 @@ def drift(study: Study) -> Iterator[News]:
 
 
 def gate_ready(study: Study) -> Iterator[News]:
-    """The pilot's items have all their labels, and nobody has decided who stays."""
+    """Yield news once the pilot's items have all their labels, until somebody decides which annotators to keep."""
     if not definition_of(study.current_id).annotation or study.gate_decisions.exists():
         return
     purpose = AnnotationItem.Purpose.WORK
@@ -78,7 +78,7 @@ def gate_ready(study: Study) -> Iterator[News]:
 
 
 def full_disk() -> list[News]:
-    """Of the machine on which this is asked, which is no study's; its folder may not be there yet."""
+    """News about this server's disk, which belongs to no study. VAR_FOLDER may not exist yet."""
     folder = Path(settings.VAR_FOLDER).resolve()
     disk = shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.is_dir()))
     full = disk.used >= FULL * disk.total

@@ -1,4 +1,4 @@
-"""One message to an address with all its news: what is new, the mail or signed request, and what came of it."""
+"""Sending each address its news in one message: what is new, the mail or signed request, and the outcome."""
 
 import asyncio
 import hashlib
@@ -37,18 +37,18 @@ MOST = 10  # addresses of a study
 log = logging.getLogger(__name__)
 SIGNATURE = "X-Field-Study-Signature"
 UNCOUNTED = "count"  # the news that a study's news could not be counted
-AllNews = dict[Study | None, list[News]]  # by study; without one it is the server's own
+AllNews = dict[Study | None, list[News]]  # by study; the server's own under None
 
 
 class NoticeError(Exception):
-    """An address that can't be used, or a message that did not arrive; the words name no address and no secret."""
+    """An unusable address or an undelivered message; the words name at most a webhook's host, and no secret."""
 
 
 # --- addresses ----------------------------------------------------------------
 
 
 def add_address(study: Study, kind: str, address: str, every: str, actor: str) -> NoticeAddress:
-    """Raises NoticeError. Who may be told of is checked again with each message."""
+    """Add an address to a study. Raises NoticeError. Every message checks the address again."""
     check_address(kind, address)
     if study.notice_addresses.count() >= MOST:
         raise NoticeError(f"A study has at most {MOST} addresses. Remove one first.")
@@ -91,22 +91,22 @@ def check_address(kind: str, address: str) -> None:
 
 
 def shown(row: NoticeAddress) -> str:
-    """As pages have it: what stands behind a webhook's host may be its key."""
+    """The address as pages show it, without a webhook's path, which may be its key."""
     return row.address if row.kind == Kind.MAIL else f"{urlsplit(row.address).hostname}/…"
 
 
 def noted(row: NoticeAddress) -> str:
-    """As the audit trail has it, which keeps it for good: nobody's whole address."""
+    """The address as the audit trail keeps it for good: only a domain or host, so that it names nobody."""
     return f"…@{row.address.rpartition('@')[2]}" if row.kind == Kind.MAIL else shown(row)
 
 
 def secret_of(row: NoticeAddress) -> str:
-    """With which its messages are signed; shown once, when the address is added."""
+    """The secret that signs messages to this address; shown once, when the address is added."""
     return hmac.new(settings.SECRET_KEY.encode(), f"notice {row.salt}".encode(), hashlib.sha256).hexdigest()
 
 
 def server_addresses() -> None:
-    """The mail addresses of NOTICES_MAIL, which hear of all studies."""
+    """Bring the addresses that hear of all studies in line with NOTICES_MAIL."""
     rows = NoticeAddress.objects.filter(study=None)
     rows.exclude(address__in=settings.NOTICES_MAIL).delete()
     for address in settings.NOTICES_MAIL:
@@ -122,7 +122,7 @@ def due(now: datetime) -> QuerySet[NoticeAddress]:
 
 
 def news_for(row: NoticeAddress, find: Callable[[Study], list[News]] = news_of) -> AllNews:
-    """What the address hears of; of the server itself only whom its settings name."""
+    """All news for an address: of its study or, for one from NOTICES_MAIL, of the server and unarchived studies."""
     if row.study:
         return {row.study: found_or_failed(row.study, find)}
     studies = Study.objects.filter(archived_at=None).order_by("slug")
@@ -130,7 +130,7 @@ def news_for(row: NoticeAddress, find: Callable[[Study], list[News]] = news_of) 
 
 
 def found_or_failed(study: Study, find: Callable[[Study], list[News]]) -> list[News]:
-    """That a study can't be counted is news as well, and keeps none of the others back."""
+    """The study's news; if counting fails, that is its news, so that other studies' news still goes out."""
     try:
         return find(study)
     except Exception:
@@ -139,7 +139,7 @@ def found_or_failed(study: Study, find: Callable[[Study], list[News]]) -> list[N
 
 
 def stands_of(found: AllNews, told: Mapping[str, str]) -> dict[str, str]:
-    """As an address keeps what it was told; of a study that can't be counted, what was `told` before as well."""
+    """The news as an address's `told` stores it; of a study that could not be counted also what was `told` before."""
     failed = tuple(
         f"{study.pk} " for study, news in found.items() if study and any(one.key == UNCOUNTED for one in news)
     )
@@ -148,7 +148,7 @@ def stands_of(found: AllNews, told: Mapping[str, str]) -> dict[str, str]:
 
 
 def tell(number: int) -> None:
-    """Send what is new to this address, if anything is; what fails is tried again, later each time."""
+    """Send an address its news if any is new; after a failure try again, later each time."""
     with locks.alone_in_process("notice", number) as is_mine:
         row = NoticeAddress.objects.select_related("study").filter(pk=number, next_at__lte=timezone.now()).first()
         if not is_mine or row is None:
@@ -162,7 +162,7 @@ def tell(number: int) -> None:
         }
         if fresh:
             try_to_send(row, fresh, stands)
-        elif stands != row.told:  # what is over may come again
+        elif stands != row.told:  # what has ended is news if it happens again
             NoticeAddress.objects.filter(pk=row.pk).update(told=stands)
 
 
@@ -182,7 +182,7 @@ def try_to_send(row: NoticeAddress, news: AllNews, stands: dict[str, str]) -> No
 
 
 def try_address(row: NoticeAddress) -> None:
-    """A message that says it is a test, at once. Raises NoticeError; the result stands with the address too."""
+    """Send a test message at once and record the outcome with the address. Raises NoticeError."""
     rows = NoticeAddress.objects.filter(pk=row.pk)
     try:
         send(row, {row.study: [News("test", "This is a test: news of the study will look like this.")]}, is_test=True)
@@ -239,12 +239,12 @@ def body_of(news: AllNews, is_test: bool) -> bytes:
 
 
 def signature(secret: str, at: int, body: bytes) -> str:
-    """`t=` the second, `v1=` HMAC-SHA-256 of that second, a dot and the body: an old message can't be sent again."""
+    """`t=` the second, `v1=` HMAC-SHA-256 of that second, a dot and the body, so that replays can be recognised."""
     return f"t={at},v1={hmac.new(secret.encode(), f'{at}.'.encode() + body, hashlib.sha256).hexdigest()}"
 
 
 async def post(row: NoticeAddress, news: AllNews, is_test: bool) -> None:
-    """No redirect is followed, and no name that leads inside."""
+    """Post without following redirects or, unless ALLOW_PRIVATE_ENDPOINTS is set, names of private addresses."""
     body, at = body_of(news, is_test), int(timezone.now().timestamp())
     headers = {"Content-Type": "application/json", SIGNATURE: signature(secret_of(row), at, body)}
     resolver = None if settings.ALLOW_PRIVATE_ENDPOINTS else PublicResolver()

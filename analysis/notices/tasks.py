@@ -1,4 +1,4 @@
-"""Background work: news for whoever is due, each address by a task of its own."""
+"""Background work: sends news to the addresses that are due, one task each."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""The page *Notices*: where news of the study goes, how the last message went, a test, and adding an address."""
+"""The page *Notices*: a study's addresses and how their last message went; adding, testing and removing them."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Plans: what a study's hypotheses cost to know. In: a definition; out: widths and chances by scenario and size.
+"""Plans: what it costs to test a study's hypotheses. In: a definition; out: widths and chances by scenario and size.
 
-The hypotheses are simulated many times and go through the tests of the report; plan and page of a study, the command,
-and texts for registries rest on it.
+Simulates the hypotheses many times through the report's own tests. The page *Plan*, the command `plan` and the texts
+for registries rest on this.
 """

@@ -1,4 +1,4 @@
-"""Assumed beside came: what scenarios took for granted, and what the pilot, or at its end the study, says of it."""
+"""*Assumed beside came*: the scenarios' assumptions beside what the pilot or, at its end, the study shows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ OF_LISTS = ("entropy_bits", "jsd_excess")
 
 
 def find_came(study: Study) -> Row:
-    """Of the whole study at its end, before that of its pilot; no rows with fewer than 20 people."""
+    """The comparison with the whole study at its end, before that with its pilot; no rows below 20 people."""
     standing = stand(study)
     is_pilot = not (standing.is_launched and standing.is_over)
     fingerprint = fingerprint_of(study, is_pilot, stamp_of(study))
@@ -64,7 +64,7 @@ def rows_of(data: Data, hypothesis: Hypothesis) -> Iterator[Row]:
 
 
 def shares_of_people(data: Data, sides: Sides, prompts: Sequence[str]) -> Iterator[Row]:
-    """How many of all people belong to each narrowed side of the field: a chatbot, a cell, memory off."""
+    """Yield the share of all people on each narrowed side of the field: a chatbot, a cell, memory off."""
     for side in sides.there:
         share = share_of(data.definition, side.side.text)
         if share is not None and 0 < share < 1:
@@ -79,7 +79,7 @@ def rows_of_prompt(hypothesis: Hypothesis, asked: PromptSides, whose: str) -> It
         unknown, hits = sample.unknown, len(np.unique(sample.rows[sample.codes == asked.code]))
     else:
         unknown, hits = int((sample.codes == UNKNOWN).sum()), int((sample.codes == asked.code).sum())
-    if not sample.clusters:  # of simulated users with several answers each there is no such interval
+    if not sample.clusters:  # simulated users with several answers each have no such interval
         assumed = of_each(lambda one: one.unusable)
         yield counted(f"Answers in which nothing is found: {whose}", assumed, unknown, sample.n)
         if hypothesis.measure in OF_ONE_PROMPT or hypothesis.measure == "correct_share":
@@ -91,7 +91,7 @@ def rows_of_prompt(hypothesis: Hypothesis, asked: PromptSides, whose: str) -> It
 
 
 def steepness(sample: ItemSample, whose: str) -> Row:
-    """How fast the popularity of items falls: the slopes that give the entropy that came, and its interval's ends."""
+    """How steeply the popularity of items falls: the slopes that give the observed entropy and its interval's ends."""
     usable = sample.n - sample.unknown
     counts, found = sample.counts(), describe(sample)
     named = max(1, round(len(sample.codes) / usable))
@@ -118,7 +118,7 @@ def counted(what: str, assumed: dict[str, float], hits: int, n: int, of: str = "
 
 
 def came(what: str, measure: str, assumed: dict[str, float], value: float, ci: Interval | None, n: int, of: str) -> Row:
-    """`excluded`: the scenarios whose assumption lies outside the interval."""
+    """A row of the comparison; `excluded`: the scenarios whose assumption lies outside the interval."""
     excluded = [name for name, one in assumed.items() if ci and not ci[0] <= one <= ci[1]]
     return {
         "what": what,
@@ -136,7 +136,7 @@ def came(what: str, measure: str, assumed: dict[str, float], value: float, ci: I
 
 
 def came_on_page(study: Study, plan: Row | None) -> Row | None:
-    """Nothing before 20 people have answered; with the widths that a simulated plan predicted for so many people."""
+    """The comparison with the widths that a simulated plan predicts for as many people; None if there are no rows."""
     found = find_came(study)
     if not found["rows"]:
         return None
@@ -153,7 +153,7 @@ def came_on_page(study: Study, plan: Row | None) -> Row | None:
 
 
 def width_beside(row: Row, plan: Row | None, people: int) -> Row | None:
-    """Predicted half widths by scenario, of the simulated number of people that is nearest, as if it fell by √n."""
+    """The half width, and by scenario the one predicted: that of the nearest size simulated, taken to fall by √n."""
     if plan is None or "hypothesis" not in row or not row["ci"]:
         return None
     predicted: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The plan frozen at the launch beside today's, where study, analysis or pilot have changed since it was simulated."""
+"""The plan frozen at the launch beside today's, if study, analysis or pilot have changed since it was simulated."""
 
 from collections.abc import Callable
 from datetime import date, datetime
@@ -19,9 +19,9 @@ Row = dict[str, Any]
 
 
 def beside_frozen(study: Study, found: Row | None, at: datetime | None) -> Row | None:
-    """With the number of people of each plan's file, by hypothesis and scenario; None where nothing has changed.
+    """Both plans at their own number of people, by hypothesis and scenario; None without a frozen plan or a change.
 
-    `found`: today's plan, simulated `at`.
+    `found`: today's plan, simulated at `at`.
     """
     frozen = find_frozen(study)
     if frozen is None or frozen.fingerprint == fingerprint_of_plan(study):
@@ -45,7 +45,7 @@ def by_place(plan: Row) -> dict[tuple[str, ...], Row]:
 
 
 def compare(place: tuple[str, ...], frozen: Row | None, today: Row | None) -> Row:
-    """The differences are today's minus frozen, with 95 % intervals as of simulations that share no draws."""
+    """Today's minus frozen numbers, with 95 % intervals as for simulations that share no draws."""
     found: Row = dict(zip(("hypothesis", "measure", "scenario"), place, strict=True))
     found |= {"frozen": frozen, "today": today, "wider": None, "wider_ci": None, "more": None, "more_ci": None}
     if frozen is None or today is None:
@@ -90,7 +90,7 @@ def say_changes(study: Study, frozen: MetricValue, at: datetime | None) -> str:
 
 
 def head_of(beside: Row) -> str:
-    """How many people and simulated studies the numbers are of."""
+    """The numbers of people and simulated studies behind each plan."""
     words = [
         f"{name}: {plural(plan['planned'], 'person', 'people')}, {plural(plan['replicates'], 'study', 'studies')}"
         for name, plan in zip(("Frozen", "today"), beside["simulated"], strict=False)

@@ -1,4 +1,4 @@
-"""Simulated plans that are kept, their parts while they are under way, and how far that is."""
+"""Kept plans, the finished parts of one under way, and its progress."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ def plan_version() -> str:
 
 
 def fingerprint_of(study: Study, *more: object) -> str:
-    """Of the study file, of the code, and of what else a result rests on."""
+    """SHA-256 of the study file, the code and whatever else a result rests on."""
     assert study.current is not None
     text = json.dumps([study.current.sha256, plan_version(), *more], default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -56,7 +56,7 @@ def fingerprint_of_plan(study: Study) -> str:
 
 
 def find_kept(study: Study) -> MetricValue | None:
-    """The plan of today's versions of study and analysis with the usual setting, where it was simulated."""
+    """The plan for today's study and analysis with the usual setting, if it has been simulated."""
     return MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of_plan(study)).first()
 
 
@@ -66,9 +66,8 @@ def find_plan(study: Study) -> dict[str, Any] | None:
 
 
 def find_frozen(study: Study) -> MetricValue | None:
-    """The last plan that was kept before the launch, of whatever versions, so later versions have to read its rows. It
-    stays until somebody withdraws from the pilot on which it rests; one of annotators, which is not shown as frozen,
-    until anybody withdraws.
+    """The last plan kept before the launch, of any version, so its rows must stay readable. A withdrawal from the pilot
+    on which it rests deletes it; any withdrawal deletes one of annotators, which is not shown as frozen.
     """
     if study.launched_at is None:
         return None
@@ -77,8 +76,8 @@ def find_frozen(study: Study) -> MetricValue | None:
 
 
 class KeptCells:
-    """Each scenario and size as soon as it is simulated, so that a plan that is killed goes on from there.
-    What is seen of a pilot or of another study stands in the scenario.
+    """Storage of each simulated scenario and size, from which an interrupted plan resumes.
+    The key covers what was seen of a pilot or another study, since the scenario contains it.
     """
 
     def __init__(self, study: Study, setting: Setting | RaterSetting) -> None:
@@ -100,8 +99,8 @@ class KeptCells:
                 MetricValue.objects.update_or_create(**self._key(scenario, size), defaults=given)
 
     def hold(self) -> bool:
-        """Whether nobody withdrew since it began, nor will before the transaction ends: it could rest on answers that
-        somebody has taken back.
+        """Block withdrawals until the transaction ends, and return whether there has been none since the simulation
+        began: nothing kept may rest on answers that somebody has taken back.
         """
         hold_withdrawals(self.study)
         return withdrawals(self.study) == self.before
@@ -111,8 +110,8 @@ class KeptCells:
 
 
 def keep_plan(study: Study) -> None:
-    """Simulate it and keep it instead of an earlier one that is not frozen, under the fingerprint with which it began.
-    Raises PlanError.
+    """Simulate the plan and keep it under the fingerprint from its beginning, replacing those not frozen; keep nothing
+    if somebody withdrew meanwhile. Raises PlanError.
     """
     began, setting = time.monotonic(), usual_setting(study)
     cells, fingerprint = KeptCells(study, setting), fingerprint_of_plan(study)

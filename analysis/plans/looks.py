@@ -1,4 +1,4 @@
-"""Looks at a simulated study: the verdicts where it stops, and whether anything was claimed on the way."""
+"""Looks at simulated studies: the verdicts where each stops, and whether it claimed anything on the way."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 
 
 def times_of(definition: Definition) -> tuple[float, ...]:
-    """The share of all people at each look, the last of them 1."""
+    """The share of all people at each look; the last is 1."""
     plan = definition.plan or PlanKeys()
     return (*(look / definition.planned_people for look in plan.looks), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Of each simulated study its `verdicts`, shape (hypotheses, studies), at the look of `stops` (studies,): the first
-    at which no hypothesis is still not told apart, else the last. `claims` (studies,): whether a p of the `family`
-    passed at any look, which is the one with most such studies for its `alpha`.
+    """The `verdicts` (hypotheses, studies) of simulated studies at the look where each stops, `stops` (studies,): the
+    first without a verdict "not told apart", else the last. `claims` (studies,): whether a p of the `family` passed at
+    any look; `family` is the one with most such studies for its `alpha`.
     """
 
     verdicts: NDArray[np.object_]
@@ -36,7 +36,7 @@ class Judged:
 
 
 def alphas_of(hypotheses: Sequence[Hypothesis], definition: Definition) -> dict[str, float]:
-    """By family."""
+    """Alpha by family."""
     plan = definition.plan or PlanKeys()
     return {each.family: each.alpha or plan.alpha for each in hypotheses}
 
@@ -44,7 +44,7 @@ def alphas_of(hypotheses: Sequence[Hypothesis], definition: Definition) -> dict[
 def judge_looks(
     hypotheses: Sequence[Hypothesis], columns: Sequence[Sequence[Sequence[Tested]]], definition: Definition
 ) -> Judged:
-    """`columns`: of each hypothesis, of each study, what was tested at each look."""
+    """Judge all simulated studies. `columns`: by hypothesis and study, what was tested at each look."""
     times, studies = times_of(definition), len(columns[0])
     alphas = alphas_of(hypotheses, definition)
     verdicts = np.full((len(hypotheses), studies), "", dtype=object)
@@ -69,7 +69,7 @@ def judge_look(
     times: tuple[float, ...],
     look: int,
 ) -> tuple[list[str], list[bool]]:
-    """Verdicts of all hypotheses at one look, and which of their p pass."""
+    """The verdicts on all hypotheses at one look, and which of their p pass."""
     level = partial(level_at, look, times) if len(times) > 1 else float
     p_values = [p_of(one.expected, one.smallest, tested) for one, tested in zip(hypotheses, found, strict=True)]
     passes = [False] * len(hypotheses)
@@ -100,6 +100,6 @@ def looks_row(judged: Judged, definition: Definition, people: int) -> dict[str, 
 
 
 def chance_of(hits: int, studies: int, name: str) -> dict[str, Any]:
-    """A share of the simulated studies, with the 95 % interval of so many."""
+    """A share of the simulated studies and its 95 % interval, under `name` and `name_ci`."""
     low, high = wilson_interval(hits, studies)
     return {name: hits / studies, f"{name}_ci": [float(low), float(high)]}

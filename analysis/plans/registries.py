@@ -1,4 +1,4 @@
-"""A plan for registries: OSF's and AsPredicted's texts, and a registration on paper with what was simulated."""
+"""A plan for registries: texts for OSF and AsPredicted, and a PDF with what was simulated."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def say_hypothesis(definition: Definition, hypothesis: Hypothesis) -> str:
 
 
 def say_manipulated(definition: Definition) -> str:
-    """Nothing where people use the chatbot that they have, as they have it."""
+    """Arms and variants; empty if people use the chatbot that they have, as they have it."""
     arms = [f"state of the account: {arm.name} ({join_words(arm.prompts)})" for arm in definition.arms]
     variants = [
         f"{prompt.slug} as a variant of {prompt.variant_of}" for prompt in definition.prompts if prompt.variant_of
@@ -58,7 +58,7 @@ def say_manipulated(definition: Definition) -> str:
 
 
 def say_asked(definition: Definition) -> str:
-    """What a person is asked, and in which order."""
+    """What a person is asked, and in what order."""
     repeats, matrix = definition.repeats, definition.matrix
     found = [f"Everybody is asked every prompt, in an order by the scheme “{definition.order_scheme}”."]
     found += [
@@ -111,7 +111,7 @@ def say_index(definition: Definition, hypothesis: Hypothesis) -> str:
 
 
 def answers_of(study: Study) -> dict[str, str]:
-    """By OSF's question what the study file says, and how the study stands. One without a definition has none."""
+    """Answers to OSF's questions, from the study file and the study's state. The study must have a definition."""
     assert study.current is not None
     definition = definition_of(study.current.pk)
     plan = definition.plan or PlanKeys()
@@ -162,7 +162,7 @@ def answers_of(study: Study) -> dict[str, str]:
 
 
 def as_osf(study: Study) -> dict[str, Any]:
-    """With the questions' keys as OSF's template spells them."""
+    """The answers for OSF, with the questions as its template spells them."""
     assert study.current is not None
     return {
         "template": "OSF Preregistration",
@@ -198,7 +198,7 @@ def lines_of(answers: dict[str, str]) -> Iterator[str]:
 
 
 PAGE = Path(__file__).with_name("registration.typ")
-# OSF's sections with their questions; those that a study file does not answer are the researchers' own.
+# OSF's sections with the questions that a study file answers; researchers answer the others themselves.
 SECTIONS = {
     "Study information": ("Title", "Description", "Hypotheses"),
     "Design plan": ("Study type", "Blinding", "Study design", "Randomization"),
@@ -222,7 +222,7 @@ SECTIONS = {
 }
 HEADS = ("Scenario", "People", "n of a and b", "Interval, ±", "Told apart, alone", "Supported, with Holm", "95 % of it")
 CELLS = ("scenario", "people", "n", "width", "told_apart", "supported", "between")
-# Of a drawing by itself; its page takes the same from the style sheet.
+# For a drawing in a file of its own; on the page the style sheet says the same.
 STYLE = """
 text { font-family: "DejaVu Sans"; font-size: 13px; fill: #595959; text-anchor: end }
 text.size { text-anchor: middle } text.scenario { text-anchor: start }
@@ -234,8 +234,8 @@ polyline.cautious { stroke-dasharray: 6 4 } polyline.thick { stroke: #000; strok
 
 
 def write_registration(study: Study, found: dict[str, Any] | None) -> bytes:
-    """The bytes of the PDF, the same for the same plan. `found`: the plan as it was simulated, if it was; after the
-    launch only one that is frozen counts.
+    """The PDF, byte for byte the same for the same plan. `found`: the simulated plan, if any; after the launch only a
+    frozen one counts.
     """
     source: Any = PAGE.read_bytes()
     return bytes(typst.compile(source, sys_inputs={"data": json.dumps(page_data(study, found))}, root=str(PAGE.parent)))
@@ -247,7 +247,7 @@ def page_data(study: Study, found: dict[str, Any] | None) -> dict[str, Any]:
     if kept := find_frozen(study):
         found, simulated = kept.value, say_simulated(kept)
     elif study.launched_at:
-        found = None  # no reason for what was decided before
+        found = None  # simulated too late to be a reason for what was decided
     if found:
         rationale = [opening_of(found), *smallest_lines(found), "The tables below have all that was simulated."]
         answers |= {"Sample size rationale": f"{simulated}. {' '.join(rationale)}"}
@@ -287,7 +287,7 @@ def simulated_data(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def svg_of(curve: Mapping[str, Any]) -> str:
-    """The page's drawing with its own styles."""
+    """The page's drawing as a file of its own, with its styles."""
     page = render_to_string("plans/_curve.html", {"curve": curve})
     drawn = page[page.index("<svg") : page.rindex("</svg>") + len("</svg>")]
     whole = drawn.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg" width="372" height="214"', 1)

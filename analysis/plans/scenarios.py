@@ -1,18 +1,18 @@
-"""Scenarios: what is assumed of people and models where nobody has answered yet, from hopeful to cautious."""
+"""Scenarios: what plans assume about people and models before anybody has answered, from hopeful to cautious."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from surveys.studies.files.hypotheses import DIFFERENT, EQUAL, LESS, Hypothesis
 
-ITEMS = 60  # that are named at all
+ITEMS = 60  # named by anyone
 
 
 @dataclass(frozen=True)
 class Assumed:
-    """Of side b's answers to one prompt: `share` of the usable ones that name the item or take the letter; `slope`, how
-    fast the popularity of `vocabulary` items falls (0: all alike); `unusable`, the share in which nothing is found;
-    `named`, items of an answer (0: as the prompt asks).
+    """Assumptions about side b's answers to one prompt: `share` of usable ones that name the item or take the letter;
+    `slope` by which the popularity of `vocabulary` items falls (0: all alike); `unusable`, the share in which nothing
+    is found; `named`, items per answer (0: as the prompt asks).
     """
 
     share: float
@@ -24,9 +24,8 @@ class Assumed:
 
 @dataclass(frozen=True)
 class Scenario:
-    """`effect` is the true difference, in smallest differences that matter; of `equal` hypotheses `off`, in bounds.
-
-    `seen`: what answers that are there say, by hypothesis and prompt, in place of `usual`.
+    """Assumptions under a name. `effect`: the true difference, in smallest differences that matter; `off`: the same for
+    `equal` hypotheses, in bounds. `seen`: what existing answers say, by hypothesis and prompt, in place of `usual`.
     """
 
     name: str
@@ -34,7 +33,7 @@ class Scenario:
     off: float
     usual: Assumed
     seen: Mapping[tuple[str, str], Assumed] = field(default_factory=dict, compare=False)
-    source: str = ""  # of what is seen
+    source: str = ""  # of `seen`
 
     def of(self, hypothesis: Hypothesis, prompt: str) -> Assumed:
         return self.seen.get((hypothesis.slug, prompt), self.usual)
@@ -54,8 +53,8 @@ SCENARIOS = (
     Scenario("cautious", 0.7, 0.3, Assumed(0.5, 0.7, 0.15)),
 )
 HOPEFUL, MIDDLE, CAUTIOUS = SCENARIOS
-NOTHING = Scenario("nothing differs", 0.0, 1.0, MIDDLE.usual)  # and what is to be equal lies at the bounds
-# The difference that is looked for where a hypothesis names no smallest one.
+NOTHING = Scenario("nothing differs", 0.0, 1.0, MIDDLE.usual)  # and `equal` hypotheses lie at their bounds
+# The difference looked for if a hypothesis names no smallest one.
 USUAL: Mapping[str, float] = {
     "item_share": 0.1,
     "letter_share": 0.1,
@@ -68,7 +67,7 @@ USUAL: Mapping[str, float] = {
 
 
 def truth_of(hypothesis: Hypothesis, scenario: Scenario) -> float:
-    """Of `a` minus `b`, signed as expected."""
+    """The true difference, `a` minus `b`, signed as expected."""
     size = hypothesis.smallest or USUAL[hypothesis.measure]
     if hypothesis.expected == EQUAL:
         return scenario.off * size

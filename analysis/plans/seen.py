@@ -1,4 +1,4 @@
-"""A scenario of answers that are there: of a study's pilot, or of another study with the same prompts and sides."""
+"""A scenario from existing answers: those of a study's pilot, or of another study with the same prompts and sides."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,12 +21,12 @@ from surveys.studies.files.hypotheses import ALONE, OF_CROWD, OF_ONE_PROMPT, Hyp
 OF_PERSONS = (ALONE, OF_CROWD)
 FEWEST = 20  # people, and answers to a prompt
 MOST_ITEMS = 400
-SAMPLES, STEPS = 10, 12  # of each slope that is tried; halvings
+SAMPLES, STEPS = 10, 12  # of each slope tried; halvings
 PILOT = Filters(pilot="only", simulated="without")
 
 
 def seen_in(definition: Definition, hypotheses: Sequence[Hypothesis], study: Study, like: Study) -> Scenario | None:
-    """None without enough answers. A hypothesis without them is simulated as in the scenario in the middle."""
+    """The scenario; None without enough answers. Hypotheses without enough are simulated as in the middle scenario."""
     is_pilot = like.pk == study.pk
     data = Reporting(like, PILOT if is_pilot else Filters()).data
     if len(data.people) < FEWEST:
@@ -47,7 +47,7 @@ def seen_in(definition: Definition, hypotheses: Sequence[Hypothesis], study: Stu
 
 
 def assumed_of(data: Data, hypothesis: Hypothesis, prompts: Sequence[str]) -> Iterator[tuple[str, Assumed]]:
-    """By prompt, from the answers of side b, or of a where b has none."""
+    """Yield assumptions by prompt, from the answers of side b or, if it has too few, of side a."""
     sides = find_sides(data, hypothesis)
     for side in filter(None, (sides.b, sides.a)):
         if all(prompt in data.prompts and len(side.rows(prompt)) >= FEWEST for prompt in prompts):
@@ -60,7 +60,7 @@ def assumed_of(data: Data, hypothesis: Hypothesis, prompts: Sequence[str]) -> It
 
 
 def share_of(asked: PromptSides, commonest: bool = False) -> Assumed:
-    """Of the item or letter that is asked for, or of the commonest letter."""
+    """Assumptions from the share of the hypothesis's item or letter, or of the commonest letter."""
     sample = asked.b
     if isinstance(sample, ChoiceSample):
         letter = int(sample.counts().argmax()) if commonest else asked.code
@@ -71,7 +71,7 @@ def share_of(asked: PromptSides, commonest: bool = False) -> Assumed:
 
 
 def lists_of(asked: Sequence[PromptSides]) -> Assumed | None:
-    """Averages over the prompts: items by Chao's estimate, popularity as steep as the answers' entropy."""
+    """Assumptions averaged over prompts: items by Chao's estimate, the slope by the answers' entropy."""
     samples = [one.b for one in asked if isinstance(one.b, ItemSample) and len(one.b.codes)]
     if not samples:
         return None
@@ -85,13 +85,13 @@ def lists_of(asked: Sequence[PromptSides]) -> Assumed | None:
 
 
 def richness(counts: np.ndarray) -> float:
-    """How many items there are: those named, and by those named once or twice the others (Chao 1984)."""
+    """The estimated number of items: those named, and the others by those named once or twice (Chao 1984)."""
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     return int((counts > 0).sum()) + once * (once - 1) / (2 * (twice + 1))
 
 
 def slope_of(bits: float, answers: int, named: int, items: int) -> float:
-    """Of Zipf's popularity, with which so many answers have this entropy on average."""
+    """The slope of Zipf's popularity at which so many answers have this entropy on average."""
 
     def is_flat(slope: float) -> bool:
         popular = -slope * np.log(np.arange(1, items + 1))

@@ -1,4 +1,4 @@
-"""A plan simulated: its hypotheses drawn and tested many times, by scenario and number of people."""
+"""Simulates a plan: draws and tests its hypotheses many times, by scenario and number of people."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,16 +23,16 @@ from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, OF_CROWD, Hypo
 from surveys.studies.lifecycle import definition_of
 
 REPLICATES, CALLS, WISH = 200, 100, 0.8
-DRAWS = 200  # of each simulated study, where the report has 2,000
+DRAWS = 200  # in each simulated study; the report has 2,000
 BLOCK = 50  # replicates
-HALF = 0.5  # of a field that is narrowed by something nobody has a quota for
+HALF = 0.5  # of a field narrowed by something without a quota
 SIZES = (0.25, 0.5, 0.75, 1.0, 1.5)  # of the places
 Progress = Callable[[int, int], None]
-Cell = dict[str, Any]  # what comes of one scenario and number of people
+Cell = dict[str, Any]  # the result of one scenario and number of people
 
 
 class Cells(Protocol):
-    """What is kept of a plan while it is simulated."""
+    """Storage for the results of a plan while it is being simulated."""
 
     def find(self, scenario: object, size: object) -> Cell | None: ...
 
@@ -53,12 +53,12 @@ class Setting:
 
     @property
     def of_cell(self) -> "Setting":
-        """As far as one scenario and size depend on it."""
+        """The part on which the result of one scenario and size depends."""
         return replace(self, sizes=(), wish=0)
 
 
 def cost_of(definition: Definition, people: int, calls: int) -> dict[str, Any]:
-    """Pay with the platform's fee, minutes, and calls of models."""
+    """Pay, the platform's fee, minutes and calls of models."""
     pay = definition.pay.cents * people
     fee = fee_of(pay)
     return {
@@ -82,8 +82,8 @@ def plan_study(
     like: Study | None = None,
     cells: Cells | None = None,
 ) -> dict[str, Any]:
-    """The plan of the study's newest version, with a scenario of the answers of its pilot, or of another study; raises
-    PlanError.
+    """Simulate the study's newest version, with a scenario from the answers of its pilot, or of the study `like`.
+    Raises PlanError.
     """
     if study.current is None:
         raise PlanError(f"{study.slug} has no definition yet. Load its study file first.")
@@ -96,7 +96,7 @@ def plan_study(
 
 
 def check(definition: Definition) -> tuple[Hypothesis, ...]:
-    """The hypotheses; raises PlanError where there are none."""
+    """The hypotheses about answers. Raises PlanError if there are none."""
     if not definition.of_answers:
         none = f"{definition.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it."
         raise PlanError(" ".join(filter(None, (none, definition.benchmark_width))))
@@ -104,7 +104,7 @@ def check(definition: Definition) -> tuple[Hypothesis, ...]:
 
 
 def share_of(definition: Definition, side: str) -> float | None:
-    """The part of all people that a side of the field has, nobody where there is no side; None for a model."""
+    """The share of all people who are on a side of the field: 0 if there is no side, None for a model."""
     if not side:
         return 0.0
     source, *rest = side.split("/")
@@ -134,7 +134,7 @@ def simulate(
     seen: Scenario | None = None,
     cells: Cells | None = None,
 ) -> dict[str, Any]:
-    """Widths and chances of each hypothesis in each scenario, for each number of people."""
+    """Compute widths and chances of each hypothesis in each scenario, for each number of people."""
     hypotheses = check(definition)
     scenarios = (*SCENARIOS, seen) if seen else SCENARIOS
     places = list(product(scenarios, setting.sizes))
@@ -179,7 +179,7 @@ def simulate(
 def simulate_cells(
     places: Sequence[tuple[Any, Any]], draw: Callable[[Any, Any], Cell], progress: Progress, cells: Cells | None
 ) -> list[Cell]:
-    """Of each scenario and size; those that `cells` has already are not simulated again."""
+    """The result of each scenario and size; simulates only those that `cells` lacks."""
     found = []
     for number, place in enumerate(places):
         progress(number, len(places))
@@ -196,8 +196,8 @@ def simulate_cells(
 def simulate_size(
     definition: Definition, hypotheses: Sequence[Hypothesis], scenario: Scenario, people: int, setting: Setting
 ) -> Cell:
-    """The replicates of one scenario and size: a row for each hypothesis, how often they stop at each look, and how
-    often anything is claimed.
+    """Simulate one scenario and size: a row for each hypothesis, how often studies stop at each look and claim
+    anything.
     """
     columns = columns_of(definition, hypotheses, scenario, people, setting)
     judged, alphas = judge_looks(hypotheses, columns, definition), alphas_of(hypotheses, definition)
@@ -224,7 +224,7 @@ def simulate_size(
 
 
 def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> list[Prompted]:
-    """Those of a hypothesis that is not pooled are tests of their own, all alike here: the first stands for them."""
+    """The prompts to simulate; if not pooled, only the first, which stands for the tests of the others."""
     by_slug = {prompt.slug: prompt for prompt in definition.prompts}
     asked = [by_slug[slug] for slug in definition.asked_by(hypothesis)]
     prompts = [Prompted(scenario.of(hypothesis, one.slug), one.items, len(one.choices)) for one in asked]
@@ -234,7 +234,7 @@ def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenari
 def columns_of(
     definition: Definition, hypotheses: Sequence[Hypothesis], scenario: Scenario, people: int, setting: Setting
 ) -> list[list[list[Tested]]]:
-    """Of each hypothesis what is tested at each look of each simulated study, in blocks with seeds of their own."""
+    """What is tested, by hypothesis, simulated study and look. Each block of studies has a seed of its own."""
     worlds = [world_for(definition, hypothesis, scenario, people, setting) for hypothesis in hypotheses]
     times, blocks = times_of(definition), range(0, setting.replicates, BLOCK)
 
@@ -265,7 +265,7 @@ def world_for(
 
 
 def truths(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> dict[str, float]:
-    """The difference that the scenario wants, and the one its population has."""
+    """The difference that the scenario asks for, and the one that its population has."""
     wanted, prompts = truth_of(hypothesis, scenario), prompts_of(definition, hypothesis, scenario)
     if hypothesis.measure == OF_CROWD:
         a, b = (share_of(definition, side) or 0.0 for side in (hypothesis.a, hypothesis.b))
@@ -274,27 +274,27 @@ def truths(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -
 
 
 def is_told(hypothesis: Hypothesis, tested: Tested, alpha: float) -> bool:
-    """Whether it would be told apart, or equal within bounds, as the only one of its family."""
+    """Whether the hypothesis would be told apart, or equal within bounds, as the only one of its family."""
     smallest = hypothesis.smallest if hypothesis.expected == EQUAL else 0.0
     p = p_of(hypothesis.expected, smallest, tested)
     return decide(hypothesis.expected, smallest, tested.value, tested.ci, p is not None and p <= alpha) in GOOD
 
 
 def width_of(column: Sequence[Tested | Estimate]) -> dict[str, Any]:
-    """Half the interval, on average, with its Monte Carlo error."""
+    """Mean half width of the intervals, with its Monte Carlo error."""
     width, error = mean_of([(one.ci[1] - one.ci[0]) / 2 for one in column if one.ci])
     return {"width": width, "width_error": error}
 
 
 def mean_of(found: Sequence[float]) -> tuple[float | None, float | None]:
-    """With its standard error over simulated studies."""
+    """The mean and its standard error over simulated studies; None if there are too few."""
     if len(found) < 2:
         return (float(found[0]) if found else None), None
     return float(np.mean(found)), float(np.std(found, ddof=1) / len(found) ** 0.5)
 
 
 def smallest_design(rows: Sequence[dict[str, Any]], scenario: Scenario, setting: Setting) -> dict[str, Any]:
-    """The fewest people, of the sizes simulated, with whom every hypothesis reaches the wish in this scenario."""
+    """The fewest people, of the sizes simulated, at which every hypothesis reaches `wish` in this scenario."""
     lowest: dict[int, float] = {}
     for row in rows:
         if row["scenario"] == scenario.name:

@@ -1,4 +1,4 @@
-"""Background work: a plan that somebody wants simulated."""
+"""Background work: simulates a study's plan."""
 
 from celery import shared_task
 

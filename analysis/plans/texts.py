@@ -1,4 +1,4 @@
-"""A simulated plan in words and drawings: for a terminal line by line, and for its page."""
+"""A simulated plan in words and drawings, for a terminal and for its page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ def smallest_lines(report: Row) -> list[str]:
 
 
 def looks_lines(report: Row) -> list[str]:
-    """How often a study with the places of the file stops at each look; nothing where there is none."""
+    """How often a study of the planned size stops at each look; empty if there are no looks."""
     found = [
         f"{row['scenario']}: of {plural(report['replicates'], 'study', 'studies')} "
         + join_words([f"{say_chance(stop, 'chance')} stop at {stop['people']:,} people" for stop in row["stops"]])
@@ -72,7 +72,7 @@ def say_chance(row: Row, name: str) -> str:
 
 
 def notes_of(rows: list[Row], measure: str) -> list[str]:
-    """Of scenarios in which lists cannot differ as much as is planned."""
+    """Notes on scenarios in which lists cannot differ as much as planned."""
     short = {row["scenario"]: row for row in rows if abs(row["true"]) < 0.9 * abs(row["wanted"])}
     return [
         f"{name}: so few items cannot differ by {written(measure, abs(row['wanted']))} {unit_word(measure)}, only by "
@@ -91,7 +91,7 @@ def line_of(row: Row, measure: str) -> str:
 
 
 def opening_of(report: Row) -> str:
-    """Of the hypothesis that is supported least with the places of the file, in the main scenario."""
+    """A sentence on the hypothesis that is supported least often at the planned size, in the main scenario."""
     planned, middle = report["planned"], report["main"]
     rows = [row for row in report["rows"] if (row["people"], row["scenario"]) == (planned, middle)]
     if not rows:
@@ -110,7 +110,7 @@ def opening_of(report: Row) -> str:
 
 
 def tables_of(report: Row) -> list[Row]:
-    """For each hypothesis its rows in words, one for each number of people and scenario."""
+    """A table for each hypothesis, with a row in words for each number of people and scenario."""
     return [
         {
             "text": hypothesis["text"],
@@ -141,7 +141,7 @@ def cells_of(row: Row, measure: str) -> Row:
 
 
 def curves_of(report: Row, hypothesis: Row) -> list[Row]:
-    """Of one hypothesis width of the interval, and chance, against the number of people, a line a scenario."""
+    """Drawings of a hypothesis's interval width and chance by number of people, with a line for each scenario."""
     rows = rows_for(report, hypothesis)
     widest = max((row["width"] for row in rows if row["width"] is not None), default=1.0) or 1.0
     measure = hypothesis["measure"]
@@ -162,7 +162,7 @@ def drawing(
     say: Callable[[float], str],
     along: str = "people",
 ) -> Row:
-    """`along`: what the sizes are numbers of."""
+    """Draw `name` by size, with a line for each scenario. `along`: what the sizes count."""
     counts = [size[along] for size in report["sizes"]]
     first, last = min(counts), max(counts)
 
@@ -201,7 +201,7 @@ def drawing(
 
 
 def spread(lines: list[Row]) -> None:
-    """Names at the ends of lines stand below one another, and above the numbers of the axis."""
+    """Place the names at the ends of lines below one another, and above the numbers of the axis."""
     ordered = sorted(lines, key=lambda line: float(line["end"]))
     before, below = 0.0, BOTTOM + 4.0
     for line in ordered:

@@ -1,4 +1,4 @@
-"""The page *Plan*: what a study's hypotheses cost to know, simulated by a worker, and texts for registries."""
+"""The page *Plan*: what it costs to test a study's hypotheses, simulated by a worker, and texts for registries."""
 
 import json
 from typing import Any
@@ -77,7 +77,7 @@ def standing(study: Study) -> dict[str, Any]:
 @require_POST
 @study_page(Role.RESEARCHER)
 def simulate(request: HttpRequest) -> HttpResponse:
-    """Have a worker simulate the plan, unless one does already."""
+    """Have a worker simulate the plan, unless that is done or under way."""
     study = simulated(request)
     if under_way.progress_of(study, NAME) is None and find_plan(study) is None:
         try:
@@ -97,20 +97,20 @@ def simulate(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def progress(request: HttpRequest) -> HttpResponse:
-    """How far it is; the page is loaded again when it is there."""
+    """How far the simulation is; reloads the page when it has ended."""
     if under_way.progress_of(simulated(request), NAME) is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "plans/_progress.html", {"study": request.study, **standing(request.study)})
 
 
 def simulated(request: HttpRequest) -> Study:
-    """The study, where it has hypotheses or annotators."""
+    """The study, if it has hypotheses or annotators; otherwise raises Http404."""
     study: Study = request.study
     return study if has_annotators(study) else planned(request)
 
 
 def planned(request: HttpRequest) -> Study:
-    """The study, where it has hypotheses."""
+    """The study, if it has hypotheses about answers; otherwise raises Http404."""
     study: Study = request.study
     if study.current_id is None or not definition_of(study.current_id).of_answers:
         raise Http404
@@ -134,7 +134,7 @@ def aspredicted(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def registration(request: HttpRequest) -> HttpResponse:
-    """With what is simulated, where it is."""
+    """The registration as a PDF, with the simulated plan if there is one."""
     study = planned(request)
     content = write_registration(study, find_plan(study))
     return as_file(content, "application/pdf", f"{study.slug}-registration.pdf")

@@ -1,4 +1,4 @@
-"""Worlds: people and models who answer as a scenario says, drawn for what one hypothesis needs."""
+"""Worlds: simulated people and models who answer as a scenario says, as far as one hypothesis needs them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ STEEPEST = 4.0  # slope
 VARIED = ("entropy_bits", "jsd_excess")  # measures of lists
 Floats = NDArray[np.float64]
 Sizes = tuple[int, int]
-# One simulated study: what its test says of this share of its people, those who came first.
+# One simulated study: tests this share of its people, those who came first.
 Study = Callable[[float], Tested]
 World = Callable[[np.random.Generator], Study]
 
 
 @dataclass(frozen=True)
 class Prompted:
-    """A prompt as far as a world needs it: what is assumed, and how many items or options it has."""
+    """What a world needs of a prompt: the assumptions, and how many items or options it has."""
 
     assumed: Assumed
     items: int = 0
@@ -41,19 +41,19 @@ class Prompted:
 
 
 def draw_lists(rng: np.random.Generator, count: int, popular: Floats, named: int) -> NDArray[np.int32]:
-    """For each answer so many different items: the smallest of exponential times with rates of their popularity."""
+    """Draw `named` different items for each answer: the smallest exponential times with popularity as their rate."""
     times = rng.standard_exponential((count, len(popular)), dtype=np.float32) * np.exp(-popular).astype(np.float32)
     return np.argpartition(times, named, axis=1)[:, :named].astype(np.int32)
 
 
 def by_rank(slope: float, vocabulary: int) -> tuple[float, ...]:
-    """The logarithm of Zipf's popularity of each item."""
+    """The logarithm of each item's popularity by Zipf's law."""
     return tuple(-slope * np.log(np.arange(1, vocabulary + 1)))
 
 
 @lru_cache(maxsize=64)
 def population(popular: tuple[float, ...], named: int) -> NDArray[np.int32]:
-    """Many answers with items of this popularity, from which simulated people's are taken."""
+    """Many answers with items of this popularity, from which simulated answers are taken."""
     return np.sort(draw_lists(np.random.default_rng(0), MANY, np.array(popular), named), axis=1)
 
 
@@ -67,20 +67,20 @@ def list_sample(
 
 
 def hit_sample(rng: np.random.Generator, count: int, share: float) -> ItemSample:
-    """Of one item alone: who names it."""
+    """Draw who names one single item."""
     rows = np.flatnonzero(rng.random(count) < share).astype(np.int32)
     return ItemSample(count, rows, np.zeros(len(rows), np.int32), 1, checked=True)
 
 
 def letter_sample(rng: np.random.Generator, count: int, share: float, options: int, unusable: float) -> ChoiceSample:
-    """Letter 0 with this share of all answers; the others alike, and nothing where unusable."""
+    """Draw letter 0 in `share` of all answers, other letters equally often, and none in `unusable` of all."""
     codes = np.where(rng.random(count) < share, 0, rng.integers(1, options, count)).astype(np.int8)
     codes[(rng.random(count) < unusable / max(1 - share, 1e-9)) & (codes > 0)] = UNKNOWN
     return ChoiceSample(codes, options, 0)
 
 
 def halve(low: float, high: float, is_short: Callable[[float], bool], steps: int = STEPS) -> float:
-    """By halvings: the value between both from which on `is_short` no longer holds."""
+    """Find the value between `low` and `high` from which `is_short` no longer holds, by bisection."""
     for _ in range(steps):
         middle = (low + high) / 2
         low, high = (middle, high) if is_short(middle) else (low, middle)
@@ -93,7 +93,7 @@ def halve(low: float, high: float, is_short: Callable[[float], bool], steps: int
 def draw_sides(
     rng: np.random.Generator, measure: str, prompts: Sequence[Prompted], truth: float, sizes: Sizes
 ) -> list[PromptSides]:
-    """One study: both sides' answers to each prompt, `truth` being a minus b."""
+    """Draw one study: both sides' answers to each prompt; `truth` is a minus b."""
     draw, who = draw_varied if measure in VARIED else draw_share, (np.arange(sizes[0]), np.arange(sizes[1]))
     drawn = (draw(rng, measure, prompt, truth, sizes) for prompt in prompts)
     return [PromptSides(a, b, who, 0) for a, b in drawn]
@@ -107,7 +107,7 @@ def sided_world(
     of_people: tuple[bool, bool],
     shared: SharedDraws,
 ) -> World:
-    """Of both sides; all calls of a model are there from the first look on."""
+    """A world of both sides, in which a model has all its calls from the first look."""
 
     def world(rng: np.random.Generator) -> Study:
         asked = draw_sides(rng, hypothesis.measure, prompts, truth, sizes)
@@ -123,7 +123,7 @@ def sided_world(
 
 
 def cut(asked: PromptSides, first: Sequence[int]) -> PromptSides:
-    """The first so many answers of each side."""
+    """Keep the first so many answers of each side."""
     a, b = (
         sample.parts(n)[0] if isinstance(sample, ItemSample) else replace(sample, codes=sample.codes[:n])
         for sample, n in zip(asked.sides, first, strict=True)
@@ -146,7 +146,7 @@ def draw_share(
     assumed = prompt.assumed
     other = min(max(assumed.share * (1 - assumed.unusable), 0.0), 1.0)
     share = min(max(other + truth, 0.0), 1.0)
-    for count, chance in zip(sizes, (share, share - truth), strict=True):  # no room for side a: b gives way
+    for count, chance in zip(sizes, (share, share - truth), strict=True):  # if there is no room for side a, b gives way
         if measure == "item_share":
             yield hit_sample(rng, count, chance)
         else:
@@ -164,7 +164,7 @@ def difference(measure: str, of_a: NDArray[np.int64], of_b: NDArray[np.int64]) -
 
 
 def reached(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> float:
-    """The difference there is in the population: less than `truth` where so few items cannot differ so much."""
+    """The population's difference: less than `truth` if so few items cannot differ that much."""
     if hypothesis.measure not in VARIED or not truth:
         return truth
     found = []
@@ -177,7 +177,7 @@ def reached(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> fl
 
 @lru_cache(maxsize=64)
 def popularity(measure: str, truth: float, slope: float, named: int, vocabulary: int) -> tuple[float, ...]:
-    """Of the items on a side that is so far from side b: flatter or steeper, or with other items in front."""
+    """Log popularity of items on a side `truth` from side b: flatter or steeper, or with other items in front."""
     ranks, base = np.log(np.arange(1, vocabulary + 1)), np.array(by_rank(slope, vocabulary))
     turned = base[np.random.default_rng(1).permutation(vocabulary)]
     if not truth:
@@ -199,7 +199,7 @@ Lists = NDArray[np.int32]
 
 
 def share_world(prompts: Sequence[Prompted], truth: float, people: int, twice: float, draws: int) -> World:
-    """`people` of one chatbot, a part of them asked each prompt `twice`; `truth` is 1 - D_within / D_between."""
+    """A world of one chatbot's `people`, a share (`twice`) of them asked again; `truth`: 1 - D_within / D_between."""
     again = np.flatnonzero(np.diff(np.floor(np.arange(people + 1) * twice)))
     of = np.concatenate([np.arange(people), again])
 
@@ -247,7 +247,7 @@ def list_of(rng: np.random.Generator, lists: Lists, prompt: Prompted) -> ItemSam
 
 
 def keep_some(rng: np.random.Generator, first: Lists, other: Lists, chance: float) -> Lists:
-    """Each item of a first list stays with this chance; others come from another list in their place."""
+    """Keep each item of the first lists with this chance, and fill up from the other lists."""
     stays = rng.random(first.shape) < chance
     is_there = (other[:, :, None] == np.where(stays, first, -1)[:, None, :]).any(axis=2)
     places = np.concatenate([np.where(stays, 0.0, 3.0), np.where(is_there, 3.0, 1 + rng.random(other.shape))], axis=1)
@@ -257,7 +257,7 @@ def keep_some(rng: np.random.Generator, first: Lists, other: Lists, chance: floa
 
 @lru_cache(maxsize=64)
 def keeping(prompt: Prompted, truth: float) -> float:
-    """The chance to stay with which two lists of one person are so much more alike than those of two."""
+    """The chance to keep an item that makes two lists of one person so much more alike than those of two people."""
     one = population(by_rank(prompt.assumed.slope, prompt.assumed.vocabulary), prompt.named)
     other, named = np.roll(one, 1, axis=0), prompt.named
     between = 1 - shared_by(one, other).mean() / named
@@ -270,7 +270,7 @@ def keeping(prompt: Prompted, truth: float) -> float:
 
 
 def shared_by(one: Lists, other: Lists) -> NDArray[np.int64]:
-    """Of each two lists how many items they share."""
+    """How many items each two lists share."""
     return (one[:, :, None] == other[:, None, :]).sum(axis=(1, 2))
 
 
@@ -278,7 +278,7 @@ def shared_by(one: Lists, other: Lists) -> NDArray[np.int64]:
 
 
 def crowd_world(prompts: Sequence[Prompted], truth: float, sizes: Sizes) -> World:
-    """People of two sides of one crowd, of whom those of side a are `truth` further from everybody on average."""
+    """A world of one crowd with two sides; people of side a are `truth` further from everybody on average."""
     weight = sizes[0] / sum(sizes)
     in_a = np.concatenate([np.ones(sizes[0], bool), np.zeros(sizes[1], bool)])
     place = np.concatenate([np.arange(size) / size for size in sizes])
@@ -310,13 +310,13 @@ def answers_in_crowd(
 
 
 def usual(prompt: Prompted) -> float:
-    """What side b's answers are drawn with: the share of letter 0, or the slope of items' popularity."""
+    """What determines side b's answers: the share of letter 0, or the slope of items' popularity."""
     return prompt.assumed.share if prompt.options else prompt.assumed.slope
 
 
 @lru_cache(maxsize=256)
 def moved(prompt: Prompted, truth: float, weight: float) -> float:
-    """The same of side a, whose people are so much further from the crowd of which they are this part."""
+    """The same for side a, whose people, `weight` of the crowd, are `truth` further from it."""
     if not truth:
         return usual(prompt)
     near, far = (1.0, 1 / prompt.options) if prompt.options else (STEEPEST, 0.0)
@@ -324,7 +324,7 @@ def moved(prompt: Prompted, truth: float, weight: float) -> float:
 
 
 def further(prompt: Prompted, at: float, weight: float) -> float:
-    """How much further people whose answers are drawn with `at` are from the crowd than the others of it."""
+    """How much further from the crowd people whose answers are drawn with `at` are than its other people."""
     a, b = chances(prompt, at), chances(prompt, usual(prompt))
     most = 1 if prompt.options else prompt.named
     apart_a, between, apart_b = (1 - float(one @ other) / most for one, other in ((a, a), (a, b), (b, b)))
@@ -332,12 +332,12 @@ def further(prompt: Prompted, at: float, weight: float) -> float:
 
 
 def chances(prompt: Prompted, at: float) -> Floats:
-    """Of each letter or item to be in an answer."""
+    """The chance of each letter or item to be in an answer."""
     if prompt.options:
         return np.array([at, *[(1 - at) / (prompt.options - 1)] * (prompt.options - 1)])
     return np.bincount(population(by_rank(at, prompt.assumed.vocabulary), prompt.named).ravel()) / MANY
 
 
 def reached_in_crowd(prompts: Sequence[Prompted], truth: float, weight: float) -> float:
-    """The mean difference that there is: less than `truth` where answers cannot differ so much."""
+    """The mean difference in the population: less than `truth` if answers cannot differ that much."""
     return float(np.mean([further(prompt, moved(prompt, truth, weight), weight) for prompt in prompts]))

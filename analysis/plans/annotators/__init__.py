@@ -1,1 +1,1 @@
-"""Plans of studies of annotators: how sure agreement will be, by items, labels an item, and how accurate raters are."""
+"""Plans of annotation studies: how sure agreement will be, by items, labels per item, and raters' accuracy."""

@@ -1,4 +1,4 @@
-"""Scenarios of raters, from hopeful to cautious and as in the pilot, and the labels that they give to items."""
+"""Scenarios of raters, from hopeful to cautious and as in the pilot, and the labels that they give."""
 
 from dataclasses import dataclass, replace
 
@@ -16,10 +16,10 @@ from surveys.models import Study
 
 @dataclass(frozen=True)
 class RaterScenario:
-    """`right`: chance of a rater who reads to give the right label; `guessing`: part of raters who give any label.
+    """Assumptions. `right`: the chance that a rater who reads is right; `guessing`: the share of raters who guess.
 
-    `common`: share of items whose right label is the last of the scale, the others being equally frequent; `alike`:
-    correlation of this between two items of one user.
+    `common`: the share of items whose right label is the last of the scale, the others being equally frequent; `alike`:
+    the correlation of this between two items about one user.
     """
 
     name: str
@@ -52,9 +52,9 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RatedQuestion:
-    """What is rated: a scale of `k` labels, items with `parts` things to rate each, `per_user` items about one user.
+    """The items to rate: a scale of `k` labels, `parts` things to rate in each item, `per_user` items about one user.
 
-    `quota`: most items of one annotator; `by_user`: whether users' items are held as a whole.
+    `quota`: the most items of one annotator; `by_user`: whether a user's items come together.
     """
 
     k: int
@@ -67,7 +67,7 @@ class RatedQuestion:
 
 @dataclass(frozen=True, order=True)
 class Design:
-    """`overlap`: annotators of each item."""
+    """How many `items`, and by how many annotators each is labelled (`overlap`)."""
 
     items: int
     overlap: int
@@ -77,10 +77,10 @@ class Design:
 
 
 def draw_labels(rng: np.random.Generator, rated: RatedQuestion, design: Design, scenario: RaterScenario) -> Labels:
-    """One study: each item has labels of exactly `overlap` people and one of a judge, who is as accurate as people who
-    do not guess.
+    """Draw one study: exactly `overlap` people label each item, as does a judge who is as accurate as those who do not
+    guess.
 
-    People take items in one order, so that those of one stretch share theirs; nobody has an item twice.
+    People take items in one order, so that those of one stretch share theirs; nobody gets an item twice.
     """
     people = design.people(rated.quota)
     places = np.arange(design.items * design.overlap)
@@ -107,14 +107,14 @@ def draw_labels(rng: np.random.Generator, rated: RatedQuestion, design: Design, 
 
 
 def draw_truth(rng: np.random.Generator, users: Codes, k: int, scenario: RaterScenario) -> Codes:
-    """(things,) the right label; users differ in how often the last one is right."""
+    """(things,) the right labels; users differ in how often the last one is right."""
     strength = 1 / scenario.alike - 1
     chances = rng.beta(scenario.common * strength, (1 - scenario.common) * strength, users[-1] + 1)
     return np.where(rng.random(len(users)) < chances[users], k - 1, rng.integers(0, k - 1, len(users)))
 
 
 def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion) -> Codes:
-    """A label beside the right one where labels have an order, else any other."""
+    """Wrong labels: next to the right one if labels have an order, else any other."""
     if not rated.scale.ordered:
         return (truth + rng.integers(1, rated.k, len(truth))) % rated.k
     beside = truth + rng.choice([-1, 1], len(truth))
@@ -130,14 +130,14 @@ PILOT = LabelChoice(pilot=True, simulated=False)
 
 
 def seen_in_pilot(study: Study, rated: RatedQuestion) -> RaterScenario | None:
-    """Raters who are equally often right, so that α of the study's first question is the pilot's; None before 20 of its
-    items, or of the things to rate in them, have two people's labels, or where α is not above 0.
+    """Equally accurate raters who give the pilot's α of the study's first question. None before 20 of its items, or of
+    the things to rate in them, have two people's labels, or if α is not above 0.
     """
     asked = gather(study, PILOT)[0]
     votes = votes_of_people(asked.labels)
     pairable = int((votes.sum(axis=1) > 1).sum())
     alpha = alpha_of(votes, rated.scale) if pairable >= FEWEST else 0.0
-    if not alpha > 0:  # nor is it where only one label was given
+    if not alpha > 0:  # NaN, from a single label in use, is not above 0 either
         return None
     common = min(max(float(votes[:, -1].sum() / votes.sum()), 0.02), 0.98)
     source = f"as in the pilot, α {decimal(alpha)} of {plural(pairable, 'rating' if asked.question.per else 'item')}"
@@ -158,7 +158,7 @@ def votes_of_people(labels: Labels) -> Floats:
 
 
 def alpha_of(votes: Floats, scale: Scale) -> float:
-    """Ordinal where labels have an order, as the report opens with; NaN where only one was given."""
+    """Krippendorff's α, ordinal if labels have an order, as the report opens with; NaN if only one label was given."""
     statistic = coefficient_statistic(votes, scale, votes.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
         found = statistic.measure(statistic.summary.sum(axis=0)[:, None])

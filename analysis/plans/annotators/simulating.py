@@ -1,4 +1,4 @@
-"""A study of annotators simulated many times: how wide its intervals are, by scenario, items and labels an item."""
+"""Simulates an annotation study many times: how wide its intervals are, by scenario, items and labels per item."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -55,13 +55,13 @@ PARTS = (0.5, 1.0, 2.0)  # of the study's items
 OVERLAPS = (2, 3, 5)
 FEWEST_ITEMS, MOST_ITEMS = 10, 20_000
 PER_USER = 10  # items about one user, before any are imported
-WITHIN = 0.05  # half an interval that is wanted
-MOST_WITHOUT = 0.05  # of simulated studies, in a design whose interval counts
+WITHIN = 0.05  # the half width wanted
+MOST_WITHOUT = 0.05  # of simulated studies may lack an interval in a design that counts
 
 
 @dataclass(frozen=True)
 class RaterSetting:
-    """Empty: parts of the study's items, and OVERLAPS with its own. `within`: half of the interval that is wanted."""
+    """What to simulate; if empty, PARTS of the study's items, OVERLAPS and its own. `within`: the half width wanted."""
 
     items: tuple[int, ...] = ()
     overlaps: tuple[int, ...] = ()
@@ -76,7 +76,7 @@ class RaterSetting:
 
 @dataclass(frozen=True)
 class Labelling:
-    """What a study has its annotators rate, as far as a plan needs it. `known`: items that are imported."""
+    """What a plan needs of the rating in a study. `known`: the number of items imported."""
 
     question: LabelQuestion
     rated: RatedQuestion
@@ -98,7 +98,7 @@ class Labelling:
 
 
 def find_labelling(study: Study, definition: Definition) -> Labelling:
-    """Of the main study's items, or of as many as its annotators can label where none is imported; raises PlanError."""
+    """The rating of the main study's items or, if none is imported, of as many as they can label; raises PlanError."""
     work = definition.annotation
     if work is None or work.kind == IMPORTED:
         raise PlanError(f"{definition.slug} has no annotators to plan for: its labels were imported.")
@@ -133,7 +133,7 @@ def usual_designs(labelling: Labelling, setting: RaterSetting) -> list[Design]:
 def plan_annotators(
     study: Study, setting: RaterSetting, progress: Progress = lambda done, total: None, cells: Cells | None = None
 ) -> dict[str, Any]:
-    """Of the study's newest version, each scenario and design; raises PlanError."""
+    """Simulate the study's newest version in each scenario and design. Raises PlanError."""
     assert study.current is not None
     definition = definition_of(study.current.pk)
     labelling = find_labelling(study, definition)
@@ -187,7 +187,7 @@ def size_row(definition: Definition, labelling: Labelling, design: Design) -> di
 def simulate_design(
     definition: Definition, labelling: Labelling, scenario: RaterScenario, design: Design, setting: RaterSetting
 ) -> Cell:
-    """A row for each measure, and the chance of each hypothesis. Drawn in blocks of one seed each."""
+    """A row for each measure, and the chance of each hypothesis. Studies are drawn in blocks with one seed each."""
     has_majority = needs_majority(definition, labelling.question)
 
     def draw_study(rng: np.random.Generator) -> dict[str, Estimate]:
@@ -210,10 +210,10 @@ def simulate_design(
 
 
 def summed(studies: Sequence[Estimate]) -> dict[str, Any]:
-    """Over simulated studies, with Monte Carlo errors: the mean `value`, half the interval on average (`width`), and
-    `spread`, within how much of their mean 95 % of studies lie, each with raters of its own.
+    """Summary of simulated studies, with Monte Carlo errors: mean `value`, mean half width (`width`), and `spread`, the
+    distance from their mean within which 95 % of studies lie, each with its own raters.
 
-    `without`: studies that have no interval; `why`: most of them.
+    `without`: the studies that have no interval; `why`: the commonest reason.
     """
     whys = Counter(one.why for one in studies if not one.ci).most_common(1)
     values = [one.value for one in studies if one.value is not None]
@@ -238,8 +238,8 @@ def cheapest_design(
     measure: str,
     setting: RaterSetting,
 ) -> dict[str, Any]:
-    """Of the designs simulated, the one that costs least with half an interval of at most `within`, which all but
-    MOST_WITHOUT of its studies have; `why`: where none has one, the reason.
+    """The cheapest design simulated with a half width of at most `within` and intervals in all but MOST_WITHOUT of its
+    studies; `why`: the commonest reason if no design has enough intervals.
     """
     own = [row for row in rows if (row["scenario"], row["measure"]) == (scenario.name, measure)]
     sure = [row for row in own if row["without"] <= MOST_WITHOUT * setting.replicates]
@@ -258,10 +258,10 @@ ACROSS = list(GROUPS).index("across")
 def measure_labels(
     labels: Labels, rated: RatedQuestion, rng: np.random.Generator, draws: int, with_share: bool
 ) -> dict[str, Estimate]:
-    """By measure its estimate, with value, interval and n of `measure_agreement` and of the report's ratings.
+    """Estimates by measure, with value, interval and n as in `measure_agreement` and the report's ratings.
 
-    `alpha`: of people, ordinal where labels have an order; `kappa`: the mean of Cohen's over the people who share
-    enough items with the judge; `preference_share`: of people's ratings above the middle of the scale.
+    `alpha`: of people, ordinal if labels have an order; `kappa`: the mean of Cohen's over the people who share enough
+    items with the judge; `preference_share`: of people's ratings above the middle of the scale.
     """
     of_people = labels.kinds == PERSON
     votes, shared = count_votes(labels, of_people), find_shared(labels)
@@ -288,11 +288,11 @@ def measure_labels(
     return found
 
 
-MAJORITY = "kappa_with_majority"  # of a simulated study: what its hypotheses about a judge are about
+MAJORITY = "kappa_with_majority"  # what a simulated study's hypotheses about a judge test
 
 
 def is_drawn(hypothesis: Hypothesis, question: LabelQuestion) -> bool:
-    """Whether a plan has its labels: of the first question, and of one judge."""
+    """Whether a plan draws the hypothesis's labels: it has only the first question, and one judge."""
     return not hypothesis.b and hypothesis.about in ("", question.name)
 
 
@@ -303,8 +303,8 @@ def needs_majority(definition: Definition, question: LabelQuestion) -> bool:
 def chances(
     definition: Definition, question: LabelQuestion, studies: Sequence[Mapping[str, Estimate]]
 ) -> list[dict[str, Any]]:
-    """By hypothesis that is drawn the share of studies that support it, or find it equal within bounds, by Holm's steps
-    over all of its family; with the interval of so many studies.
+    """For each hypothesis that is drawn the share of studies, with its interval, in which it is supported or equal
+    within bounds, by Holm's steps over its whole family.
     """
     hypotheses = definition.hypotheses
     verdicts = []
@@ -319,7 +319,7 @@ def chances(
 
 
 def tested_in(study: Mapping[str, Estimate], hypothesis: Hypothesis, question: LabelQuestion) -> Tested:
-    """As Agreement tests it; nothing where it decides nothing."""
+    """The hypothesis as *Agreement* tests it; empty if the plan does not draw it."""
     if not is_drawn(hypothesis, question):
         return Tested(None, None, None)
     one = study[MAJORITY if hypothesis.measure == KAPPA else hypothesis.measure]

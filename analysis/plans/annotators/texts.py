@@ -1,4 +1,4 @@
-"""A simulated plan of annotators in words: for a terminal line by line, and for its page."""
+"""A simulated plan of annotators in words, for a terminal and for its page."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ SHORT = {ALPHA: "α", KAPPA: "κ with a judge", PREFERENCE: "The share preferred
 
 
 def say(measure: str, value: float | None) -> str:
-    """A width, or a spread; of a share in points."""
+    """A width or spread in words; a share's in points."""
     if value is None:
         return "–"
     return f"{100 * value:.1f} points" if measure == PREFERENCE else decimal(value, 3)
@@ -59,7 +59,7 @@ def lines_of_annotators(report: Row) -> list[str]:
 
 
 def chances_of(report: Row) -> list[Row]:
-    """Of each hypothesis its chance by scenario and design, with how sure so many simulated studies are of it."""
+    """The chance of each hypothesis by scenario and design, with the interval of so many simulated studies."""
     chances = [row | {"chance": say_chance(row, "supported")} for row in report.get("chances", ())]
     return [
         {
@@ -73,13 +73,13 @@ def chances_of(report: Row) -> list[Row]:
 
 
 def say_chances(report: Row, rows: list[Row]) -> str:
-    """With the study's own items and labels, in each scenario; nothing where these are not simulated."""
+    """The chances at the study's own items and labels, by scenario; empty if these are not simulated."""
     said = [f"{row['chance']} ({row['scenario']})" for row in own_design(report, rows)]
     return f"{say_design(report['planned'])}: supported in {', '.join(said)}." if said else ""
 
 
 def own_design(report: Row, rows: list[Row]) -> list[Row]:
-    """Those with the study's own items and labels."""
+    """The rows with the study's own items and labels."""
     return [row for row in rows if all(row[name] == value for name, value in report["planned"].items())]
 
 
@@ -96,7 +96,7 @@ def say_cost(size: Row) -> str:
 
 
 def cheapest_lines(report: Row, *measures: str) -> list[str]:
-    """Of these measures, or of all."""
+    """The cheapest designs for these measures, or for all."""
     entries = [entry for entry in report["cheapest"] if not measures or entry["measure"] in measures]
     return [say_cheapest(entry, report["within"]) for entry in entries]
 
@@ -113,7 +113,7 @@ def say_cheapest(entry: Row, within: float) -> str:
 
 
 def opening_of_annotators(report: Row) -> str:
-    """Of α, with the study's own items and labels, in each scenario."""
+    """A sentence on α at the study's own items and labels, by scenario."""
     rows = as_planned(report, ALPHA)
     design, question = say_design(report["planned"]), report["question"]
     if not rows:
@@ -133,7 +133,7 @@ def opening_of_annotators(report: Row) -> str:
 
 
 def why_not(design: Row) -> str:
-    """Why a study's own design is none of those simulated, where it cannot be."""
+    """Why a plan never simulates the study's own design; empty if it can."""
     if design["overlap"] < 2:
         return ": agreement needs two labels an item"
     return (
@@ -144,7 +144,7 @@ def why_not(design: Row) -> str:
 
 
 def say_others(report: Row, measure: str) -> str:
-    """How far studies with other raters differ, with the study's own items and labels; nothing where not simulated."""
+    """How far studies with other raters differ at the study's own items and labels; empty if not simulated."""
     rows = [row for row in as_planned(report, measure) if row["spread"] is not None]
     spreads = ", ".join(f"± {say(measure, row['spread'])} ({row['scenario']})" for row in rows)
     design = say_design(report["planned"])
@@ -156,7 +156,7 @@ def as_planned(report: Row, measure: str) -> list[Row]:
 
 
 def table_of(report: Row, measure: str) -> Row:
-    """With a drawing for each number of labels an item that has widths: against items, a line for each scenario."""
+    """A measure's table, with a drawing of width by items for each number of labels per item that has widths."""
     rows = [row | {"width_ci": ends_of(row)} if row["width_error"] else row for row in of_measure(report, measure)]
     widest = max((row["width"] for row in rows if row["width"] is not None), default=1.0) or 1.0
     curves = []
