@@ -1,4 +1,4 @@
-"""Both sides of a study at once: every submission with the participant, its payments and what that means."""
+"""Both sides of a study at once: every submission with the participant, its payments and their meaning."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from surveys.models import Participant, Payment, ProlificStudy, Session, Study, 
 from surveys.prolific.reconciliation import APPROVED, BONUSES, MEANINGS, Kind, Ours, meaning_of
 from surveys.studies.lifecycle import ERASED, definition_of
 
-# Prolific approves by itself what nobody has reviewed by then.
+# After so long Prolific itself approves what nobody has reviewed.
 REVIEW_DAYS = 21
 PAYING = (Kind.APPROVE, Kind.SCREEN_OUT, *BONUSES)
 UNPAID = Payment.UNPAID
@@ -21,13 +21,13 @@ RANKS = {"AWAITING REVIEW": 3, "ACTIVE": 2, "RESERVED": 2}
 
 
 class Seconds(Func):
-    """A time or a span in seconds: a number is read many times faster than a date, and there are thousands."""
+    """A time or span in seconds: there are thousands, and numbers are read many times faster than dates."""
 
     template = "EXTRACT(EPOCH FROM %(expressions)s)::float8"
     output_field = FloatField()
 
     def get_db_converters(self, connection: BaseDatabaseWrapper) -> list:
-        """None: the database's own numbers are floats already."""
+        """No converters: the database's own numbers are floats already."""
         return []
 
 
@@ -39,7 +39,7 @@ PATHS = (*THERE, *(f"submissions__{name}" for name in THEIRS), *(f"submissions__
 
 @dataclass(slots=True)
 class Pair:
-    """A submission with whoever came by it, or a session of which Prolific has none."""
+    """A submission with the person who came by it, or a session for which Prolific has no submission."""
 
     meaning: str
     ours: Ours | None
@@ -67,19 +67,19 @@ class Board:
 
     @cached_property
     def open(self) -> list[Pair]:
-        """Those that ask for something."""
+        """The pairs that ask for something."""
         return [row for row in self.rows if not row.is_fine]
 
     @property
     def first_deadline(self) -> datetime | None:
-        """When Prolific approves the first one by itself."""
+        """When Prolific will approve the first submission by itself; None if none awaits review."""
         found = (row.theirs for row in self.rows if row.theirs and row.theirs.status == "AWAITING REVIEW")
         first = min((theirs.completed_at for theirs in found if theirs.completed_at), default=None)
         return first + timedelta(days=REVIEW_DAYS) if first else None
 
 
 def read_board(study: Study) -> Board:
-    """Two queries, however many submissions there are."""
+    """Read both sides, in two queries however many submissions there are."""
     definition = definition_of(study.current_id)
     remotes, submissions = read_theirs(study)
     visits = read_sessions(study)
@@ -100,7 +100,7 @@ def read_board(study: Study) -> Board:
 
 
 def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:
-    """In one statement, so that submissions and payments are of one moment; only with the fields that are named."""
+    """Read Prolific's side in one statement, so that all of it is of one moment; only the named fields are filled."""
     remotes: dict[str, ProlificStudy] = {}
     submissions: dict[int, Submission] = {}
     for row in ProlificStudy.objects.filter(study=study).order_by("pk", "submissions__pk").values_list(*PATHS):
@@ -118,7 +118,7 @@ def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:
 
 
 def read_sessions(study: Study) -> dict[str, Ours]:
-    """By SESSION_ID, in the order in which they began."""
+    """Read our side by SESSION_ID, in the order in which the sessions began."""
     person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name", "version", "origin")
     took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
     paths = ("session_id", *(f"participant__{name}" for name in person), took, Seconds("first_seen_at"))
@@ -127,7 +127,7 @@ def read_sessions(study: Study) -> dict[str, Ours]:
 
 
 def choose(submissions: Iterable[Submission], visits: dict[str, Ours]) -> dict[int, str]:
-    """By participant the one submission that counts: paid, else to be reviewed, else the newest at work."""
+    """The submission that counts, by participant: one paid, else to be reviewed, else at work; of equals the newest."""
     mine: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
     for theirs in submissions:
         if ours := visits.get(theirs.submission_id):
@@ -143,7 +143,7 @@ def rank(theirs: Submission) -> int:
 
 
 def find_unknown(visits: dict[str, Ours], there: set[str], read_at: float | None) -> Iterable[Pair]:
-    """Sessions of people from Prolific that began before the last reading and are not in it."""
+    """Find sessions of people from Prolific that began before the last reading and are not in it."""
     for session, ours in visits.items():
         is_theirs = ours.origin == Participant.Origin.PROLIFIC and not session.startswith(ERASED)
         if is_theirs and session not in there and read_at and ours.began < read_at:

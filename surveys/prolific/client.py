@@ -62,7 +62,7 @@ def read_cents(value: Any) -> int:
 
 
 def read_text(value: Any, longest: int = 64) -> str:
-    """A short text; nothing for null. Raises ValueError for what is no text."""
+    """A short text; empty for null. Raises ValueError for what is no text."""
     if value is None:
         return ""
     if not isinstance(value, str) or "\x00" in value:
@@ -84,7 +84,7 @@ def read_time(value: Any) -> datetime | None:
 
 
 def read_study(raw: Mapping[str, Any]) -> ProlificStudy:
-    """A study as its row will be, without the study here that it belongs to."""
+    """A study as its row will be, but without our study that it belongs to."""
     return ProlificStudy(
         prolific_id=read_id(raw.get("id")),
         status=read_text(raw.get("status"), 20),
@@ -97,7 +97,7 @@ def read_study(raw: Mapping[str, Any]) -> ProlificStudy:
 def read_submission(raw: Mapping[str, Any]) -> Submission:
     """A submission as its row will be, from an entry of a list or a single one, which name some parts differently.
 
-    `reward` and `bonus` are None where the reply has none.
+    `reward` and `bonus` are None if the reply has none.
     """
     paid = raw.get("bonus_payments")
     return Submission(
@@ -116,7 +116,7 @@ def read_submission(raw: Mapping[str, Any]) -> Submission:
 
 
 def token() -> str:
-    """The token, read where it is used and kept nowhere. Raises ProlificError where its variable is empty."""
+    """The token, from its environment variable only. Raises ProlificError if that is empty."""
     value = os.environ.get(settings.PROLIFIC_TOKEN_VARIABLE, "").strip()
     if not value:
         raise ProlificError(
@@ -129,8 +129,8 @@ def token() -> str:
 class ProlificClient:
     """One connection to Prolific's API; use it in a `with` statement.
 
-    Whatever may be sent twice is tried again when the server is busy, after the time that it asks for. What may not,
-    the payment of a bonus, is sent once: it raises Unsure where nobody can know whether it happened.
+    Calls that may be sent twice are tried again when the server is busy, after the time that it asks for. Others, such
+    as the payment of a bonus, are sent once: they raise Unsure if nobody can know whether they happened.
     """
 
     def __init__(
@@ -153,12 +153,12 @@ class ProlificClient:
         return self._read(read_study, self._call("GET", f"studies/{read_id(study)}/"))
 
     def submissions(self, study: str) -> Iterator[Submission]:
-        """All submissions of a study. A page past the last one, which Prolific answers with 404, is the end."""
+        """All submissions of a study. A page past the last one, which Prolific answers with 404, ends the list."""
         query = {"study": read_id(study), "page": 1, "page_size": PAGE_SIZE}
         return (self._read(read_submission, entry) for entry in self._pages("submissions/?" + urlencode(query)))
 
     def _pages(self, path: str) -> Iterator[Any]:
-        """The entries of a list, page after page."""
+        """Yield the entries of a list, page after page."""
         address, seen = self.base + path, set[str]()
         while address and address not in seen and len(seen) < MOST_PAGES:
             try:
@@ -178,7 +178,7 @@ class ProlificClient:
         return self._read(read_submission, self._call("GET", f"submissions/{read_id(submission)}/"))
 
     def _next_page(self, page: Mapping[str, Any]) -> str:
-        """The address of the next page; the token goes nowhere but to the API that is set."""
+        """The address of the next page, empty after the last; the token goes nowhere but to the API that is set."""
         links = page.get("_links")
         following = links.get("next") if isinstance(links, dict) else None
         address = following.get("href") if isinstance(following, dict) else following
@@ -206,7 +206,7 @@ class ProlificClient:
         self._call("POST", f"studies/{read_id(study)}/screen-out-submissions/", content, once=True)
 
     def prepare_bonus(self, study: str, amounts: Mapping[str, int]) -> str:
-        """Set up bonuses in cents by submission, which pays nobody yet; the id to pay them by."""
+        """Set up bonuses in cents by submission, which pays nobody yet; returns the id to pay them by."""
         lines = [f"{read_id(name)},{cents // 100}.{cents % 100:02}" for name, cents in amounts.items()]
         content = {"study_id": read_id(study), "csv_bonuses": "\n".join(lines)}
         prepared = self._call("POST", "submissions/bonus-payments/", content)
@@ -222,7 +222,7 @@ class ProlificClient:
     # set-up, groups and messages
 
     def content_of(self, study: str) -> dict[str, Any]:
-        """Everything that Prolific says of a study."""
+        """Everything that Prolific says about a study."""
         return self._call("GET", f"studies/{read_id(study)}/")
 
     def studies_called(self, internal_name: str) -> list[str]:
@@ -231,7 +231,7 @@ class ProlificClient:
         return [self._id_in(each) for each in found if each.get("internal_name") == internal_name]
 
     def make_study(self, content: Mapping[str, Any]) -> str:
-        """Make a draft study; its id. Sent once: it may raise Unsure, and a second call would make a second study."""
+        """Make a draft study; returns its id. Sent once: it may raise Unsure, and a second call makes another study."""
         made = self._call("POST", "studies/", dict(content), once=True)
         try:
             return read_id(made.get("id"))
@@ -259,7 +259,7 @@ class ProlificClient:
         return {self._id_in(row, "participant_id") for row in rows}
 
     def change_members(self, group: str, add: Iterable[str], remove: Iterable[str]) -> None:
-        """Doing it again changes nothing."""
+        """Add and remove members; doing it again changes nothing."""
         for method, people in (("POST", list(add)), ("DELETE", list(remove))):
             for first in range(0, len(people), MOST_APPROVED_AT_ONCE):
                 ids = [read_id(name) for name in people[first:][:MOST_APPROVED_AT_ONCE]]
@@ -343,12 +343,12 @@ class ProlificClient:
         return f"Prolific refused ({status}): {self._clean(json.dumps(detail))}"
 
     def _clean(self, words: str) -> str:
-        """What a reply says, short, and without the token should it be in there."""
+        """Shorten what a reply says, and take out the token should it be in there."""
         return words.replace(self._secret, "…")[:300]
 
 
 def wait_for(headers: Mapping[str, str], number: int) -> float:
-    """Seconds before the next try: what `Retry-After` asks for, in seconds or as a date, else twice as long."""
+    """Seconds before the next try: what `Retry-After` asks for, in seconds or as a date, else doubling each time."""
     asked = headers.get("Retry-After", "")
     try:
         seconds = float(asked)

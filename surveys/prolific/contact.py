@@ -1,7 +1,7 @@
 """Groups and messages: who may come to a study on Prolific, and what people are told there.
 
-A group is looked for by its name before it is made, and changing its members twice changes nothing. A message is sent
-once, as a bonus is: its row says `sending` before the call leaves, and without an answer nothing is sent again.
+A group is looked for by its name before it is made, and changing its members twice changes nothing. A message, like a
+bonus, is sent once: its row says `sending` before the call leaves, and without an answer nothing is sent again.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,7 +20,7 @@ from surveys.studies.lifecycle import ERASED, hold_withdrawals
 
 Kind, State, Origin = ProlificGroup.Kind, ProlificMessage.State, Participant.Origin
 
-# By name the label of a template, and its words; participants read them in the language of their pages.
+# Label and words of each template, by name; participants read them in the language of their pages.
 TEMPLATES = {
     "unfinished": (
         "You can go on",
@@ -57,7 +57,7 @@ TEMPLATES = {
 
 
 def people_of(kind: str, slugs: Iterable[str]) -> set[str]:
-    """Prolific ids of those whom the gates of these studies kept, or who took part in them."""
+    """Prolific ids of the people whom these studies' gates kept (invited), or who took part in them (blocked)."""
     found = set()
     for study in Study.objects.filter(slug__in=slugs):
         people = kept_people(study) if kind == Kind.INVITED else Participant.objects.filter(study=study)
@@ -67,7 +67,7 @@ def people_of(kind: str, slugs: Iterable[str]) -> set[str]:
 
 
 def make_groups(study: Study, actor: str, may_use: Collection[str], client: ProlificClient) -> int:
-    """Make the groups that the study file asks for and fill them; how many.
+    """Make and fill the groups that the study file asks for; returns how many.
 
     `may_use`: slugs of the studies of which `actor` is a researcher. Raises SetUpError for people of any other one.
     """
@@ -96,7 +96,7 @@ def make_groups(study: Study, actor: str, may_use: Collection[str], client: Prol
 
 
 def bring_into_step(group: ProlificGroup, actor: str, client: ProlificClient) -> None:
-    """Add whoever is missing; take out whom a gate no longer keeps. Nobody leaves a group of people kept out."""
+    """Add people who are missing; remove those whom a gate no longer keeps. Nobody leaves a group of blocked people."""
     wanted, there = people_of(group.kind, group.sources), client.members(group.prolific_id)
     is_erased = Participant.objects.filter(study__slug__in=group.sources, pid__startswith=ERASED).exists()
     more = sorted(wanted - there)
@@ -111,7 +111,7 @@ def bring_into_step(group: ProlificGroup, actor: str, client: ProlificClient) ->
 
 
 def keep_groups(study: Study, client: ProlificClient) -> None:
-    """In the background, for groups that a person has set up. What goes wrong is kept for the page."""
+    """Update the groups that a person has set up, in the background; what goes wrong is kept for the page."""
     for group in ProlificGroup.objects.filter(study=study).select_related("study"):
         try:
             bring_into_step(group, audit.SYSTEM, client)
@@ -123,7 +123,7 @@ def keep_groups(study: Study, client: ProlificClient) -> None:
 
 
 def ask_messages(study: Study, template: str, names: list[str], actor: str) -> int:
-    """Write down who is to be told what, for the worker to send; how many. Raises SetUpError, and then nobody is."""
+    """Queue a message to each person named; returns how many. Raises SetUpError, and then nobody is written to."""
     if template not in TEMPLATES:
         raise SetUpError("Choose one of the messages.")
     known = Participant.objects.filter(study=study, origin=Origin.PROLIFIC, pseudonym__in=names)
@@ -147,7 +147,7 @@ def ask_messages(study: Study, template: str, names: list[str], actor: str) -> i
 
 
 def send_messages(study: Study, client: ProlificClient) -> int:
-    """Send what is asked for, one after the other; how many. Raises ProlificError where sending must wait."""
+    """Send what is asked for, one after the other; returns how many. Raises ProlificError if sending must wait."""
     sent = 0
     mine = ProlificMessage.objects.filter(study=study)
     with only_sender(study) as is_mine:
@@ -168,7 +168,7 @@ def send_messages(study: Study, client: ProlificClient) -> int:
 
 
 def send_one(message: ProlificMessage, client: ProlificClient) -> tuple[str, str]:
-    """The state that a message comes to, with a note; `asked` where it did not leave and may later."""
+    """Send a message; returns its new state and a note. `asked`: it did not leave, and may later."""
     person = message.participant
     session = Session.objects.filter(participant=person).order_by("pk").last()
     if session is None or not session.prolific_study_id or person.pid.startswith(ERASED):

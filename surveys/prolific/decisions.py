@@ -1,4 +1,4 @@
-"""Deciding: what the board proposes, or the promise is short of, becomes rows of the ledger, with who decided it."""
+"""Deciding: what the board proposes, or the promise is short of, goes into the ledger, with who decided it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
 MONEY = {Kind.APPROVE, Kind.SCREEN_OUT, Kind.BONUS, Kind.TOP_UP}
 HERE = {"mark_returned", "book", "drop", "dismiss"}  # what is done in this database alone
-# Whom a sheet lists: submission, cents, and the submission's newest payment, so that one made since shows.
+# What a sheet lists: submission, cents, and the submission's newest payment, so that a later one shows.
 Listed = list[tuple[int, int, int]]
 
 
@@ -29,7 +29,7 @@ class ListChanged(DecisionError):
 
 @dataclass(frozen=True)
 class ProposedDecision:
-    """What could be decided about all rows of one meaning, with what it costs in cents."""
+    """What could be decided about all rows of one meaning, and what it costs in cents."""
 
     meaning: str
     count: int
@@ -62,7 +62,7 @@ class Amount:
 
 
 def propose(study: Study, board: Board) -> list[ProposedDecision]:
-    """One proposal for each meaning that some row has and that asks for something, in the order of MEANINGS."""
+    """Make one proposal for each meaning that a row has and that asks for something, in the order of MEANINGS."""
     screen_out = definition_of(study.current_id).pay.screen_out_cents
     sums: dict[str, list[int]] = {}
     for row in board.open:
@@ -71,7 +71,7 @@ def propose(study: Study, board: Board) -> list[ProposedDecision]:
 
 
 def cents_of(row: Pair, screen_out: int) -> int:
-    """What the row's own action pays."""
+    """The cents that the row's own action pays."""
     action, theirs = MEANINGS[row.meaning].action, row.theirs
     if theirs is None or action not in (*MONEY, "book", "again"):
         return 0
@@ -87,20 +87,20 @@ def rows_of(board: Board, meaning: str) -> list[Pair]:
 
 
 def amounts_of(study: Study, rows: Iterable[Pair]) -> list[Amount]:
-    """What their own action pays to each of these rows."""
+    """What each row's own action pays."""
     screen_out = definition_of(study.current_id).pay.screen_out_cents
     return [Amount(row.theirs.id, cents_of(row, screen_out), row.meaning) for row in rows if row.theirs]
 
 
 def listed(board: Board, amounts: Iterable[Amount]) -> Listed:
-    """What a sheet shows of these amounts, in one order."""
+    """What a sheet lists of these amounts, sorted."""
     ledgers = {row.theirs.id: row.theirs.ledger for row in board.rows if row.theirs}
     newest = {name: max((each.id for each in entries), default=0) for name, entries in ledgers.items()}
     return sorted((each.submission, each.cents, newest.get(each.submission, 0)) for each in amounts)
 
 
 def decide_listed(study: Study, meaning: str, actor: str, seen: Listed, second: TeamRequest | None = None) -> int:
-    """Decide what is proposed for a meaning, to exactly those whom a sheet listed; ListChanged otherwise."""
+    """Decide a meaning's proposal for exactly those whom a sheet listed; raises ListChanged otherwise."""
     return decide(study, meaning, actor, len(seen), sum(cents for _, cents, _ in seen), seen=seen, second=second)
 
 
@@ -117,8 +117,8 @@ def decide(
 ) -> int:
     """Decide what is proposed for a meaning, or what may be done `instead`, for all its rows; returns how many.
 
-    `count`, `cents` and `seen` are what the person saw. Raises ListChanged when they are no longer true, so that two
-    people who decide at once decide once. `second`: what a second person confirmed, where the study file wants one.
+    `count`, `cents` and `seen` are what the person saw. Raises ListChanged if they are no longer true, so that two
+    people who decide at once decide once. `second`: what a second person confirmed, if the study file wants one.
     """
     with transaction.atomic():
         lock(study)
@@ -137,7 +137,7 @@ def decide(
 
 
 def find_proposal(study: Study, board: Board, meaning: str, count: int, cents: int) -> ProposedDecision:
-    """The proposal that a person saw; raises ListChanged where it is no longer true."""
+    """The proposal that a person saw; raises ListChanged if it is no longer true."""
     proposal = next((each for each in propose(study, board) if each.meaning == meaning), None)
     if proposal is None or (proposal.count, proposal.cents) != (count, cents) or not proposal.can_decide:
         raise ListChanged
@@ -145,7 +145,7 @@ def find_proposal(study: Study, board: Board, meaning: str, count: int, cents: i
 
 
 def lock(study: Study) -> None:
-    """One decision a study at a time. Participants never wait for this, but who withdraws."""
+    """Allow one decision per study at a time. Participants never wait for this, unless they withdraw."""
     hold_withdrawals(study)
     second_person.lock(study.pk)
 
@@ -173,7 +173,7 @@ def carry_out(study: Study, action: str, rows: list[Pair], actor: str) -> None:
 def record(
     found: Iterable[Submission], amounts: list[Amount], kind: str, actor: str, is_paid: bool = False
 ) -> list[Payment]:
-    """Write payments. Each gets the next number of its kind, so that the database refuses a second one of the same."""
+    """Write payments, each with the next number of its kind, so that the database refuses a second of the same."""
     last = {each.id: max((one.number for one in each.ledger if one.kind == kind), default=0) for each in found}
     now, more = timezone.now(), {}
     if is_paid:
@@ -203,8 +203,8 @@ def decide_amounts(
 ) -> int:
     """Decide bonuses or top-ups of any amount; returns how many.
 
-    `seen` is what the person saw of them. Raises ListChanged when somebody on it has got another payment since, so
-    that a form sent twice pays once.
+    `seen` is what the person saw of them. Raises ListChanged if somebody on it has got another payment since, so that a
+    form sent twice pays once, and DecisionError if there is nobody to pay.
     """
     with transaction.atomic():
         lock(study)
@@ -233,25 +233,25 @@ REASONS = {"cell": "the cell's median below the promise", "person": "own time lo
 
 @dataclass
 class CellPay(HourlyPay):
-    """A cell's people against the promises of the versions they came to."""
+    """The people of a cell against the promises of their versions."""
 
     id: int | None = None
 
     @property
     def each(self) -> int:
-        """What the middle person is missing (of an even number the slower of the two), paid to all of the cell."""
+        """Cents that the middle person lacks (of an even number the slower of the two), paid to all of the cell."""
         missing = sorted(worker.missing for worker in self.workers)
         return max(0, missing[len(missing) // 2]) if missing else 0
 
     def amounts(self, how: str) -> list[Amount]:
-        """`cell`: the same for all, so that the median keeps the promise. `person`: to each what is missing."""
+        """What to pay: `cell`, the same to all, so that the median keeps the promise; `person`, what each one lacks."""
         alike = self.each if how == "cell" else None
         owed = ((worker.submission, worker.missing if alike is None else alike) for worker in self.workers)
         return [Amount(submission, cents, REASONS[how]) for submission, cents in owed if cents > 0]
 
     @property
     def options(self) -> list[tuple[str, int, int, int]]:
-        """(how, people, cents, fee) of what would cost something."""
+        """(how, people, cents, fee) of the ways that would cost something."""
         found = ((how, self.amounts(how)) for how in REASONS)
         return [(how, len(amounts), cost_of(amounts), fee_of(cost_of(amounts))) for how, amounts in found if amounts]
 
@@ -273,7 +273,7 @@ def pay_by_cell(study: Study, board: Board) -> list[CellPay]:
 
 
 def find_workers(rows: Iterable[Pair]) -> Iterable[tuple[Ours, Work]]:
-    """Each person once, with the submission that is approved, to be approved, or paid by a bonus instead."""
+    """Find each person once, with the submission that is approved, to be approved, or paid by a bonus instead."""
     for row in rows:
         ours, theirs = row.ours, row.theirs
         if not ours or not theirs or ours.state not in (State.COMPLETED, State.TECHNICAL) or ours.seconds is None:

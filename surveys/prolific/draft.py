@@ -1,7 +1,7 @@
-"""The study on Prolific: what the study file wants it to be, what is there, and making, changing and publishing it.
+"""The study on Prolific: what the study file wants, what is there, and making, changing and publishing it.
 
-A draft is asked for once: the row that says so is committed before the call leaves, and a call without an answer is
-followed by looking for the study, not by a second call. Nothing is published but by a person.
+The row that asks for a draft is committed before the call leaves. A call without an answer is followed by looking for
+the study; a second call may follow an hour later. Only a person publishes anything.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ DRAFT = "UNPUBLISHED"
 SHOWN_BY = timedelta(hours=1)
 REVIEW, RETURN = "MANUALLY_REVIEW", "REQUEST_RETURN"
 # The type of each outcome's code, and what Prolific does when somebody enters it. It pays nobody by itself: who is paid
-# is decided here and stands in the ledger.
+# is decided here and recorded in the ledger.
 CODES = {
     "completed": ("COMPLETED", REVIEW),
     "no_consent": ("NO_CONSENT", RETURN),
@@ -64,7 +64,7 @@ class SetUpError(Exception):
 
 @dataclass(frozen=True)
 class DraftField:
-    """One field of the study: as the study file wants it, and as Prolific has it."""
+    """One field of the study, as the study file wants it and as Prolific has it."""
 
     name: str
     label: str
@@ -80,7 +80,7 @@ class DraftField:
 
 
 def group_sources(study: Study) -> dict[str, list[str]]:
-    """By kind of group the slugs of the studies whose people belong to it."""
+    """The slugs of the studies whose people belong to a group, by kind of group."""
     definition = definition_of(study.current_id)
     work = definition.annotation
     found = {
@@ -96,7 +96,7 @@ def internal_name(study: Study) -> str:
 
 
 def wanted(study: Study, link: str) -> dict[str, Any]:
-    """The study on Prolific as the study file wants it, in the API's words; `link` is the participants' address."""
+    """The study on Prolific as the study file wants it, in the API's terms; `link` is the participants' address."""
     definition = definition_of(study.current_id)
     return {
         "name": definition.title,
@@ -138,7 +138,7 @@ def wanted_filters(study: Study) -> list[dict[str, Any]]:
 
 
 def compare(study: Study, link: str, theirs: Mapping[str, Any]) -> list[DraftField]:
-    """Field by field; numbers that come as texts are numbers."""
+    """Compare field by field; numbers that come as texts count as numbers."""
     definition, ours = definition_of(study.current_id), wanted(study, link)
     parts = [
         DraftField(name, label, show(name, ours[name]), show(name, theirs.get(name))) for name, label in LABELS.items()
@@ -151,7 +151,7 @@ def compare(study: Study, link: str, theirs: Mapping[str, Any]) -> list[DraftFie
 
 
 def show(name: str, value: Any) -> str:
-    """A field's value in words, by which both sides are compared; nothing for what is not there."""
+    """A field's value in words, by which both sides are compared; empty if there is none."""
     if value is None:
         return ""
     try:
@@ -191,7 +191,7 @@ SHOWN: dict[str, Callable[[Any], str]] = {
 
 
 def remote_id(study: Study) -> str:
-    """The study on Prolific that is set up: the one made from here, else the only one that the study file names."""
+    """The id on Prolific of the study made from here, else of the only one that the study file names; else empty."""
     draft = ProlificDraft.objects.filter(study=study).first()
     if draft and draft.prolific_id:
         return draft.prolific_id
@@ -203,9 +203,9 @@ def remote_id(study: Study) -> str:
 
 
 def make_draft(study: Study, link: str, actor: str, client: ProlificClient) -> str:
-    """Make the draft, or find the one that an earlier call made; its id.
+    """Make the draft, or find the one that an earlier call made; returns its id.
 
-    Raises SetUpError where there is one, where it cannot be made yet, and where nobody knows whether it was made.
+    Raises SetUpError if there is one, if it cannot be made yet, and if nobody knows whether it was made.
     """
     if there := remote_id(study):
         raise SetUpError(f"The study is on Prolific already: {there}.")
@@ -240,7 +240,7 @@ def checked(study: Study, link: str) -> dict[str, Any]:
 
 
 def ask(study: Study, actor: str, is_there: bool) -> ProlificDraft:
-    """The committed row before the call. SetUpError while an earlier call may still show on Prolific."""
+    """Commit the row before the call. Raises SetUpError while an earlier call may still show on Prolific."""
     now = timezone.now()
     with transaction.atomic():
         lock(study)
@@ -273,7 +273,7 @@ def keep(study: Study, draft: ProlificDraft, prolific_id: str, actor: str, actio
 
 
 def update_draft(study: Study, link: str, actor: str, client: ProlificClient) -> list[str]:
-    """Change what differs in the draft; the names of the fields. A published study is not changed from here."""
+    """Change what differs in the draft; returns the names of the fields. Raises SetUpError for a published study."""
     remote, content = remote_id(study), checked(study, link)
     theirs = draft_of(remote, client)
     names = [part.name for part in compare(study, link, theirs) if not part.is_same and part.name in content]
@@ -300,9 +300,9 @@ def seen_of(study: Study, link: str) -> str:
 
 
 def publish(study: Study, link: str, actor: str, client: ProlificClient, seen: str) -> None:
-    """Publish what the person saw, where it is as the study file wants it and its link works.
+    """Publish what the person saw, if it is as the study file wants it and its link works.
 
-    Raises SetUpError where it is not, and where nobody knows whether it was published.
+    Raises SetUpError if it is not, and if nobody knows whether it was published.
     """
     if seen != seen_of(study, link):
         raise SetUpError("The study has changed since you saw it. Nothing was published; look again.")

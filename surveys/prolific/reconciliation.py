@@ -1,4 +1,4 @@
-"""Ours × theirs × what it means: every way in which a submission and a participant can stand, with one action each."""
+"""Ours × theirs × what it means: every way a submission and a participant can stand together, with one action each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,10 +17,7 @@ BONUSES = Payment.BONUSES
 
 @dataclass(frozen=True)
 class Meaning:
-    """How the two sides stand, what follows, and the action: a kind of payment, another word of ACTIONS, or none.
-
-    `instead`: what may be done in its place.
-    """
+    """How both sides stand; `action` is a kind of payment, another of ACTIONS or empty, `instead` its alternative."""
 
     label: str
     says: str
@@ -155,13 +152,12 @@ class Ours:
 
 
 def booked(theirs: Submission) -> int:
-    """Cents of bonuses that were read back."""
+    """Cents of bonuses that were read back as paid."""
     return sum(entry.cents for entry in theirs.ledger if entry.kind in BONUSES and entry.state == Paid.PAID)
 
 
 def given_up(theirs: Submission) -> list[Payment]:
-    """Bonuses not done that somebody gave by hand: what follows from a meaning, or is short of the promise, is
-    proposed by itself."""
+    """Bonuses given by hand that were not done; the others are proposed anew by a meaning or the promise."""
     return [
         entry
         for entry in theirs.ledger
@@ -170,17 +166,17 @@ def given_up(theirs: Submission) -> list[Payment]:
 
 
 def meaning_of(ours: Ours | None, theirs: Submission, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
-    """The key of MEANINGS; a bonus that is proposed anew waits for whatever else there is to do.
+    """The key of MEANINGS; a bonus to be proposed anew waits until nothing else is to be done.
 
     `has_other`: whether another submission of the same person counts instead. `screen_out`: cents that the study file
-    gives for a screen-out. `no_data`: codes of people of whom nothing is kept.
+    pays for a screen-out. `no_data`: codes of people of whom nothing is kept.
     """
     found = compare(ours, theirs, has_other, screen_out, no_data)
     return "bonus-again" if given_up(theirs) and MEANINGS[found].is_fine and found != "on-its-way" else found
 
 
 def compare(ours: Ours | None, theirs: Submission, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
-    """The same without such bonuses."""
+    """The key of MEANINGS without regard to bonuses proposed anew."""
     if theirs.status not in STATUSES:
         return "unknown-status"
     if money := say_money(theirs):

@@ -1,4 +1,4 @@
-"""The pages about the study on Prolific: ours and theirs field by field, making, changing and publishing it."""
+"""The pages about the study on Prolific: comparing it field by field, making, changing and publishing it."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -35,7 +35,7 @@ def on_prolific(request: HttpRequest) -> HttpResponse:
 
 
 def set_up_page(study: Study) -> dict:
-    """The study as it is on Prolific now, or why it cannot be read."""
+    """What the page shows: the study as it is on Prolific now, or why it cannot be read."""
     link, remote = participant_link(study), draft.remote_id(study)
     parts: list[draft.DraftField] = []
     status = fault = ""
@@ -66,7 +66,7 @@ def set_up_page(study: Study) -> dict:
 
 
 def group_rows(study: Study) -> list[dict]:
-    """The groups that the study file asks for, with what is there."""
+    """The groups that the study file asks for, with those that were made."""
     made = {group.kind: group for group in ProlificGroup.objects.filter(study=study)}
     return [
         {"label": ProlificGroup.Kind(kind).label, "sources": ", ".join(slugs), "group": made.get(kind)}
@@ -86,7 +86,7 @@ def say_parts(remote: str, parts: list[draft.DraftField], status: str) -> str:
 
 
 def act(request: HttpRequest, step: Callable[[ProlificClient], str]) -> HttpResponse:
-    """Do it, say what happened, and go to the page again."""
+    """Take a step, say what happened, and go back to the page."""
     with saying(request, draft.SetUpError, ProlificError), asked_once() as client:
         messages.success(request, step(client))
     return redirect("paying:set-up", request.study.slug)
@@ -96,7 +96,7 @@ Step = Callable[[HttpRequest, ProlificClient], str]
 
 
 def step_page(step: Step) -> Callable[..., HttpResponse]:
-    """The button of a step, which does it at once and says what happened."""
+    """Make the view of a step's button, which takes the step at once and says what happened."""
 
     @study_page(Role.RESEARCHER, require_POST)
     @wraps(step)
@@ -127,7 +127,7 @@ def groups(request: HttpRequest, client: ProlificClient) -> str:
 
 @study_page(Role.RESEARCHER, FORM)
 def publish(request: HttpRequest) -> HttpResponse:
-    """Ask once, with what it costs, then publish."""
+    """Ask once, stating the cost, then publish."""
     study = request.study
     if request.method != "POST":
         pay, places = definition_of(study.current_id).pay, draft.wanted(study, "")["total_available_places"]
@@ -145,7 +145,7 @@ def publish(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, require_POST)
 def write(request: HttpRequest) -> HttpResponse:
-    """The same message to everybody who is named; the worker sends it."""
+    """Queue the same message to everybody named; the worker sends it."""
     study, names = request.study, list(dict.fromkeys(request.POST.get("people", "").split()))
     with saying(request, draft.SetUpError):
         asked = ask_messages(study, request.POST.get("template", ""), names, request.user.get_username())

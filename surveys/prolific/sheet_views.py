@@ -1,4 +1,4 @@
-"""What people decide about paying, each time after a sheet that lists everybody, the sums and the fee."""
+"""Decisions about paying, each made after a sheet that lists everybody, the sums and the fee."""
 
 import re
 from collections.abc import Callable
@@ -31,11 +31,11 @@ from surveys.studies.second_person import SecondPersonError, What, ask, confirm,
 
 LARGEST_BONUS = 100_000  # cents, for one person by one form
 SUM = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,2})?")
-FIELDS = ("meaning", "cell", "how", "people", "amount", "reason")  # what a sheet asks with once more
+FIELDS = ("meaning", "cell", "how", "people", "amount", "reason")  # what a sheet submits once more
 
 
 def back(request: HttpRequest, decided: int) -> HttpResponse:
-    """To the page again; what was decided is sent in the background."""
+    """Go back to the page; what was decided is sent in the background."""
     if decided:
         pay_and_read_back_one.delay(request.study.pk)
         words = f"{plural(decided, 'submission')} decided. It is sent in the background and then read back."
@@ -51,12 +51,12 @@ def read_now(request: HttpRequest) -> HttpResponse:
 
 
 def sheet_salt(request: HttpRequest) -> str:
-    """What a list is signed for: this study's payments of this kind."""
+    """The purpose a list is signed for: this study's payments of this kind."""
     return f"sheet {request.path}"
 
 
 def read_sheet(request: HttpRequest) -> decisions.Listed | None:
-    """Whom the sheet listed that this comes from; None where it comes from no sheet of ours."""
+    """The list of the sheet that this request comes from; None if it comes from no sheet of ours."""
     try:
         return [tuple(each) for each in signing.loads(request.POST.get("listed", ""), salt=sheet_salt(request))]
     except signing.BadSignature:
@@ -65,7 +65,7 @@ def read_sheet(request: HttpRequest) -> decisions.Listed | None:
 
 @dataclass(frozen=True)
 class Payout:
-    """What is to be paid: for a meaning, to a cell up to the promise (`how`), or a bonus that somebody `gives`."""
+    """What to pay: for a meaning, to a cell up to the promise (`how`), or bonuses that somebody `gives`."""
 
     kind: str
     meaning: str = ""
@@ -79,7 +79,7 @@ class Payout:
 
     @property
     def key(self) -> str:
-        """What is asked for once at a time; bonuses that differ wait side by side."""
+        """The key by which one request waits at a time; different bonuses wait side by side."""
         gives = fingerprint([asdict(each) for each in self.gives])[:12] if self.gives else ""
         return f"{self.kind} {self.meaning}{self.cell}{gives} {self.how}".strip()
 
@@ -94,7 +94,7 @@ class Payout:
         return [amount for amount in self.gives if amount.submission in there]
 
     def decide(self, study: Study, actor: str, seen: decisions.Listed, second: TeamRequest | None = None) -> int:
-        """Decide exactly what was seen; ListChanged where something else would be paid now."""
+        """Decide exactly what was seen; raises ListChanged if something else would be paid now."""
         if self.meaning:
             return decisions.decide_listed(study, self.meaning, actor, seen, second)
         amounts = self.find(study, read_board(study))
@@ -113,7 +113,7 @@ def payout_of(asked: TeamRequest) -> tuple[Payout, decisions.Listed]:
 def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True) -> HttpResponse:
     """Ask with a sheet that lists everybody; once it comes back and is still true, pay or ask a second person.
 
-    `shown`: whether the page that the form comes from showed what would be paid now.
+    `shown`: whether the page with the form showed what would be paid now; ListChanged is raised if it did not.
     """
     study, seen = request.study, read_sheet(request)
     amounts = payout.find(study, board)
@@ -152,7 +152,7 @@ def show_sheet(
     seen: decisions.Listed | None,
     **more: Any,
 ) -> HttpResponse:
-    """Who gets how much, what it costs, and that it is final; nothing is decided yet. `seen`: the list before."""
+    """Show who gets how much, its cost, and that it is final; decide nothing yet. `seen`: the list before."""
     pays = partial(money, currency=definition_of(request.study.current_id).pay.currency)
     now, cents = decisions.listed(board, amounts), decisions.cost_of(amounts)
     rows = {row.theirs.id: row for row in board.rows if row.theirs}
@@ -174,7 +174,7 @@ def show_sheet(
 
 
 def changes_of(seen: decisions.Listed, now: decisions.Listed, pays: Callable[[int], str]) -> dict[int, str]:
-    """By submission what is another than the sheet before said."""
+    """What differs from the sheet before, by submission."""
     before, found = {name: (sum_, newest) for name, sum_, newest in seen}, {}
     for name, sum_, newest in now:
         was, known = before.get(name, (None, newest))
@@ -202,7 +202,7 @@ def decide_meaning(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, require_POST)
 def top_up(request: HttpRequest) -> HttpResponse:
-    """To a cell's people what is short of the promise, as the page showed it."""
+    """Pay a cell's people what they lack of the promise, as the page showed it."""
     board, how = read_board(request.study), request.POST.get("how", "")
     payout = Payout(Kind.TOP_UP, cell=request.POST.get("cell", ""), how=how if how in decisions.REASONS else "")
     with saying(request, DecisionError, SecondPersonError):
@@ -214,7 +214,7 @@ def top_up(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, require_POST)
 def pay_bonus(request: HttpRequest) -> HttpResponse:
-    """The same bonus to everybody who is named, with its reason."""
+    """Pay the same bonus, with its reason, to everybody named."""
     board = read_board(request.study)
     with saying(request, DecisionError, SecondPersonError):
         return go_on(request, Payout(Kind.BONUS, gives=tuple(read_bonus(request, board))), board)
@@ -223,7 +223,7 @@ def pay_bonus(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, FORM)
 def second(request: HttpRequest, number: int) -> HttpResponse:
-    """What somebody asked to pay, for a second person to confirm or decline."""
+    """Show what somebody asked to pay, for a second person to confirm or decline."""
     study, account, said = request.study, request.user, request.POST.get("answer", "")
     asked = get_object_or_404(TeamRequest.objects.select_related("asked_by"), study=study, what=What.PAY, pk=number)
     payout, seen = payout_of(asked)

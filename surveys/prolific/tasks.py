@@ -19,7 +19,7 @@ UNSENT = (ProlificMessage.State.ASKED, ProlificMessage.State.SENDING)
 
 @shared_task
 def pay_and_read_back_all() -> int:
-    """Every study that people can be in, or that owes somebody; returns how many were read."""
+    """Pay and read back studies that people can be in, or with payments or messages due; returns how many."""
     if not os.environ.get(settings.PROLIFIC_TOKEN_VARIABLE):
         return 0
     owing = Payment.objects.filter(state__in=PENDING).values("submission__remote__study")
@@ -33,7 +33,7 @@ def pay_and_read_back_all() -> int:
 
 @shared_task
 def pay_and_read_back_one(study_id: int) -> bool:
-    """One study. What goes wrong is kept with it for the page, and tried again with the next turn."""
+    """Pay and read back one study. What goes wrong is kept with it for the page, and tried again next time."""
     study = Study.objects.select_related("current").get(pk=study_id)
     try:
         with ProlificClient() as client:
@@ -46,7 +46,7 @@ def pay_and_read_back_one(study_id: int) -> bool:
 
 @shared_task
 def keep_contact(study_id: int) -> int:
-    """Keep a study's groups in step and send its messages; how many were sent. What must wait is tried next time."""
+    """Update a study's groups and send its messages; returns how many were sent. What must wait is tried next time."""
     study = Study.objects.select_related("current").get(pk=study_id)
     try:
         with ProlificClient() as client:

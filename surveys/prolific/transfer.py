@@ -1,7 +1,7 @@
-"""Transfer: every submission is read back into rows, and what was decided is sent, once, and settled by what shows.
+"""Transfer: reads every submission back into rows, sends what was decided, once, and settles it by what shows.
 
 `sending` is committed before a call leaves. A call without an answer, or a worker that died, leaves `unknown`, which
-only reading back resolves. A bonus is sent only while Prolific shows exactly the bonuses that the ledger has.
+only reading back resolves. A bonus is sent only while Prolific shows exactly the bonuses in the ledger.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ RETURN_REASON = "Your answers did not reach the end of our study. Please return 
 def read_back(study: Study, client: ProlificClient) -> int:
     """Read every submission of the study from Prolific; returns how many there are.
 
-    Raises ProlificError, which is kept with the study on Prolific so that the page can say it.
+    Raises ProlificError, which is kept with the study on Prolific so that the page can show it.
     """
     read = 0
     for prolific_id in prolific_ids(study):
@@ -49,14 +49,14 @@ def read_back(study: Study, client: ProlificClient) -> int:
 
 
 def prolific_ids(study: Study) -> list[str]:
-    """The studies on Prolific that the study file names, now or when they were read before."""
+    """The studies on Prolific that the study file names, or that were read before."""
     named = definition_of(study.current_id).prolific_study_ids if study.current_id else ()
     known = ProlificStudy.objects.filter(study=study).values_list("prolific_id", flat=True)
     return list(dict.fromkeys([*named, *known]))
 
 
 def claim(study: Study, prolific_id: str) -> ProlificStudy:
-    """The row of a study on Prolific. Raises ProlificError when another study here has it: one pays, not two."""
+    """The row of a study on Prolific. Raises ProlificError if another study here pays it, or its ids were erased."""
     remote, _ = ProlificStudy.objects.get_or_create(prolific_id=prolific_id, defaults={"study": study})
     if remote.study_id != study.pk:
         raise ProlificError(f"The study {prolific_id} on Prolific is paid by another study here.")
@@ -85,7 +85,7 @@ def read_submissions(study: Study, remote: ProlificStudy, client: ProlificClient
 
 
 def fill_bonuses(found: Iterable[Submission], client: ProlificClient) -> list[Submission]:
-    """Where the list says nothing of bonuses, those with a payment on its way are read one by one."""
+    """Read submissions one by one if the list does not tell their bonuses and a payment is on its way."""
     rows = list(found)
     silent = [row.submission_id for row in rows if row.bonus is None]
     asked = Payment.objects.filter(submission__submission_id__in=silent, state__in=OPEN)
@@ -94,7 +94,7 @@ def fill_bonuses(found: Iterable[Submission], client: ProlificClient) -> list[Su
 
 
 def save_submissions(study: Study, remote: ProlificStudy, found: list[Submission], reward: int, at: datetime) -> None:
-    """Write what Prolific says over what it said before. A PID is kept of people who are participants here."""
+    """Overwrite submissions with what Prolific says now; the PID is kept only of people who are participants here."""
     with transaction.atomic():
         hold_withdrawals(study)
         people = dict(Participant.objects.filter(study=study).values_list("pid", "pk"))
@@ -117,7 +117,7 @@ def save_submissions(study: Study, remote: ProlificStudy, found: list[Submission
 
 
 def pay_and_read_back(study: Study, client: ProlificClient) -> bool:
-    """Read back, settle, send what is decided, and read back again. False when somebody else is at it."""
+    """Read back, settle, send what is decided, and read back again. False if somebody else is at it."""
     with only_sender(study) as is_mine:
         if not is_mine:
             return False
@@ -152,7 +152,7 @@ def move(payments: Iterable[Payment], state: str, note: str = "") -> None:
 
 
 def settle(study: Study) -> None:
-    """Resolve what was sent by what Prolific has shown since. Nothing is sent here."""
+    """Resolve what was sent by what Prolific has shown since; send nothing."""
     on_the_way = Payment.objects.filter(mine(study), state__in=[Paid.SENT, Paid.UNKNOWN]).select_related("submission")
     booked = booked_bonuses(study)
     outcomes: Counter[str] = Counter()
@@ -170,13 +170,13 @@ def settle(study: Study) -> None:
 
 
 def booked_bonuses(study: Study) -> Counter[int]:
-    """By submission the cents of bonuses that Prolific has shown."""
+    """Cents of bonuses that Prolific has shown, by submission."""
     paid = Payment.objects.filter(mine(study), kind__in=BONUSES, state=Paid.PAID).order_by()
     return Counter(dict(paid.values_list("submission").annotate(cents=Sum("cents"))))
 
 
 def outcome_of(payment: Payment, submission: Submission, booked: int) -> tuple[str, str]:
-    """The state that a payment comes to, with a note; empty while it cannot be told."""
+    """The state that a payment comes to, with a note; both empty while it cannot be told."""
     is_unsure, is_late = payment.state == Paid.UNKNOWN, submission.seen_at > payment.sent_at + SHOWN_BY
     if payment.kind == Kind.ASK_RETURN:
         return (Paid.DECIDED if is_unsure else Paid.PAID), ""
@@ -200,7 +200,7 @@ Call = Callable[[list[Payment]], None]
 
 
 def send_decided(study: Study, client: ProlificClient) -> int:
-    """Send whatever is decided; returns how many. One call after the other, as Prolific asks for."""
+    """Send whatever is decided, one call after the other, as Prolific asks; returns how many."""
     sent = 0
     for remote in ProlificStudy.objects.filter(study=study):
         for kind, call in calls(remote, client).items():
@@ -241,7 +241,7 @@ def names(batch: Iterable[Payment]) -> list[str]:
 
 
 def alike(payments: list[Payment]) -> list[list[Payment]]:
-    """Batches of one call each: those for screen-outs of one amount, those that ask one by one."""
+    """Make batches of one call each: screen-outs by amount, requests to return one by one, others together."""
     if payments[0].kind == Kind.ASK_RETURN:
         return [[each] for each in payments]
     if payments[0].kind != Kind.SCREEN_OUT:
@@ -250,7 +250,7 @@ def alike(payments: list[Payment]) -> list[list[Payment]]:
 
 
 def take(remote: ProlificStudy, kinds: Sequence[str]) -> list[Payment]:
-    """Decided payments, as `sending`, committed. Of bonuses one a submission, while none of it is on its way."""
+    """Take decided payments and commit them as `sending`; of bonuses one per submission with none on its way."""
     decided = Payment.objects.filter(submission__remote=remote, kind__in=kinds, state=Paid.DECIDED)
     if Kind.BONUS in kinds:
         refuse_unbooked(remote, decided)
@@ -264,10 +264,10 @@ def take(remote: ProlificStudy, kinds: Sequence[str]) -> list[Payment]:
 
 
 def next_bonuses(remote: ProlificStudy, decided: QuerySet[Payment]) -> list[int]:
-    """The first decided bonus of each submission of which none is on its way, at most BATCH.
+    """The first decided bonus of each submission with none on its way, at most BATCH.
 
-    Chosen here: in one statement, which PostgreSQL plans badly while tables are newer than its statistics, 800 took
-    minutes.
+    Chosen here: one statement, which PostgreSQL plans badly while tables are newer than its statistics, took minutes
+    for 800.
     """
     open_ones = Payment.objects.filter(submission__remote=remote, kind__in=BONUSES, state__in=OPEN)
     busy = set(open_ones.values_list("submission_id", flat=True))
@@ -278,7 +278,7 @@ def next_bonuses(remote: ProlificStudy, decided: QuerySet[Payment]) -> list[int]
 
 
 def refuse_unbooked(remote: ProlificStudy, decided: QuerySet[Payment]) -> None:
-    """A bonus goes only where Prolific shows what the ledger has: any other sum may be this one, paid already."""
+    """Fail bonuses if Prolific shows another sum than the ledger has: it may be this bonus, paid already."""
     booked = booked_bonuses(remote.study)
     for payment in decided.select_related("submission"):
         shown, known = payment.submission.bonus, booked[payment.submission_id]
@@ -288,7 +288,7 @@ def refuse_unbooked(remote: ProlificStudy, decided: QuerySet[Payment]) -> None:
 
 
 def send(batch: list[Payment], call: Call) -> None:
-    """One call, and what became of it. A batch that is refused goes in halves, down to whom Prolific refuses."""
+    """Make one call and record its outcome. A refused batch goes in halves, down to whom Prolific refuses."""
     try:
         call(batch)
     except Unsure as fault:

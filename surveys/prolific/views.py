@@ -1,4 +1,4 @@
-"""The pages about paying: what differs, what there is to decide, pay against the promise, and the ledger."""
+"""The pages about paying: what differs, what to decide, pay against the promise, and the ledger."""
 
 import os
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def paying(request: HttpRequest) -> HttpResponse:
 
 
 def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str] | None = None) -> HttpResponse:
-    """`bonus`: what stands in the form for one."""
+    """Show the board; `bonus` is what the form for a bonus holds."""
     study = request.study
     definition, board = definition_of(study.current_id), read_board(study)
     currency = definition.pay.currency
@@ -83,7 +83,7 @@ def paying_in_words(asked: TeamRequest, currency: str) -> str:
 
 
 def reason_of(payment: Payment | Amount) -> str:
-    """In words where the reason is a meaning."""
+    """The reason of a payment, in words if it is a meaning."""
     return MEANINGS[payment.reason].label if payment.reason in MEANINGS else payment.reason
 
 
@@ -132,7 +132,7 @@ def cell_row(cell: CellPay, currency: str) -> dict:
 
 
 def ledger_totals(board: Board, currency: str) -> list[tuple[str, int, str]]:
-    """(state, payments, money) of the whole ledger, the states that occur."""
+    """(state, payments, money) of the whole ledger, for each state that occurs."""
     entries = [each for row in board.rows if row.theirs for each in row.theirs.ledger]
     return [
         (label, len(found), money(sum(each.cents for each in found), currency))

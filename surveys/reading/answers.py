@@ -1,4 +1,4 @@
-"""What counts as an answer: one reader for pasted responses and for completions, items and choices alike."""
+"""The one reader of answers, pasted or completed: items of a recommendation, the letter of a choice."""
 
 import re
 import unicodedata
@@ -62,18 +62,18 @@ class AnswerReading:
     items: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     letter: str = ""
-    doubt: str = ""  # one of DOUBTS, or "" where there is none
+    doubt: str = ""  # one of DOUBTS, or "" if there is none
 
 
 def clean_text(text: str) -> str:
-    """Line ends as \\n, as the box had them before the browser's form encoding; PostgreSQL holds no NUL."""
+    """Restore the line ends that the browser's form encoding changed, and replace NUL, which PostgreSQL cannot hold."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "\ufffd")
 
 
 def read_answer(
     text: str, kind: str, *, limit: int = 5, letters: str = "ABCD", choices: Sequence[str] = ()
 ) -> AnswerReading:
-    """The items of a recommendation, at most `limit`, or the letter of a choice; with the first doubt there is."""
+    """Read the items of a recommendation, at most `limit`, or the letter of a choice; with the first doubt, if any."""
     return _read_letter(text, letters, choices) if kind == "choice" else _read_list(text, limit)
 
 
@@ -83,18 +83,18 @@ def read_items(text: str, limit: int = 5) -> list[str]:
 
 
 def count_items(text: str, prose: bool = True, asked: int = 5) -> int:
-    """How many distinct recommendations `text` names in all, where `asked` were wanted.
+    """Count the distinct recommendations that `text` names in all, of which `asked` were wanted.
 
-    Without `prose`, those in a list only. In sentences everything that is enumerated counts: who asks whether there
-    are too few should rather not ask.
+    Without `prose`, only those in a list. In sentences everything that is enumerated counts, so that nobody is asked
+    about too few items without need.
     """
     return count_named(text, prose, asked)
 
 
 def find_name(text: str, name: str) -> int | None:
-    """Where the words of `name` stand in `text`, whatever the marks and capitals around them; None: nowhere."""
+    """Find the words of `name` in `text` without marks and in folded case; their place in that text, or None."""
     folded, words = _fold_text(text), _fold_words(name)
-    # Not every script parts its words.
+    # Not every script separates words.
     place = f" {folded} ".find(f" {words} " if words.isascii() else words) if words else -1
     return None if place < 0 else place
 
@@ -110,7 +110,7 @@ def _fold_words(text: str) -> str:
 
 
 def read_choice(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str | None:
-    """The one letter that `text` settles on, or None: refusals, several letters, bare prose are unknown."""
+    """The one letter that `text` settles on; None for refusals, several letters and bare prose."""
     return _read_letter(text, letters, choices).letter or None
 
 
@@ -132,13 +132,13 @@ def _read_list(text: str, limit: int) -> AnswerReading:
 
 
 def _declines(text: str, named: NamedItems) -> bool:
-    """Whether what was found in the sentences of a refusal or an error message is no recommendation."""
+    """Whether the text is a refusal or an error message, whose sentences name no recommendation."""
     in_prose = named.form in ("", "sentence")
     return in_prose and (refusals.declines(text) or refusals.reports_failure(text) is not None)
 
 
 def _doubt_of(text: str, named: NamedItems, limit: int) -> str:
-    """The first of the doubts there is; what comes after the last item that counts raises none."""
+    """The first doubt about a list; what comes after the last item that counts raises none."""
     if not named.names:
         return "nothing-found"
     if named.form == "sentence":
@@ -189,7 +189,7 @@ TICKED = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)|[✅✔☑][^\w✅✔☑
 
 
 def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str:
-    """The one letter that `text` settles on; several where it settles on none of those it names; "" for none."""
+    """The one letter that `text` settles on; several if it settles on none of those it names; empty for none."""
     letters = letters.upper()
     text = outer_text(text)
     if JSON_OBJECT.match(text):
@@ -202,12 +202,12 @@ def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) 
 
 
 def outer_text(text: str) -> str:
-    """The text, or of a very long one its beginning and its end."""
+    """The text, or the beginning and end of a very long one."""
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text[-TAIL:]}"
 
 
 def _plain(text: str) -> str:
-    """The text without markup; what stands in a box is the final answer."""
+    """The text without markup; what is in a box is the final answer."""
     text = plain_text(text)
     if "{" in text:
         text = BOXED.sub(r"\nFinal answer: \1\n", WORDING.sub(r" \1 ", text))
@@ -215,7 +215,7 @@ def _plain(text: str) -> str:
 
 
 def _json_answer(text: str) -> str:
-    """The text under the key that holds the answer; with two such keys, or none, there is no answer."""
+    """The text under the key of the answer; empty with two such keys or none, the whole text if it is not JSON."""
     try:
         pairs = read_json(text.strip(" \n`").removeprefix("json"), object_pairs_hook=list, strict=False)
     except ValueError:
@@ -285,7 +285,7 @@ def _letter_at(text: str, start: int, letters: str) -> str:
 
 
 def _choice_at(text: str, choices: Sequence[str], letters: str) -> str:
-    """The letter of the choice whose words, and nothing more, are the rest of this sentence or line."""
+    """The letter of the choice whose words, and nothing more, make up the rest of this sentence or line."""
     if not choices:
         return ""
     rest = _words(CHOICE_END.split(text, maxsplit=1)[0])
@@ -297,7 +297,7 @@ def _words(text: str) -> str:
 
 
 def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
-    """A letter that has the text, or a line of it, for itself; or a text that is the words of a choice."""
+    """A letter that is alone in the text or on a line of it, or that of a choice whose words are the text."""
     bare = (line.strip(" \t*_`\"'“”().[]:").upper() for line in text.splitlines())
     if found := _join(line for line in bare if len(line) == 1 and line in letters):
         return found
@@ -305,7 +305,7 @@ def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
 
 
 def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
-    """Sentences such as "The answer is (C)"; where they disagree, one that says it is final is believed."""
+    """Sentences such as "The answer is (C)"; if they disagree, one that says it is final is believed."""
     stated = []
     for match in STATEMENT.finditer(text):
         found = _letter_at(text, match.end(), letters) or _choice_at(
@@ -329,7 +329,7 @@ def _said_one(text: str, letters: str, choices: Sequence[str]) -> str:
 
 
 def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
-    """A line that opens with the letter, "C. mitosis"; of several (the options repeated) the marked one."""
+    """A line that opens with the letter, "C. mitosis"; of several (the options repeated), the marked one."""
     opening = _opening(letters)
     lines = [line.strip() for line in text.splitlines()]
     found = [(match[1], line) for line in lines if (match := opening.match(line))]

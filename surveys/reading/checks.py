@@ -1,4 +1,4 @@
-"""What may be wrong with a pasted answer: each check is a function that gives one finding, or none."""
+"""What may be wrong with a pasted answer: each check is a function that returns one finding, or none."""
 
 import tomllib
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from surveys.reading.markup import NUMBER, WORD
 
 
 class OtherPrompt(NamedTuple):
-    """Another prompt of the study, with what the same person answered to it so far."""
+    """Another prompt of the study, with what the same person has answered to it so far."""
 
     slug: str
     text: str
@@ -23,7 +23,7 @@ class OtherPrompt(NamedTuple):
 
 @dataclass(frozen=True)
 class Paste:
-    """A pasted answer with all that the checks may know about it."""
+    """A pasted answer with everything that the checks may know about it."""
 
     text: str
     prompt_text: str
@@ -33,12 +33,12 @@ class Paste:
     choices: tuple[str, ...] = ()
     other_prompts: tuple[OtherPrompt, ...] = ()
     same_as_other: bool = False
-    same_again: bool = False  # what the same person gave when they were asked the same before
+    same_again: bool = False  # as the same person's answer when they were asked the same before
     by_agent: bool = False
 
     @cached_property
     def said(self) -> list[str]:
-        """The words of the paste; none of a text that is longer than any prompt."""
+        """The words of the paste; none if it is longer than any prompt."""
         return _words(residue.strip_residue(self.text)) if len(self.text) < LONGEST_PROMPT else []
 
 
@@ -53,12 +53,12 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class PasteCheck:
-    """A named rule over a paste, and all that is said of it anywhere.
+    """A named rule over a paste, and everything that is said about it anywhere.
 
     `label` is its name for researchers; `message` the English sentences for participants, which the page translates and
-    fills with the detail that `find` gives, or None; with "" the finding is stored and nothing is said. `spoil` makes a
-    good paste one that the check is for: simulated people paste that, and the check's rates are measured on it where no
-    better sample is at hand.
+    fills with the detail that `find` returns (None: no finding); if it is empty, the finding is stored and nothing is
+    said. `spoil` makes a good paste one that the check is for: simulated people paste that, and the check's rates are
+    measured on it if there is no better sample.
     """
 
     name: str
@@ -68,8 +68,8 @@ class PasteCheck:
     find: Callable[[Paste], dict[str, Any] | None]
     spoil: Callable[[Paste], Paste]
     silences: frozenset[str] = field(default_factory=frozenset)
-    is_last: bool = False  # where it speaks, nothing else is said
-    of_choices: bool = True  # whether it is asked about answers to multiple-choice questions
+    is_last: bool = False  # if it finds something, nothing else is said
+    of_choices: bool = True  # whether it applies to answers to multiple-choice questions
 
 
 TOPIC_HEAD = 3000  # characters in which an answer shows what it is about
@@ -87,7 +87,7 @@ _STOPWORDS = (
     "starting year month week soon close work imagine apply suit today"
 )
 STOPWORDS = frozenset(_STOPWORDS.split())
-# Words of a request in the languages in which kinds are known; two of them say that it is in one of these.
+# Words of a request in the languages in which kinds are known; two of them show that it is in one of these.
 _ASKING = (
     "recommend suggest give list name which what five for me my should could would the and that "
     "empfiehl nenne schlag gib welche was fünf mir ich für die und soll sollte kann "
@@ -118,7 +118,7 @@ def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
 
 
 def _repeats(said: Sequence[str], prompt: str) -> bool:
-    """The words are the prompt's, most of them, or they with no more than a few around them."""
+    """Whether the words are the prompt's, at least half of them, or all with no more than a few around them."""
     asked = _prompt_words(prompt)
     if not 4 <= len(said) <= len(asked) + max(6, len(asked) // 4):
         return False
@@ -143,12 +143,12 @@ def _is_of_other_prompt(paste: Paste) -> dict[str, Any] | None:
 
 
 def _tells(paste: Paste, other: OtherPrompt, words: Sequence[str]) -> bool:
-    """Whether an answer that stands under two prompts is wrong under one: "B" may be right twice, names may not."""
+    """Whether the same answer to two prompts is wrong for one: "B" may be right twice, names may not."""
     return len(words) > LONGEST_CHOICE or "choice" not in (paste.kind, other.kind)
 
 
 class ThingKind(NamedTuple):
-    """How a prompt asks for things of a kind, or for what they may answer, and how they are known by their names."""
+    """A kind of things: how prompts ask for it, or for what may answer it, and the names by which it is known."""
 
     asked: tuple[str, ...]
     members: frozenset[str]
@@ -183,11 +183,11 @@ SHARE_OF_A_KIND = 0.6
 
 
 def _find_kind(paste: Paste) -> str | None:
-    """The kind of nearly all items, where the prompt plainly asks for another one."""
+    """The kind of most items (of all, if the prompt asks for titles), if the prompt plainly asks for another one."""
     asked = _prompt_words(paste.prompt_text)
     if len(ASKING.intersection(asked)) < 2:
         return None  # in words that the kinds do not know
-    # A reading costs as much as all checks together: only of a text that may hold a kind.
+    # A reading costs as much as all checks together, so only a text that may hold a kind is read.
     said = [word for word in _words(paste.text) if word in HEADS]
     likely = {
         name: kind
@@ -213,7 +213,7 @@ def _opens_with(words: Sequence[str], prompt: str) -> bool:
 
 
 def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
-    """The other prompt whose words the text opens with, or uses much more than its own prompt's."""
+    """The other prompt whose words the text uses much more than its own's: three of them, or one in its opening."""
     own = _topic_words(paste.prompt_text)
     said, opening = {_stem(word) for word in set(words)}, {_stem(word) for word in words[:OPENING_WORDS]}
     own_share = len(own & said) / len(own) if own else 1.0
@@ -286,13 +286,13 @@ def _has_residue(paste: Paste) -> dict[str, Any] | None:
 
 
 def _is_same_again(paste: Paste) -> dict[str, Any] | None:
-    """A chatbot may well choose the same letter again; the same text of many words is worth a question."""
+    """Ask about the same text of many words only; a chatbot may well choose the same letter again."""
     tells = paste.kind != "choice" or len(_words(paste.text)) > LONGEST_CHOICE
     return {} if paste.same_again and tells else None
 
 
 def _given_again(paste: Paste) -> Paste:
-    """To the letter what was given before, with as many words as tell."""
+    """Repeat to the letter what was given before, with enough words to tell."""
     return replace(paste, text=f"{paste.text}\n\nI went through all of them once more.", same_again=True)
 
 
@@ -302,7 +302,7 @@ def _has_too_few_items(paste: Paste) -> dict[str, Any] | None:
 
 
 def _becomes(text: str) -> Callable[[Paste], Paste]:
-    """A good paste becomes this text; `{text}` in it is the answer, `{prompt}` and `{other}` what was asked."""
+    """Turn a good paste into this text; `{text}` in it is the answer, `{prompt}` and `{other}` what was asked."""
 
     def spoil(paste: Paste) -> Paste:
         other = paste.other_prompts[0].text if paste.other_prompts else ""
@@ -316,7 +316,7 @@ def _cut_off(paste: Paste) -> Paste:
 
 
 def _copied(paste: Paste) -> Paste:
-    """To the letter the same from everybody who does so."""
+    """Paste to the letter what everybody pastes who does so."""
     items = [f"{number}. Number {number} of what most people choose" for number in range(1, paste.items_wanted + 1)]
     lines = ["I went through it twice, and these came out on top, in no order of their own.", *items]
     return replace(paste, text="\n".join(lines), same_as_other=True)
@@ -328,9 +328,9 @@ def _left_with_two_items(paste: Paste) -> Paste:
     return replace(paste, text="\n".join(line for line in lines if line not in more))
 
 
-# The page asks about it where it reads the answer back.
+# The page asks about it when it reads the answer back.
 UNREAD = "too-few-items"
-# Of studies that ask somebody again, whichever checks their files name.
+# For studies that ask somebody again, whichever checks their files name.
 SAME_AGAIN = "same-again"
 _NO_ANSWER = frozenset({"cut-off", UNREAD, "other-prompt"})
 CHECKS = {
@@ -388,7 +388,7 @@ CHECKS = {
             _has_residue,
             _becomes("ChatGPT said:\n{text}\nCopy code"),
         ),
-        # Not of choices: the right letter is the same from everybody.
+        # Not for choices: the right letter is the same from everybody.
         PasteCheck(
             "same-as-other",
             2,
@@ -425,5 +425,5 @@ CHECKS = {
         ),
     )
 }
-# Those that leave answers to multiple-choice questions alone.
+# The checks that leave answers to multiple-choice questions alone.
 NOT_OF_CHOICES = frozenset(check.name for check in CHECKS.values() if not check.of_choices)

@@ -61,7 +61,7 @@ def find_break(text: str) -> str | None:
 
 
 def _has_fewer_than_announced(text: str) -> bool:
-    """Whether the list is shorter than its opening says, as three items after "Here are five films"."""
+    """Whether the list is shorter than its opening says, such as three items after "Here are five films"."""
     match = ANNOUNCEMENT.search(text[:300])
     if not match:
         return False
@@ -84,7 +84,7 @@ def _break_of_last(lines: Sequence[str]) -> str | None:
 
 
 def _hangs(last: str) -> bool:
-    """Open markup or brackets, or an end that only leads on to something."""
+    """Whether the line has open markup or brackets, or an end that only leads on to something."""
     bare = last.rstrip("* _")
     words = bare.split()
     opened = (
@@ -95,7 +95,7 @@ def _hangs(last: str) -> bool:
 
 
 def _unended(last: str, before: Sequence[str]) -> str | None:
-    """A last line without a full stop is a break where lines of its sort have one or it holds sentences."""
+    """The break of a last line without a full stop: lines like it have one or explain, or it holds sentences."""
     body = strip_marker(last)
     if OPTION.match(body):
         return None

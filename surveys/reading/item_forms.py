@@ -1,4 +1,4 @@
-"""How a chatbot sets out items: the forms of lists, and tables with the column that names the items."""
+"""How a chatbot sets out items: the forms of lists, and the names in their lines."""
 
 import re
 from collections import Counter
@@ -28,8 +28,8 @@ from surveys.reading.residue import strip_residue
 from surveys.reading.words import AWARD, DETAIL, QUANTITY, QUESTION, SECTION, SPEAKERS, TIME, is_kind, is_step
 
 TITLE_WORDS = 7  # of a name that is told apart by its capitals
-TITLE_LENGTH = 80  # of a line without a mark: what is longer is a sentence
-LINE_HEAD = 200  # a name stands within these characters of its line
+TITLE_LENGTH = 80  # of a line without a mark: a longer one is a sentence
+LINE_HEAD = 200  # a name is within these characters of its line
 LABEL = re.compile(
     r"^(?:\*\*|__)?(?:why|what|how|where|when|who|best for|known for|genre|director|starring|cast|year|price"
     r"|cost|location|address|pros?|cons?|note|tip|bonus|cuisine|rating|description|overview|details?|features?"
@@ -88,7 +88,7 @@ def _numbered_titles(lines: Lines) -> list[str]:
 
 
 def _numbered(line: str, last: int) -> list[Numbered]:
-    """The numbers that open the line or follow within it; one without its full stop where it is the next."""
+    """The numbers that open the line or follow within it; one without its full stop if it is the next."""
     bare = bare_line(line)
     opened = NUMBER.match(bare)
     if opened is None:
@@ -102,7 +102,7 @@ def _numbered(line: str, last: int) -> list[Numbered]:
 
 
 def _pieces(line: str, opened: re.Match[str] | None) -> list[str]:
-    """The line cut before each further number that has the mark of the first."""
+    """Cut the line before each further number that has the mark of the first."""
     wanted = int(opened["number"]) + 1 if opened else 1
     mark = next((mark for mark in INLINE if mark in (opened[0] if opened else line)), "")
     if f"{wanted}{mark}" not in line and f"{wanted} {mark}" not in line:
@@ -125,7 +125,7 @@ def _body(match: re.Match[str]) -> str:
 
 
 def _outer_bodies(found: list[tuple[int, str]]) -> list[str]:
-    """Markdown lets every item be "1.", and some count down; otherwise a 1 after a higher number is inside."""
+    """Leave out inner lists, which begin with 1 again; but in Markdown every item may be "1.", and some count down."""
     numbers = [number for number, _ in found]
     if len(set(numbers)) == 1 or numbers == list(range(len(numbers), 0, -1)):
         return [body for _, body in found]
@@ -163,7 +163,7 @@ def _bulleted_titles(lines: Lines) -> list[str]:
 
 
 def grouped_titles(lines: Lines) -> list[str]:
-    """The items one level below a list of bare groups, as "- Space" with "  - Alien" below it."""
+    """The items one level below a list of bare groups, such as "- Space" with "  - Alien" below it."""
     marked = [
         (indent_of(line), line.strip()) for line in lines if BULLET.match(line.strip()) or NUMBER.match(bare_line(line))
     ]
@@ -180,14 +180,14 @@ def grouped_titles(lines: Lines) -> list[str]:
 
 
 def _are_labelled(bodies: Sequence[str]) -> bool:
-    """Whether the bullets tell about one item each, as "Why: …" and "Mood: …" below every title."""
+    """Whether the bullets describe an item, as "Why: …" and "Mood: …" do below every title."""
     labels = Counter(body.partition(":")[0].strip("*_ ").casefold() for body in bodies if ":" in body[:40])
     repeated = sum(count for label, count in labels.items() if count > 1 and not TIME.match(label))
     return 2 * max(repeated, sum(bool(LABEL.match(body)) for body in bodies)) > len(bodies)
 
 
 def _are_questions(bodies: Sequence[str]) -> bool:
-    """Whether the list asks, as a chatbot does that wants to know more; titles with a question mark are short."""
+    """Whether the list asks, because the chatbot wants to know more; titles with a question mark are short."""
     return 2 * sum(body.rstrip().endswith("?") and len(body.split()) > 5 for body in bodies) > len(bodies)
 
 
@@ -204,7 +204,7 @@ def _headed_titles(lines: Lines) -> list[str]:
 
 
 def _without_sections(headings: Sequence[str]) -> list[str]:
-    """The headings that may be items: those with a number where two have one, and none over the whole answer."""
+    """The headings that may be items: those with a number if two have one, and none over the whole answer."""
     numbered = [heading for heading in headings if NUMBER.match(bare_line(heading))]
     bare = [(heading, strip_markup(strip_marker(heading))) for heading in (numbered if len(numbered) > 1 else headings)]
     return [heading for heading, said in bare if not (SECTION.match(said) or QUESTION.match(said))]
@@ -219,7 +219,7 @@ def _bold_titles(lines: Lines) -> list[str]:
 
 
 def opening_bold(lines: Lines) -> list[str]:
-    """What is bold at the beginning of lines; what several lines begin with alike, or a label, tells about an item."""
+    """What is bold at the beginning of lines, without labels and repetitions, which describe an item."""
     opening = [(match[2], line) for line in map(str.strip, lines) if (match := BOLD.match(line))]
     often = Counter(title for title, _ in opening)
     told = [(title, line) for title, line in opening if often[title] == 1 and not LABEL.match(line)]
@@ -228,7 +228,7 @@ def opening_bold(lines: Lines) -> list[str]:
 
 
 def _single_title(lines: Lines) -> list[str]:
-    """One list line, as when only the first was copied; the prose around it names nothing."""
+    """The name in the only list line, as if only the first was copied; the prose around it names nothing."""
     marked = [line.strip() for line in lines if NUMBER.match(bare_line(line)) or BULLET.match(line.strip())]
     bodies = [body for line in marked if not (SECTION.match(body := strip_marker(line)) or is_step(body))]
     titles = _titles(bodies) if len(marked) == 1 else []
@@ -237,7 +237,7 @@ def _single_title(lines: Lines) -> list[str]:
 
 
 def _are_names(titles: Sequence[str]) -> bool:
-    """Whether none is a sentence, which may recommend or enumerate."""
+    """Whether none of the titles is a sentence, which may recommend or enumerate."""
     return all(
         _is_bare_name(title)
         and "," not in title
@@ -251,7 +251,7 @@ def _are_names(titles: Sequence[str]) -> bool:
 
 
 def _quoted_titles(lines: Lines) -> list[str]:
-    """Paragraphs that open with a title in quotes; what ends like a sentence is somebody's words."""
+    """Paragraphs that open with a title in quotes; what ends like a sentence is a quotation."""
     opening = [match[1] for line in lines if (match := QUOTED.match(line.strip()))]
     return opening if len(opening) >= 2 and not any(title[-1] in ".!?" for title in opening) else []
 
@@ -276,14 +276,14 @@ def _titled_lines(lines: Lines) -> list[str]:
 
 
 def _is_no_title(line: str) -> bool:
-    """Whether a line asks, is an ingredient, or is what somebody says in a dialogue."""
+    """Whether a line asks, is an ingredient, or is spoken by somebody in a dialogue."""
     return (
         line.endswith("?") or bool(QUANTITY.match(line)) or line.partition(":")[0].strip("*_[]<>").lower() in SPEAKERS
     )
 
 
 def _carded(lines: Lines) -> list[str]:
-    """The first lines of paragraphs such as a shop's or a map's cards; without paragraphs what stands above prices."""
+    """The first lines of paragraphs such as a shop's or map's cards; without paragraphs, the lines above prices."""
     paragraphs = [paragraph.splitlines() for paragraph in "\n".join(map(str.strip, lines)).split("\n\n")]
     opening = [lines[0] for lines in paragraphs if len(lines) > 1]
     opening = [line for line in opening if _is_bare_name(line) and not (COLON.search(line) or DETAIL.match(line))]
@@ -297,7 +297,7 @@ def _carded(lines: Lines) -> list[str]:
 
 
 def _head_of(line: str) -> str:
-    """What stands before the dash or colon of a line about it, "" where none does."""
+    """What comes before the dash or colon of a line about it, folded; empty if nothing does."""
     return _plain_title(line, True).casefold() if _opening_title(line) and not DETAIL.match(line) else ""
 
 
@@ -310,7 +310,7 @@ def _is_sentence(line: str) -> bool:
 
 
 def _opening_title(line: str) -> str:
-    """The line, where a short name and a dash or a colon open it, or the name alone, where its verb follows."""
+    """The line, if a short name and a dash or colon open it; the name alone, if its verb follows; else empty."""
     head = line[:TITLE_LENGTH]
     cut = min((match.start() for match in (DASH.search(head), COLON.search(head)) if match), default=0)
     if 0 < cut < len(line) - 1 and len(line[:cut].split()) <= 6:
@@ -319,7 +319,7 @@ def _opening_title(line: str) -> str:
     return verb[1] if verb and verb[1].split()[0].lower() not in NO_NAME else ""
 
 
-# Tried in this order: where none has the asked number, the first form that is there names the items.
+# Tried in this order: if none has the asked number, the first form that is there names the items.
 FORMS: dict[str, Callable[[Lines], list[str]]] = {
     "numbered": _numbered_titles,
     "lettered": _lettered_titles,
@@ -333,7 +333,7 @@ FORMS: dict[str, Callable[[Lines], list[str]]] = {
 
 
 def _titles(bodies: Sequence[str]) -> list[str]:
-    """The names at the heads of the lines; a colon that all of them have is no subtitle's."""
+    """The names at the heads of the lines; a colon that all of them have does not begin a subtitle."""
     bodies = [FOREWORD.sub("", body.strip()[:LINE_HEAD]) for body in _uncited(bodies)]
     bodies = _behind_awards(bodies) or _behind_leads(bodies) or bodies
     marked = [_marked_title(body) for body in bodies]
@@ -343,7 +343,7 @@ def _titles(bodies: Sequence[str]) -> list[str]:
 
 
 def _behind_awards(bodies: Sequence[str]) -> list[str]:
-    """What follows the verdicts, as in "Best overall: Apple", where most lines open with one; else nothing."""
+    """What follows the verdicts, as in "Best overall: Apple", if most lines open with one; else nothing."""
     found = [_award(body) for body in bodies]
     return (
         [rest or body for rest, body in zip(found, bodies, strict=True)]
@@ -353,14 +353,14 @@ def _behind_awards(bodies: Sequence[str]) -> list[str]:
 
 
 def _behind_leads(bodies: Sequence[str]) -> list[str]:
-    """What is set off behind a lead, as in "For snow: **Fargo**", where most lines have it so; else nothing."""
+    """What is set off behind a lead, as in "For snow: **Fargo**", if most lines have it so; else nothing."""
     found = [_set_off(body) for body in bodies]
     enough = len(bodies) > 1 and 2 * sum(map(bool, found)) > len(bodies)
     return [rest or body for rest, body in zip(found, bodies, strict=True)] if enough else []
 
 
 def _set_off(body: str) -> str:
-    """The rest of a line from its first bold, italics or quotes on, where a plain lead stands before it."""
+    """The rest of a line from its first bold, italics or quotes on, if a plain lead precedes it; else empty."""
     lead = SET_OFF.match(body)
     if not lead or _marked_title(body):
         return ""
@@ -371,14 +371,14 @@ def _set_off(body: str) -> str:
 
 
 def is_title(name: str) -> bool:
-    """Whether it is written as a name and not as what is said about one, as "crime drama" and "A thriller" are."""
+    """Whether it is written like a name and not like a description, such as "crime drama" and "A thriller"."""
     words = strip_markup(name).strip(EDGES).split()
     long = [word for word in words if len(word) > 3] or words
     return 0 < len(words) <= TITLE_WORDS and not any(word[0].islower() for word in long) and not is_kind(name)
 
 
 def _award(body: str) -> str:
-    """What follows the verdict that opens the line, "" where none does."""
+    """What follows the verdict that opens the line; empty if none does."""
     bare = strip_markup(body)
     cut = min(
         (match for match in (COLON.search(bare), DASH.search(bare), ARROW.search(bare)) if match),
@@ -389,21 +389,21 @@ def _award(body: str) -> str:
 
 
 def _unnumbered(bodies: Sequence[str]) -> list[str]:
-    """The lines without the running number of a note that sticks to each."""
+    """The lines without the running number of a note that sticks to each of them."""
     ends = [STUCK.search(body) for body in bodies]
     counted = len(bodies) > 2 and [int(end[1]) if end else 0 for end in ends] == list(range(1, len(bodies) + 1))
     return [STUCK.sub("", body) for body in bodies] if counted else list(bodies)
 
 
 def _uncited(bodies: Sequence[str]) -> list[str]:
-    """The lines without the names of sources that stick to them in copying, as in "Apple 1 Wikipedia+2"."""
+    """The lines without the names of sources that stuck to them in copying, as in "Apple 1 Wikipedia+2"."""
     if sum(bool(SOURCED.search(body)) for body in bodies) < 2:
         return _unnumbered(bodies)
     return [FROM_SOURCE.sub("", SOURCED.sub("", body)) for body in bodies]
 
 
 def _marked_title(body: str) -> str:
-    """The name that is set off by bold, italics or quotes at the head of a list line."""
+    """The name set off by bold, italics or quotes at the head of a list line; else empty."""
     for mark, group in ((BOLD, 2), (ITALIC, 2), (QUOTED, 1)):
         if match := mark.match(body):
             return match[group]

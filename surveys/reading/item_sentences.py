@@ -1,4 +1,4 @@
-"""The items that an answer names in its sentences, where it sets out no list."""
+"""The items that an answer names in its sentences if it sets out no list."""
 
 import re
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ _ELSEWHERE = (
     "рекомендую|советую",
 )
 _WITHOUT_SPACES = "推荐|推薦|建议|أوصي بـ?|أنصح بـ?"
-# Before kinds of things rather than the things, where the text has other words for those.
+# Before kinds of things rather than the things, if the text has other words for those.
 _KINDS_OF = rf"such as|(?:{_KINDS}) like"
 _FILLERS = (
     "you|to|also|even|maybe|perhaps|something like|try|trying|out|make|making|mix|yourself|checking out|using|watching"
     "|visiting|reading|downloading|starting with|one of|either|both"
     "|the (?:following|textbook|book|film|movie|game|(?:free )?app|website|ones?)"
 )
-# For text in small letters, which is faster by far than a pattern that knows both.
+# For lower-case text, which is far faster than a pattern for both cases.
 CUE = re.compile(
     rf"(?:\b(?=[a-zрс])(?:{'|'.join((*_ENGLISH, *_ELSEWHERE))}|(?P<kinds>{_KINDS_OF}))\b|{_WITHOUT_SPACES})"
     rf"(?:\s+(?:{_FILLERS})\b)*(?:\s*[:：])?\s*"
@@ -70,7 +70,7 @@ AND = re.compile(
 )
 # Between bare names.
 SLASH = re.compile(r"(?:(?<!\s)\s+)?[;|•·]\s*|(?<!\s)\s+/\s+")
-# A name does not begin with these in small letters; what does is a clause.
+# A name does not begin with these in lower case; what does is a clause.
 _NOT_NAMES = (
     "i you he she it we they them me us him her this these those that there here which who what where when "
     "how if so because since as to in on at by of from with for than then but and or not no any some "
@@ -113,7 +113,7 @@ def find_named(lines: Sequence[str]) -> list[str]:
 
 
 def count_enumerated(lines: Sequence[str]) -> int:
-    """How many things the sentences enumerate after such words, or one of them without; whatever they are."""
+    """Count what the sentences enumerate after words that recommend, or one of them without; whatever it is."""
     sentences = SENTENCE_END.split(_one_spaced(lines).replace("\n", " "))[:MOST_SENTENCES]
     counts = [_count_parts(sentence) for sentence in sentences]
     return max([sum(count for count, after_cue in counts if after_cue), *(count for count, _ in counts)])
@@ -128,24 +128,24 @@ def _count_parts(sentence: str) -> tuple[int, bool]:
 
 
 def _one_spaced(lines: Sequence[str]) -> str:
-    """The lines that hold something, with single spaces: patterns that pass over space stay fast."""
+    """The lines that are not empty, with single spaces: patterns that skip spaces stay fast."""
     return "\n".join(spaced for line in lines if (spaced := " ".join(line.split())))
 
 
 def _quoted(text: str) -> list[str]:
-    """Titles in quotes; what is long or ends like a sentence is somebody's words."""
+    """Titles in quotes; what is long or ends like a sentence is a quotation."""
     titles = dict.fromkeys(match[1].rstrip(" ,.\u3002") for match in IN_QUOTES.finditer(text))
     return [title for title in titles if title and title[-1] not in "!?" and len(title.split()) <= QUOTED_WORDS]
 
 
 def _recommended(sentences: Sequence[str]) -> list[str]:
-    """What stands after words that recommend; kinds of things only where nothing else is named."""
+    """What follows words that recommend; kinds of things only if nothing else is named."""
     found = [named for sentence in sentences for named in _after_cues(sentence)]
     return [name for name, is_kind in found if not is_kind] or [name for name, _ in found]
 
 
 def _after_cues(sentence: str) -> list[tuple[str, bool]]:
-    """Each name with whether it may be a kind of things; questions name nothing, but for "How about …"."""
+    """Each name, and whether it may be a kind of things; questions name nothing, except "How about …"."""
     if sentence.rstrip().endswith(("?", "\uff1f")) and not ASKING.search(sentence):
         return []
     sentence = BRACKETS.sub(",", sentence)
@@ -163,7 +163,7 @@ def _after_cues(sentence: str) -> list[tuple[str, bool]]:
 
 
 def _bare_names(sentences: Sequence[str]) -> list[str]:
-    """An enumeration without such words, as "Five films: Heat, Alien, Up", or one name alone."""
+    """An enumeration without words that recommend, as in "Five films: Heat, Alien, Up", or one name alone."""
     for at, sentence in enumerate(sentences if len(sentences) <= FEW_SENTENCES else sentences[:1]):
         lead = LEAD.match(sentence)
         names = _enumerated(sentence[lead.end() :] if lead else sentence)
@@ -196,7 +196,7 @@ def _enumerated(text: str) -> list[str]:
 
 
 def _chunks(text: str) -> tuple[list[str], bool]:
-    """What stands between the commas up to the first clause, and whether an "and" follows the last comma."""
+    """What is between the commas up to the first clause, and whether an "and" follows the last comma."""
     chunks: list[str] = []
     joined, ended, at = "", False, 0
     for comma in [*COMMA.finditer(text), None]:
@@ -213,7 +213,7 @@ def _chunks(text: str) -> tuple[list[str], bool]:
 
 
 def _clause_start(chunk: str) -> int | None:
-    """Where a clause begins to tell about the name; "Back to the Future" and "eggs on toast" hold none."""
+    """Where a clause about the name begins; None in "Back to the Future" and "eggs on toast", which hold none."""
     proper = not _without_article(chunk)[:1].islower()
     for clause in CLAUSE.finditer(chunk):
         word = clause[1].lower()
@@ -224,7 +224,7 @@ def _clause_start(chunk: str) -> int | None:
 
 
 def _unquoted(part: str) -> str:
-    """What stands in quotes where the part begins with them, and no "or" that is left over at its end."""
+    """What is in quotes if the part begins with them, else the part without a left-over "or" or "and" at its end."""
     quoted = QUOTED.match(part)
     return quoted[1] if quoted else part.removesuffix(" or").removesuffix(" and")
 
@@ -236,12 +236,12 @@ def _is_name(part: str) -> bool:
 
 
 def _stands_alone(name: str) -> bool:
-    """A single small word after "try" may be anything; one with an article or a capital is a name."""
+    """Whether the name has an article or a capital; a single small word after "try" may be anything."""
     return name.startswith(("a ", "an ")) or not name.removeprefix("the ")[0].islower()
 
 
 def _first_word(text: str) -> str:
-    """The first word behind an article; "I" is no name, but "Up" and "It" are."""
+    """The first word after an article; "I" is no name, but "Up" and "It" are."""
     words = _without_article(text).split(maxsplit=1)
     word = words[0].strip(EDGES) if words else ""
     return word.lower() if word.startswith(("I'", "I\u2019")) or word == "I" else word

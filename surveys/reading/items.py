@@ -46,7 +46,7 @@ Lines = Sequence[str]
 
 @dataclass(frozen=True)
 class FoundList:
-    """The form ("" = there is no list), what its entries name, and why that may be wrong."""
+    """The form ("" = no list), what its entries name, and why that may be wrong."""
 
     form: str = ""
     titles: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def find_items(text: str, prose: bool = True, asked: int = 5) -> NamedItems:
 
 @lru_cache(maxsize=8)
 def _set_out(text: str, asked: int) -> tuple[Lines, FoundList]:
-    """The lines, and the items that are set out as a list."""
+    """The lines, and the items set out as a list."""
     titles, text = json_titles(text, asked)
     if titles:
         return [], FoundList("json", tuple(titles))
@@ -93,7 +93,7 @@ def _set_out(text: str, asked: int) -> tuple[Lines, FoundList]:
 
 
 def count_named(text: str, prose: bool = True, asked: int = 5) -> int:
-    """How many items `text` names; in sentences everything that is enumerated counts, item or not."""
+    """Count the items that `text` names; in sentences everything that is enumerated counts, item or not."""
     named = find_items(text, prose, asked)
     if not prose or named.form not in ("", "sentence"):
         return len(named.names)
@@ -101,7 +101,7 @@ def count_named(text: str, prose: bool = True, asked: int = 5) -> int:
 
 
 def _without_recipe(lines: list[str]) -> list[str]:
-    """Of one recipe the title, or what comes before its ingredients: these and its steps are no items."""
+    """Reduce one recipe to its title, or to what precedes its ingredients: these and its steps are no items."""
     found = [at for at, line in enumerate(lines) if INGREDIENTS.match(line)]
     before = [line.strip() for line in lines[: found[0]] if line.strip()] if len(found) == 1 else []
     if not before or any(NUMBER.match(line) or BULLET.match(line) for line in before):
@@ -121,12 +121,12 @@ def _names_by_item(titles: Sequence[str]) -> dict[str, str]:
 
 
 def _asks(item: str) -> bool:
-    """Whether the item is what one is asked about, or a question."""
+    """Whether the item is something to be asked about, or a question."""
     return is_aspect(item) or bool(QUESTION.match(item))
 
 
 def _doubt_of_names(names: Sequence[str], titles: Sequence[str]) -> str:
-    """Whether the names look like something else, or like two."""
+    """The doubt if the names look like something else, or like two; else empty."""
     if any(EITHER.search(title) or is_in_two_scripts(name) for name, title in zip(names, titles, strict=False)):
         return "two-names"
     labels = sum(is_label(name) for name in names)
@@ -135,7 +135,7 @@ def _doubt_of_names(names: Sequence[str], titles: Sequence[str]) -> str:
 
 
 def _doubt_of_lines(lines: Lines, found: FoundList, names: Sequence[str]) -> str:
-    """Whether what stands beside the names may be the names, or name more."""
+    """The doubt if what is beside the names may be the names, or name more; else empty."""
     if len({line.strip().casefold() for line in lines if DRAFT.match(line.strip())}) > 1:
         return "two-lists"
     if found.form == "lines" and any(ANOTHER.search(line) for line in lines if line.strip().startswith(tuple(names))):
@@ -145,7 +145,7 @@ def _doubt_of_lines(lines: Lines, found: FoundList, names: Sequence[str]) -> str
 
 
 def _has_two_sides(line: str) -> bool:
-    """Whether the name before the dash may be a person's, of whom the other is a work, as in "Johnny Cash – Hurt"."""
+    """Whether the name before the dash may be the person who made the work behind it, as in "Johnny Cash – Hurt"."""
     dash = DASH.search(line)
     if not dash or line[:1] in '*_"\u201c\u201e\u00ab':
         return False
@@ -158,7 +158,7 @@ def _has_two_sides(line: str) -> bool:
 
 
 def find_list(lines: Lines, asked: int) -> FoundList:
-    """The list with the asked number of items; else the first one that is there."""
+    """The list with the asked number of items; else the first one there is."""
     if len(set(titles := record_titles(lines))) > 1:
         return FoundList("record", tuple(titles))
     outside, tables = split_tables(_with_numbers(lines))
@@ -177,7 +177,7 @@ def _full_size(titles: Sequence[str], asked: int) -> int:
 
 
 def _counts_more(table: FoundTable, found: FoundList, asked: int) -> bool:
-    """Whether the table names the items: a list with the asked number goes first, of two short ones the longer."""
+    """Whether the table names the items: a list with the asked number goes first, and of two short ones the longer."""
     if found.form in MARKED and found.size >= asked:
         return False
     return found.form not in MARKED or _full_size(table.titles(asked), asked) > found.size
@@ -190,7 +190,7 @@ MARKED = ("numbered", "lettered", "bulleted", "grouped", "headed", "bold")
 
 
 def _among_lists(lines: Lines, parts: list[Lines], asked: int) -> FoundList:
-    """The first with the asked number, else the first with more, else the first form that is there."""
+    """The first with the asked number, else the first with more, else the first form there is."""
     full = None
     for one in _candidates(lines, parts):
         if one.size == asked:
@@ -204,7 +204,7 @@ def _among_lists(lines: Lines, parts: list[Lines], asked: int) -> FoundList:
 
 
 def _candidates(lines: Lines, parts: list[Lines]) -> Iterator[FoundList]:
-    """The lists of the text in the order in which they are believed."""
+    """Yield the lists of the text, the most credible first."""
     kinds = [_kind(part) for part in parts]
     by_kind = len(set(kinds)) > 1
     if by_kind or (len(parts) > 1 and kinds[0] == "numbered"):
@@ -220,7 +220,7 @@ def _candidates(lines: Lines, parts: list[Lines]) -> Iterator[FoundList]:
 
 
 def _parts(lines: Lines) -> list[Lines]:
-    """The lines cut where another list begins; one part where bullets stand between the numbers."""
+    """Cut the lines where another list begins; not if bullets and numbers alternate."""
     cuts: list[int] = []
     last = ""
     highest = previous = switches = 0
@@ -259,7 +259,7 @@ def _kind(part: Lines) -> str:
 
 
 def _is_disputed(found: FoundList, lines: Lines, parts: list[Lines], tables: list[FoundTable], asked: int) -> bool:
-    """Whether another full list, or a full table, names nothing of what this one names."""
+    """Whether another full list, or a full table, names nothing that this one names."""
     items = _items(found.titles) if found.form in MARKED else []
     if not items:
         return False
@@ -274,7 +274,7 @@ def _is_disputed(found: FoundList, lines: Lines, parts: list[Lines], tables: lis
 
 
 def _restarted(lines: Lines) -> list[list[str]]:
-    """The lists that count from 1 again without a line between that says why."""
+    """The two lists of an answer that counts from 1 twice; else none."""
     runs: list[list[str]] = []
     for at, kind, number in _outer_marks(lines):
         if kind == "numbered" and number == 1:
@@ -300,7 +300,7 @@ def _names_things(part: Lines) -> bool:
 
 
 def _with_numbers(lines: Lines) -> list[str]:
-    """The lines with each number that has a line for itself in front of the next one, if they count upwards."""
+    """Put each number that has a line to itself in front of the next line, if these numbers count upwards."""
     bare = [int(match[1]) for line in lines if (match := BARE_NUMBER.match(line))]
     if len(bare) < 2 or bare != list(range(1, len(bare) + 1)):
         return list(lines)

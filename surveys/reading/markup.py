@@ -1,12 +1,12 @@
-"""The marks with which a chatbot sets out its text, the text without them, and names in the form that is compared."""
+"""The marks with which a chatbot sets out text, the text without them, and names in the form that is compared."""
 
 import html
 import re
 import unicodedata
 
-MOST_LINES = 1_000  # what has more in the characters that are read is no answer
+MOST_LINES = 1_000  # a text with more, in the characters that are read, is no answer
 
-# A number stands before an item as "1.", "1)", "(1)", "#1:", "1 -", "**1.**", a keycap or the Chinese "1、".
+# A number before an item may be "1.", "1)", "(1)", "#1:", "1 -", "**1.**", a keycap or the Chinese "1、".
 NUMBER = re.compile(
     r"^(?P<open>[*_(\[]{0,3})(?:#|no\.? ?)?(?P<number>\d{1,2})(?:\u20e3|\\?[.):\]]+(?!\d)|\u3001"
     r"|\s?[-\u2013\u2014](?=\s|[A-Z]))(?P<close>[*_]*)\s*",
@@ -23,7 +23,7 @@ QUOTED = re.compile(
     r"[\"\u201c\u201d\u00bb\u300b\u300d\u300f\u2019'](?!\w)"
 )
 TABLE_RULE = re.compile(r"^(?=[\s:|+-]*?--)[\s:|+-]+$")
-# Whatever a bracket opens is passed over at once, link or not: many that are not closed are read once, not once each.
+# What a bracket opens is skipped at once, link or not: many that are not closed are read once, not once each.
 LINK = re.compile(r"!?\[([^\]\n]++)(?:\](\((?:[^()\s]|\([^()\s]*\)){0,500}(?:\s\"[^\"\n]{0,200}\")?\))?)?")
 LONGEST_LABEL = 300
 CITATION = re.compile(
@@ -43,7 +43,7 @@ LATEX = re.compile(r"^[ \t]*\\(?:item\b|(?:begin|end)\{\w{1,20}\})", re.M)
 FENCE = re.compile(r"^[ \t]*```.*$", re.M)
 
 WORD = re.compile(r"\w+")
-# Signs that are seen, if at all, as part of no name.
+# Signs that are part of no name, if they are seen at all.
 SYMBOLS = re.compile("[\u2122\u00ae\u00a9\u200b-\u200f\u2060\ufeff\ufe0e\ufe0f\u00ad]")
 STARS = re.compile("[*`]")
 PUNCTUATION = str.maketrans("\u2019\u2018\u2010\u2011", "''--")
@@ -52,7 +52,7 @@ EDGES = _QUOTES + " \t\r\n.,;:!?\u3002\u3001\uff0c\uff01_~#>|-\u2013\u2014\u00b7
 
 
 def plain_text(text: str) -> str:
-    """The text without tags, links, citations and marks of turns; bold and the ends of lines stay."""
+    """The text without tags, links, citations and the marks of turns; bold and line ends stay."""
     if "&" in text:
         text = ENTITY.sub(lambda match: html.unescape(match[0]), text)
     if "<" in text:
@@ -70,7 +70,7 @@ def plain_text(text: str) -> str:
 
 
 def _label(link: re.Match[str]) -> str:
-    """The words of a link; they begin at the first bracket that is near enough."""
+    """The words of a link, from the first bracket that is near enough; what is no link stays."""
     label, whole = link[1], link[0]
     if not link[2]:
         return whole
@@ -82,7 +82,7 @@ def _label(link: re.Match[str]) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of the text as a reader of it sees them, without tags and links."""
+    """The first MOST_LINES lines of the text as its reader sees them, without tags and links."""
     return [line.rstrip() for line in plain_text(text).splitlines()[:MOST_LINES]]
 
 
@@ -92,7 +92,7 @@ def strip_marker(line: str) -> str:
 
 
 def strip_markup(text: str) -> str:
-    """A name without tags, links, stars and code marks, its apostrophes and hyphens made plain."""
+    """A name without tags, links, stars and code marks, with plain apostrophes and hyphens."""
     if "<" in text:
         text = TAG.sub(" ", TOKEN.sub("", text))
     if "[" in text:
@@ -108,7 +108,7 @@ def indent_of(line: str) -> int:
 
 
 def bare_line(line: str) -> str:
-    """The line without what may stand before its number: heading marks and the marks of a quoted reply."""
+    """The line without what may precede its number: heading marks and the marks of a quoted reply."""
     bare = line.strip()
     return bare.lstrip("#>").strip() if bare.startswith(("#", ">")) else bare
 
@@ -190,7 +190,7 @@ def cut_explanation(item: str) -> str:
 
 
 def _is_subtitle(rest: str) -> bool:
-    """True of "Avatar: The Way of Water", one title; not of "Tesla: makes electric cars"."""
+    """Whether it is a subtitle, as in "Avatar: The Way of Water", and not as in "Tesla: makes electric cars"."""
     words = rest.strip(EDGES).split()
     long = [word for word in words if len(word) > 3]
     return (

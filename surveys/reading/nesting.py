@@ -1,4 +1,4 @@
-"""How deep JSON and TOML from outside may be, and how much memory a file may take: the limits of all imports."""
+"""The limits of all imports: how deep JSON and TOML from outside may be, and how much memory a file may take."""
 
 import json
 import re
@@ -25,7 +25,7 @@ TOML_TOKEN = re.compile(
     r"|([\[\]{}])",
     re.DOTALL,
 )
-# Bytes that a value takes beside its text: lists and objects with their first entry, what stands in them, keys.
+# Bytes that a value takes besides its text: lists and objects with their first entry, further entries, keys.
 WEIGHTS = {"[": 100, "{": 200, ",": 110, ":": 110}
 WEIGHED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[\]{},:])', re.DOTALL)
 STEPS = {None: 0, "[": 1, "{": 1, "]": -1, "}": -1}
@@ -46,7 +46,7 @@ def depths(token: re.Pattern[str], text: str, at: int = 0) -> Iterator[int]:
 
 
 def is_deep_json(text: str, at: int = 0) -> bool:
-    """Whether the value that begins here is nested too deeply. What comes after it is not looked at."""
+    """Whether the value that begins here is nested too deeply; what comes after it does not matter."""
     return any(map(DEEPEST.__lt__, takewhile((0).__lt__, depths(JSON_TOKEN, text, at))))
 
 
@@ -55,7 +55,7 @@ def is_deep_toml(text: str) -> bool:
 
 
 def has_too_many_values(*texts: str) -> bool:
-    """Whether the values of these texts take too much memory beside their own texts, all together."""
+    """Whether the values of these texts take too much memory besides the texts, all together."""
     if MOST_WEIGHT * sum(map(len, texts)) <= MOST_VALUES:
         return False
     if sum(text.count(mark) * weight for mark, weight in WEIGHTS.items() for text in texts) <= MOST_VALUES:
@@ -64,7 +64,7 @@ def has_too_many_values(*texts: str) -> bool:
 
 
 def begins_too_much(text: str, at: int) -> bool:
-    """Whether the value that begins here takes too much memory, which may not have been read to its end."""
+    """Whether the value that begins here takes too much memory; it may not have been read to its end."""
     if MOST_WEIGHT * (len(text) - at) <= MOST_VALUES:
         return False
     weight = depth = 0
@@ -77,7 +77,7 @@ def begins_too_much(text: str, at: int) -> bool:
 
 
 def read_json(content: str | bytes, **options: Any) -> Any:
-    """As `json.loads`. Raises ValueError for what is no JSON, too deep or too large."""
+    """Like `json.loads`. Raises ValueError for what is not JSON, too deep or too large."""
     text = content if isinstance(content, str) else content.decode(json.detect_encoding(content), "surrogatepass")
     if text.count("[") + text.count("{") > DEEPEST and is_deep_json(text):
         raise NestedTooDeeply
@@ -87,7 +87,7 @@ def read_json(content: str | bytes, **options: Any) -> Any:
 
 
 def read_json_at(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, int]:
-    """The value that begins here, and where it ends. Raises ValueError for what is no JSON, too deep or too large."""
+    """The value that begins here, and where it ends. Raises ValueError for what is not JSON, too deep or too large."""
     if is_deep_json(text, at):
         raise NestedTooDeeply
     if begins_too_much(text, at):
@@ -110,7 +110,7 @@ FAULTS = {
 
 
 def say_fault(error: ValueError, *, where: bool = True) -> str:
-    """Why something is no JSON, and `where`, in plain words; the words of an error of ours as they are."""
+    """Say in plain words why something is not JSON, and `where`; errors of ours keep their words."""
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8: save the file with the encoding UTF-8"
     if not isinstance(error, json.JSONDecodeError):

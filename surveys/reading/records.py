@@ -1,4 +1,4 @@
-"""Answers that set out what they say: JSON, blocks of lines as "Name: Lilia" and "Price: $$", and tables."""
+"""Answers with a structure of their own: JSON, blocks of lines such as "Name: Lilia" and "Price: $$", and tables."""
 
 import json
 import re
@@ -37,7 +37,7 @@ DEEPEST = 6
 
 
 def json_titles(text: str, asked: int) -> tuple[list[str], str]:
-    """The names in a reply that is JSON, as far as they are whole, and the text without JSON that names nothing."""
+    """The whole names in a reply that is JSON, and the text without the JSON if that holds lists."""
     opening = JSON_OPENING.search(text) if "{" in text or "[" in text else None
     if opening is None:
         return [], text
@@ -53,7 +53,7 @@ def json_titles(text: str, asked: int) -> tuple[list[str], str]:
 
 
 def _whole_strings(text: str, start: int) -> tuple[list[str], int]:
-    """The strings of {"items": [...] up to where it is cut off, and where it ends: at once where it is no JSON."""
+    """The strings of {"items": [...] up to where it is cut off, and where it ends: at `start` if it is not JSON."""
     opening = JSON_ITEMS.match(text, start)
     if opening is None:
         return [], start
@@ -65,7 +65,7 @@ def _whole_strings(text: str, start: int) -> tuple[list[str], int]:
 
 
 def _titles_in(found: Any, asked: int) -> list[str] | None:
-    """Of the lists that name something the one of things, with the asked number; None where there is no list."""
+    """The names of the best list: no aside, then with the asked number, then of things; None without a list."""
     lists = list(_lists_in(found, "", 0))
     named = [(key, titles) for key, titles in lists if titles]
     if not named:
@@ -74,7 +74,7 @@ def _titles_in(found: Any, asked: int) -> list[str] | None:
 
 
 def _lists_in(found: Any, key: str, depth: int) -> Iterator[tuple[str, list[str]]]:
-    """Every list in it, with its key and the names of its entries; an object that counts its entries is one."""
+    """Yield every list in it, with its key and the names of its entries; an object that counts its entries is one."""
     if depth > DEEPEST:
         return
     if isinstance(found, dict):
@@ -97,7 +97,7 @@ def _name_in(entry: Any) -> str:
 
 
 def unquote(literal: str) -> str:
-    """The text of a JSON string; as it stands where its escapes are wrong."""
+    """The text of a JSON string; as written, without its quotes, if its escapes are wrong."""
     try:
         return str(json.loads(literal, strict=False))
     except ValueError:
@@ -112,9 +112,9 @@ RULE = re.compile(r"^(?:[-*_=]{3,}|#{0,4} ?\d{1,2}[.)]?|[-*•])$")
 
 
 def record_titles(lines: Sequence[str]) -> list[str]:
-    """The names in blocks that have the same labels: those that are labelled so, or else the first of each block.
+    """The names in blocks with the same labels: those that are labelled as names, or else the first of each block.
 
-    Without such a label nothing but labels may stand in the blocks: a line without one may be the name.
+    Without such a label the blocks may hold nothing but labels: a line without one may be the name.
     """
     cells = [cell for line in lines for cell in (line.split(" | ") if LABELLED.match(line) else [line]) if cell.strip()]
     labelled = [(_label_of(cell), cell) for cell in cells]
@@ -146,7 +146,7 @@ def _value_of(line: str) -> str:
 
 # --- tables: of markdown, of commas or copied with tabs, and which of their columns or rows names the items
 
-# Over a column of wishes, which stands before the column of what fulfils them.
+# Heads a column of wishes, which comes before the column of what fulfils them.
 WISH = re.compile(
     r"^(?:if|when|whenever|for|you|your|what|best for|mood|goal|need|looking for|wenn|falls|für|ziel|stimmung|si|se"
     r"|cuando|quand|quando)\b",
@@ -157,13 +157,13 @@ PLACEHOLDER = re.compile(r"^(?:[^\W\d_]{1,14} ?)?#?(?:\d{1,2}|[A-H])\.?$")  # "C
 
 @dataclass(frozen=True)
 class FoundTable:
-    """The header, empty where there is none, and the rows below it."""
+    """A table: its header, empty if there is none, and the rows below it."""
 
     header: list[str]
     rows: list[list[str]]
 
     def titles(self, asked: int) -> list[str]:
-        """The names: of the row that has them where things stand side by side, else of the column."""
+        """The names: of the row that has them if things are side by side, else of the column."""
         if self._is_turned(asked):
             named = [row for row in self.rows if names_things(_cell(row, 0))]
             generic = all(PLACEHOLDER.match(_cell(self.header, at)) for at in range(1, len(self.header)))
@@ -172,7 +172,7 @@ class FoundTable:
         return [row[column] for row in self.rows if len(row) > column]
 
     def _is_turned(self, asked: int) -> bool:
-        """Whether each column is a thing and each row tells of one side of it."""
+        """Whether each column is a thing and each row an aspect of it."""
         if len(self.header) < 3:
             return False
         if _cell(self.header, 0).lower() in CORNER:
@@ -187,13 +187,13 @@ class FoundTable:
         return len(self.header) == asked + 1 and (len(self.rows) != asked or 2 * sum(map(tells_about, labels)) > asked)
 
     def is_unclear(self, asked: int) -> bool:
-        """Whether as many things stand above as on the left, and nothing says which are meant."""
+        """Whether as many things are at the top as on the left, and nothing says which are meant."""
         return (
             self.header[:1] == [""] and len(self.header) - 1 == len(self.rows) == asked and not self._is_turned(asked)
         )
 
     def _naming_column(self) -> int:
-        """Not of ranks, nor of wishes and reasons; the one whose header says so, or the one in bold."""
+        """The column in bold, or whose header says so, or the first; not one of ranks, wishes or reasons."""
         telling = sorted({at for row in self.rows for at in range(len(row)) if not _is_rank(_cell(row, at))})
         bold = [
             at for at in telling if len(self.rows) > 1 and all(BOLD_LINE.match(_cell(row, at)) for row in self.rows)
@@ -223,7 +223,7 @@ def _is_rank(cell: str) -> bool:
 
 
 def split_tables(lines: Sequence[str]) -> tuple[list[str], list[FoundTable]]:
-    """The lines outside of tables, and the tables."""
+    """Split the lines into those outside tables, and the tables."""
     outside: list[str] = []
     tables: list[FoundTable] = []
     at = 0
@@ -248,7 +248,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _set_apart(lines: Sequence[str], mark: str) -> FoundTable | None:
-    """A table whose cells are parted by tabs, or by commas below a header that says so."""
+    """A table with cells separated by tabs, or by commas below a header that says so; else None."""
     rows = [[cell.strip().strip('"') for cell in line.strip().split(mark)] for line in lines if mark in line.strip()]
     if (
         len(rows) < 3

@@ -1,4 +1,4 @@
-"""Answers that are none: a chatbot that declines, and pages that report an error or a limit."""
+"""Texts that are no answers: a chatbot that declines, and pages that report an error or a limit."""
 
 import re
 
@@ -82,7 +82,7 @@ def declines(text: str) -> bool:
 
 
 def falls_short(text: str) -> bool:
-    """Whether a short `text` speaks of what is not possible; whether it names anything, the caller sees."""
+    """Whether a short `text` speaks of what is not possible; the caller sees whether it names anything."""
     if len(text) > SHORT:
         return False
     head = _plain(text)
@@ -90,7 +90,7 @@ def falls_short(text: str) -> bool:
 
 
 def reports_failure(text: str) -> str | None:
-    """The words of an error message: anywhere in a short text, in the last line of a longer one."""
+    """The words of an error message, anywhere in a short text or in the last line of a longer one; else None."""
     plain = _plain(text)
     if len(plain) > 600:
         plain = plain[-160:].splitlines()[-1]

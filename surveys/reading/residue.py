@@ -3,7 +3,7 @@
 import re
 
 _BOT = r"(?:chatgpt|gemini|claude|copilot|bing|meta ai|grok|assistant)"
-# Lines that no answer has by itself; one is enough, wherever it stands. Each is a whole line.
+# Lines that no answer has by itself; one is enough, wherever it is. Each is a whole line.
 _SURE = (
     # who spoke
     rf"(?:o )?{_BOT}(?: \S{{1,12}}){{0,2}} (?:said|says|replied|wrote|answered|dijo|disse|sagte|hat gesagt"
@@ -75,7 +75,7 @@ HEAD_LINES, TAIL_LINES = 300, 100  # where the words of the page are looked for
 
 
 def find_residue(text: str) -> list[str]:
-    """The words of the chatbot's page that stand in `text`, each once, in their order."""
+    """The words of the chatbot's page that are in `text`, each once: first those that no answer has."""
     found = [line.strip(" \t>*") for line in _outer_lines(text) if is_sure(line)]
     found += [line for line in _edge_lines(text) if is_likely(line)]
     return list(dict.fromkeys(found))
@@ -90,10 +90,10 @@ def is_likely(line: str) -> bool:
 
 
 def page_lines(text: str, prompt: str = "") -> list[int]:
-    """Which lines of `text`, counted from 0 between \\n, belong to the chatbot's page; none where no other would stay.
+    """The numbers, from 0, of the lines that belong to the chatbot's page; none if no other line would stay.
 
-    A badge of sources is one with the site before it. At the edges go buttons that an answer might name too, and the
-    prompt before its answer.
+    A badge of sources counts with the site before it. At the edges go buttons that an answer might name too, and the
+    prompt before its answer. A line feed alone ends a line.
     """
     lines = [line.strip() for line in text.split("\n")]
     near = {*range(HEAD_LINES), *range(len(lines) - TAIL_LINES, len(lines))}
@@ -112,7 +112,7 @@ def page_lines(text: str, prompt: str = "") -> list[int]:
 
 
 def _prompt_lines(lines: list[str], gone: set[int], prompt: str) -> set[int]:
-    """The first lines that are left, where they are the prompt to the letter."""
+    """The first lines that are left, if they are the prompt to the letter."""
     left, wanted = [at for at, line in enumerate(lines) if line and at not in gone], prompt.split()
     said: list[str] = []
     for count, at in enumerate(left, 1):
@@ -125,7 +125,7 @@ def _prompt_lines(lines: list[str], gone: set[int], prompt: str) -> set[int]:
 
 
 def strip_residue(text: str) -> str:
-    """`text` without such lines before its first and after its last line of answer."""
+    """The text without lines of the chatbot's page before the first and after the last line of the answer."""
     lines = text.splitlines()
     while lines and _is_residue(lines[-1]):
         lines.pop()

@@ -1,7 +1,7 @@
 """What the parts of an answer are for: a list that asks, remembers, weighs or offers names nothing that is advised.
 
-A part is a list with the lines that lead to it. Its role is told by its lead, or by entries that all speak of the
-person or name what can be asked about. What an answer takes back is left out with what stands above it.
+A part is a list with the lines that lead to it. Its role shows in its lead, or in entries most of which speak of the
+person or name what can be asked about. What an answer takes back is left out with everything above it.
 """
 
 import re
@@ -24,7 +24,7 @@ from surveys.reading.words import QUANTITY, QUESTION, is_aspect, is_step
 
 LEAD_LINES = 3  # lines above a list that may say what it is for
 LEAD_LENGTH = 300
-MOST = 0.6  # of the entries, which tell the role by themselves
+MOST = 0.6  # share of the entries that shows the role by itself
 
 # All for lower-case text with plain apostrophes, each sentence on its own.
 ADVISES = re.compile(
@@ -120,7 +120,7 @@ Lines = Sequence[str]
 
 @dataclass
 class TextPart:
-    """Lines of a text from its lead on, with the entries of one list."""
+    """Lines of a text from a lead on, with the entries of one list."""
 
     start: int
     end: int = 0
@@ -131,10 +131,10 @@ class TextPart:
 
 
 def answering(lines: Lines) -> tuple[list[str], bool]:
-    """The lines without the parts that advise nothing; and whether the text takes back what it names."""
+    """The lines without the parts that advise nothing, and whether the text takes back what it names."""
     kept: list[TextPart] = []
     dropped: TextPart | None = None
-    advised = False  # whether a list of the answer was there
+    advised = False  # whether there was a list of the answer already
     for part in _parts(lines):
         role, at = _role_of(lines, part, advised)
         if role == "corrects":
@@ -151,7 +151,7 @@ def answering(lines: Lines) -> tuple[list[str], bool]:
 
 
 def _parts(lines: Lines) -> Iterator[TextPart]:
-    """The text cut before each lead and wherever another list begins."""
+    """Cut the text before each lead, and wherever another list begins."""
     part = TextPart(0)
     blank = False
     for at, line in enumerate(lines):
@@ -175,7 +175,7 @@ def _parts(lines: Lines) -> Iterator[TextPart]:
 
 
 def _entry(line: str) -> tuple[str, int]:
-    """Whether the line is numbered, a bullet or opens in bold, and its number."""
+    """The kind of the line (numbered, bulleted, bold or none), and its number."""
     if number := NUMBER.match(bare_line(line)):
         return "numbered", int(number["number"])
     bare = line.strip()
@@ -209,7 +209,7 @@ def _goes_on(before: TextPart, part: TextPart) -> bool:
 
 
 def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
-    """What a part is for, "" where it is the answer or no list, and the line that says so."""
+    """What a part is for, empty if it is the answer or no list, and the line that says so."""
     if not part.entries or part.first > 1:
         return "", part.start
     first = part.entries[0]
@@ -221,7 +221,7 @@ def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
     if found[0]:
         return "" if found[0] == "advises" else found[0], found[1]
     if lead and is_lead(lines[lead[-1]]) and not said[lead[-1]].endswith((":", "\uff1a")):
-        return "", part.start  # what stands below a title tells about that
+        return "", part.start  # what is below a title describes it
     bodies = [strip_marker(lines[at].strip()).replace("\u2019", "'").strip("*_ ") for at in part.entries]
     if sum(bool(OF_THE_PERSON.match(body.lower())) for body in bodies) >= MOST * len(bodies) > 1:
         return "remembers", first
@@ -263,12 +263,12 @@ def _role_of_lead(line: str, advised: bool) -> str:
 
 
 def _end_of(words: re.Pattern[str], line: str) -> int:
-    """Where the last match ends, 0 without one."""
+    """Where the last match ends; 0 if there is none."""
     return max((match.end() for match in words.finditer(line)), default=0)
 
 
 def _head(body: str) -> str:
-    """What stands before the explanation of an entry."""
+    """What comes before the explanation of an entry."""
     cuts = (mark.search(body, 1) for mark in (COLON, DASH))
     head = body[: min((cut.start() for cut in cuts if cut), default=len(body))]
     return head.partition("(")[0].strip(" *_?.!:").lower()

@@ -44,7 +44,7 @@ _AWARDS = (
 )
 AWARD = re.compile(rf"^\W*(?:{_AWARDS})\W*$", re.I)
 
-# What one may be asked about, or weigh: as a whole, or as the last word of a few.
+# What one may be asked about, or weigh: the whole name, or the last of a few words.
 _WHOLE = (
     "age city pay size time people length era where when what how who why style dates name plans subjects setting"
     " team parks"
@@ -69,7 +69,7 @@ LONGEST_ASPECT = 4  # words
 
 
 def is_aspect(name: str) -> bool:
-    """Whether the name, in small letters, is a thing to be asked about, as "hair texture" and "budget"."""
+    """Whether the name, in lower case, is something to be asked about, such as "hair texture" and "budget"."""
     words = name.removeprefix("your ").removeprefix("dein ").removeprefix("deine ").split()
     if not 0 < len(words) <= LONGEST_ASPECT:
         return False
@@ -77,7 +77,7 @@ def is_aspect(name: str) -> bool:
     return " ".join(words) in WHOLE or words[-1] in LAST or first in LAST | {"number", "anzahl"}
 
 
-# What a column, a key or a label is called that holds the names, or tells about them.
+# The headings of columns, keys and labels that hold the names, or describe them.
 _NAMES = (
     "name title item recommendation suggestion pick film movie show series book novel company employer firm restaurant"
     " place city town destination song track album artist band major subject field haircut cut hairstyle hobby"
@@ -118,14 +118,14 @@ def names_things(label: str) -> bool:
 
 
 def tells_about(label: str) -> bool:
-    """Whether a column, row or key of this name tells about what is named elsewhere."""
+    """Whether a column, row or key of this name describes what is named elsewhere."""
     words = re.findall(r"\w+", label.lower())
     return bool(words) and (
         words[0] in ABOUT or (len(words) <= 3 and (words[-1] in ABOUT or is_aspect(" ".join(words))))
     )
 
 
-# Kinds of things, which stand before a name more often than for one.
+# Kinds of things, which come before a name more often than they are one.
 _KINDS = (
     "crime horror comedy romance drama thriller action family sci-fi science_fiction documentary fantasy mystery"
     " animation"
@@ -151,7 +151,7 @@ CITED = re.compile(r"\+\d{1,2}$")
 
 
 def is_cited(name: str) -> bool:
-    """Whether the name of a source sticks to its end, as citations do in copying."""
+    """Whether the name of a source sticks to its end, as citations do in copied text."""
     return bool(CITED.search(name)) or name.lower().endswith(SITES)
 
 
@@ -161,7 +161,7 @@ QUESTION = re.compile(
 
 
 def is_label(name: str) -> bool:
-    """Whether the name looks like one of a label, a verdict or an aspect."""
+    """Whether the name looks like a label, a kind, a verdict or an aspect."""
     lowered = name.lower().strip()
     return (
         is_aspect(lowered)
@@ -193,7 +193,7 @@ STEP, KITCHEN = re.compile(rf"(?:{_STEPS})\b", re.I), re.compile(rf"\b(?:{_KITCH
 
 
 def is_step(line: str) -> bool:
-    """Whether the line is a step of a recipe: it says what to do with what, and is written as no title is."""
+    """Whether the line is a step of a recipe: it says what to do with what, and is not written like a title."""
     words = line.split()
     if len(words) < 4 or 2 * sum(word[0].islower() for word in words) <= len(words):
         return False
@@ -201,7 +201,7 @@ def is_step(line: str) -> bool:
     return begun is not None and KITCHEN.search(line, begun.end()) is not None
 
 
-# Lines of a shop's or a map's card, which tell about the name above them: prices, ratings, addresses, hours.
+# Lines of a shop's or a map's card, which describe the name above them: prices, ratings, addresses, hours.
 DETAIL = re.compile(
     r"^(?:[$\u20ac\u00a3]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3]|\d[.,]\d(?:\s?[\u2605\u2b50]| ?/ ?\d{1,2})?"
     r"|\d[.,]\d\s?[\u2605\u2b50]?\s?\(.*"
@@ -213,7 +213,7 @@ DETAIL = re.compile(
 
 
 def is_in_two_scripts(name: str) -> bool:
-    """Whether Latin letters and those of another script stand in it, as where a name is given twice."""
+    """Whether it has Latin letters and those of another script, as when a name is given twice."""
     if name.isascii():
         return False
     letters = [c for c in name if c.isalpha()]

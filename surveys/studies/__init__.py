@@ -1,8 +1,8 @@
-"""Studies: what their files may say, how they live, who may see what of them, and the chain of what was decided.
+"""Studies: what their files may say, how they live, who may see what, and the chain of decisions.
 
-In: a study file; decisions of researchers; an account, a signed link or an address. Out: a `Definition`, or every fault
-at once with its line (`files`, which knows no database); frozen versions and, for the analysis, which people and labels
-count and why others are left out; a study with a role, a person, or a refusal. Decisions of people and of the system
-are appended to the audit trail, which anybody may verify. `imports` reads files from elsewhere. The shipped study files
-lie here.
+In: study files; researchers' decisions; an account, a signed link or an address. Out: a `Definition`, or every fault at
+once with its line (`files`, which knows no database); frozen versions; for the analysis, which people and labels count
+and why others are left out; a study with a role, a person, or a refusal. Decisions of people and of the system are
+appended to the audit trail, which anybody may verify. `imports` reads files from elsewhere. The shipped study files are
+here too.
 """

@@ -1,4 +1,4 @@
-"""Who may see what: signed participant links, roles of accounts, and how often an address may try something."""
+"""Who may see what: signed participant links, roles of accounts, and limits on tries."""
 
 import hashlib
 import hmac
@@ -24,7 +24,7 @@ from surveys.models import Membership, Participant, Study
 
 Role = Membership.Role
 MAKE_STUDIES = "surveys.add_study"  # Django's own permission
-# Below the viewer, so that a blinded member is refused whatever does not say that it is open to them.
+# Blinded ranks below viewer, so that blinded members are refused everything that is not expressly open to them.
 RANK = {Role.BLINDED: 0, Role.VIEWER: 1, Role.RESEARCHER: 2, Role.OWNER: 3}
 BLINDED = (
     "You are blinded in this study: you see how it goes, the pilot and simulated people, and nothing that compares "
@@ -35,12 +35,12 @@ ALPHABET = "23456789bcdfghjkmnpqrstvwxz"
 
 
 def make_pseudonym() -> str:
-    """A random name of 12 characters (57 bits); says nothing about the person."""
+    """A random name of 12 characters (57 bits) that says nothing about the person."""
     return "".join(secrets.choice(ALPHABET) for _ in range(12))
 
 
-# Whether this request is by somebody who came with a known PID and nothing that proves it: they go on with work that
-# is not done, and neither see nor erase what is there. Every link that is made meanwhile has no more rights than that.
+# Whether this request is by somebody with a known PID but no proof of it: they may go on with unfinished work, but
+# neither see nor erase what is there. Links made during the request have no more rights than that.
 _UNPROVEN: ContextVar[bool] = ContextVar("unproven", default=False)
 
 
@@ -62,18 +62,18 @@ def _signer(study_slug: str, without_proof: bool) -> Signer:
 
 
 def sign_link(study_slug: str, pseudonym: str) -> str:
-    """The token in a participant's address. It works without cookies and on any device."""
+    """The token of a participant's link, which works without cookies and on any device."""
     return _signed(settings.SECRET_KEY, study_slug, pseudonym, is_unproven())
 
 
 @lru_cache(maxsize=4096)
 def _signed(key: str, study_slug: str, pseudonym: str, without_proof: bool) -> str:
-    """Kept: the same link is read and written several times for each page."""
+    """Cached, since each page reads and writes the same link several times."""
     return _signer(study_slug, without_proof).sign(pseudonym)
 
 
 def read_link(study_slug: str, token: str) -> tuple[str, bool]:
-    """The pseudonym in a token, and whether it is without proof; 404 when it was not signed by us for this study."""
+    """The pseudonym in a token, and whether it lacks proof; raises Http404 if we did not sign it for this study."""
     named = token.rpartition("~")[0]
     if constant_time_compare(token, _signed(settings.SECRET_KEY, study_slug, named, False)):
         return named, False
@@ -88,7 +88,7 @@ def read_link(study_slug: str, token: str) -> tuple[str, bool]:
 def studies_of(user: AbstractBaseUser | AnonymousUser, least: Membership.Role = Role.VIEWER) -> QuerySet[Study]:
     """The studies in which an account has at least this role; all of them for a superuser.
 
-    Whoever is blinded is a viewer from the moment that an owner lifts it.
+    A blinded member counts as a viewer once an owner has lifted the blinding.
     """
     if not user.is_authenticated:
         return Study.objects.none()
@@ -101,7 +101,7 @@ def studies_of(user: AbstractBaseUser | AnonymousUser, least: Membership.Role = 
 
 
 def may_make_studies(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Who makes a study is its owner, and may use what the server's endpoints cost."""
+    """Whether the account may make studies, and so own them and spend money on the server's endpoints."""
     return getattr(user, "has_perm", lambda name: False)(MAKE_STUDIES)
 
 
@@ -122,9 +122,9 @@ def role_in(user: AbstractBaseUser, study: Study) -> Membership.Role | None:
 def study_and_role(
     user: AbstractBaseUser | AnonymousUser, slug: str, least: Membership.Role = Role.VIEWER
 ) -> tuple[Study, Membership.Role]:
-    """The study and the account's role in it, when that is at least `least`.
+    """The study and the account's role in it, if that is at least `least`.
 
-    404 for an account that has no part in it, so that slugs can't be guessed; 403 for too small a role.
+    Raises Http404 if the account has no part in it, so that slugs can't be guessed; PermissionDenied for a lesser role.
     """
     study = get_object_or_404(studies_of(user, Role.BLINDED).select_related("current"), slug=slug)
     role = role_in(user, study)
@@ -136,12 +136,12 @@ def study_and_role(
 
 
 def study_for(user: AbstractBaseUser | AnonymousUser, slug: str, least: Membership.Role = Role.VIEWER) -> Study:
-    """The study alone, by the same rules."""
+    """The study alone, by the same rules as `study_and_role`."""
     return study_and_role(user, slug, least)[0]
 
 
 def may_see_answers(role: Role, participant: Participant) -> bool:
-    """What one person gave. Blinded members see that of people who are not in the comparison, or are made up."""
+    """Whether a role may see a person's answers; blinded members see only pilot, preview and simulated people's."""
     made_up = participant.origin in (Participant.Origin.SIMULATED, Participant.Origin.PREVIEW)
     return role != Role.BLINDED or participant.pilot or made_up
 
@@ -152,7 +152,7 @@ HOUR = 3600
 # A university or a mobile network sends many honest people through one address.
 OWN = ("127.0.0.1", "::1")  # a rehearsal on one's own computer
 LIMITS = {"entry": 600, "consent": 300, "login": 20, "webhook": 6000, "draft": 6000, "trial": 60, "notice": 20}
-TRIES, PAUSE = 10, 900  # wrong passwords for one name, from wherever, until it pauses so many seconds
+TRIES, PAUSE = 10, 900  # wrong passwords for one name, from anywhere, until it pauses for so many seconds
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +161,7 @@ def connection() -> redis.Redis:
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address that our outermost proxy saw. What a client writes itself into the header is not believed."""
+    """The address that our outermost proxy saw; what clients write into the header themselves is not believed."""
     hops = [hop.strip() for hop in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if hop.strip()]
     if settings.PROXIES and len(hops) >= settings.PROXIES:
         return hops[-settings.PROXIES]
@@ -169,20 +169,20 @@ def client_address(request: HttpRequest) -> str:
 
 
 def within_limit(request: HttpRequest, action: str) -> bool:
-    """Count one try; False when this address had more than its share in this hour.
+    """Count one try; False if this address has used up its share for this hour.
 
-    Kept for an hour at most, under a keyed hash. Without Valkey nobody is turned away: participants come first.
+    Kept for an hour after the last try, under a keyed hash. Without Valkey nobody is turned away: people come first.
     """
     return is_own(request) or _count(_key(action, HOUR, client_address(request)), LIMITS[action], HOUR)
 
 
 def may_try(request: HttpRequest, name: str) -> bool:
-    """Count one try to log in with this name; False while it pauses, for the right password too."""
+    """Count one try to log in with this name; False while the name pauses, even for the right password."""
     return is_own(request) or _count(_key("account", PAUSE, _plain(name)), TRIES, PAUSE)
 
 
 def forget_tries(name: str) -> None:
-    """Somebody has logged in with it: the tries before were theirs."""
+    """Forget the tries with a name that somebody has logged in with: they were its owner's."""
     with suppress(redis.RedisError):
         connection().delete(_key("account", PAUSE, _plain(name)))
 
@@ -192,12 +192,12 @@ def is_own(request: HttpRequest) -> bool:
 
 
 def _plain(name: str) -> str:
-    """However the same name is written."""
+    """One form for all ways to write a name."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def _key(action: str, seconds: int, who: str) -> str:
-    """Of this stretch of time."""
+    """A keyed hash of who does what in the current stretch of `seconds`."""
     counted = f"{action} {int(time.time() // seconds)} {who}".encode()
     return "limit:" + hmac.new(settings.SECRET_KEY.encode(), counted, hashlib.sha256).hexdigest()[:32]
 

@@ -17,15 +17,15 @@ from surveys.models.hashes import canonical, fingerprint
 
 SYSTEM = "system"
 FIRST = "0" * 64
-MANIFEST = "MANIFEST.json"  # the file of an export or a bundle that holds how the chain stood
-END_REACHED = "end reached"  # of a plan, and verdicts were shown
-SIGNED = "signed from here on"  # what `migrate` wrote at the end of chains from before events were signed
+MANIFEST = "MANIFEST.json"  # the file of an export or a bundle that records the state of the chain
+END_REACHED = "end reached"  # the end of a plan, at which verdicts were shown
+SIGNED = "signed from here on"  # written by `migrate` at the end of chains that are older than signing
 
 
 def record(study: Study, actor: str, action: str, subject: str = "", **detail: object) -> AuditEvent:
     """Append one event; joins the caller's transaction, so a decision and its event stand or fall together."""
     with transaction.atomic():
-        locks.hold("audit", study.pk)  # one writer a study at a time: two events can't follow the same one
+        locks.hold("audit", study.pk)  # one writer per study at a time: two events can't follow the same one
         last = AuditEvent.objects.filter(study=study).order_by("-number").first()
         event = AuditEvent(
             study=study,
@@ -47,7 +47,7 @@ def record(study: Study, actor: str, action: str, subject: str = "", **detail: o
 
 
 def known_keys() -> dict[str, bytes]:
-    """The keys by their names, the one that signs first: AUDIT_KEY, without it one that SECRET_KEY gives.
+    """The keys by name, the signing one first: derived from AUDIT_KEY, or from SECRET_KEY if that is unset.
 
     A name says nothing about its key. Earlier keys verify what they have signed.
     """
@@ -75,7 +75,7 @@ def content_of(event: AuditEvent) -> list[Any]:
 
 
 def event_hash(event: AuditEvent) -> str:
-    """What its `sha256` has to be. Raises KeyError for a key that is not at hand."""
+    """The `sha256` that an event must have. Raises KeyError if its key is not at hand."""
     if not event.key:
         return fingerprint(content_of(event))
     return hmac.new(known_keys()[event.key], canonical(content_of(event)), hashlib.sha256).hexdigest()
@@ -85,7 +85,7 @@ def event_hash(event: AuditEvent) -> str:
 
 
 def find_breaks(study: Study) -> Iterator[str]:
-    """One sentence for each place where the chain does not hold, or can't be shown to hold."""
+    """Yield one sentence for each place where the chain does not hold, or cannot be shown to hold."""
     keys, locked = known_keys(), dict[str, list[int]]()
     before, number = None, 0
     for event in AuditEvent.objects.filter(study=study).order_by("number").iterator():
@@ -124,7 +124,7 @@ def fault_of(event: AuditEvent, before: AuditEvent | None) -> str:
 
 
 def head_of(study: Study) -> dict[str, Any]:
-    """How many events there are, and hash and time of the newest: kept elsewhere, it shows what later goes missing."""
+    """The number of events, and hash and time of the newest; kept elsewhere, they reveal what goes missing later."""
     last = AuditEvent.objects.filter(study=study).order_by("-number").first()
     return {
         "events": last.number if last else 0,
@@ -134,7 +134,7 @@ def head_of(study: Study) -> dict[str, Any]:
 
 
 def head_of_all() -> dict[str, Any]:
-    """How many events all studies have, and one hash over the newest of each."""
+    """The number of events of all studies, and one hash over the newest of each."""
     newest = AuditEvent.objects.filter(study=OuterRef("pk")).order_by("-number")
     ends = {name: Subquery(newest.values(name)[:1]) for name in ("number", "sha256")}
     studies = Study.objects.annotate(**ends).exclude(number=None).order_by("pk")
@@ -143,7 +143,7 @@ def head_of_all() -> dict[str, Any]:
 
 
 def misfit(study: Study, kept: Mapping[str, Any]) -> str:
-    """What `head_of` once gave against the chain as it is: in one sentence what does not fit, or nothing."""
+    """Say in one sentence how the chain no longer fits what `head_of` once returned; empty if it fits."""
     there = head_of(study)["events"]
     if there < kept["events"]:
         return f"events are gone at the end: there were {kept['events']}, and there are {there}"

@@ -1,4 +1,4 @@
-"""What a study file changes in the study as it is: each place of the document with what stood and what is to stand."""
+"""What a study file would change in its study: each place in the document with its old and new value."""
 
 import json
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from surveys.models import Study
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import with_benchmark_items
 
-NAMES = ("slug", "id")  # by which entries of a list are known, wherever they stand in it
-NEAR = 30  # characters that stand around what changed of a long text
+NAMES = ("slug", "id")  # keys that identify the entries of a list, in whatever order
+NEAR = 30  # characters shown around a change in a long text
 
 
 class VersionDifference(NamedTuple):
-    """`before` is empty for what is new, `after` for what goes."""
+    """One change; `before` is empty for additions, `after` for removals."""
 
     place: str
     before: str
@@ -22,13 +22,13 @@ class VersionDifference(NamedTuple):
 
 
 def changes_to(study: Study, definition: Definition) -> list[VersionDifference]:
-    """What it would change in the current version, of long texts the part that differs."""
+    """What the definition would change in the current version; long texts are cut to the part that differs."""
     found = differences(study.current.document if study.current else {}, with_benchmark_items(definition).to_document())
     return [VersionDifference(place, *_around(before, after)) for place, before, after in found]
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[VersionDifference]:
-    """In the document's order; what only the new one has at the end of its part."""
+    """The differences in the document's order; additions come last within their part."""
     return list(_walk("", before, after))
 
 
@@ -47,7 +47,7 @@ def _walk(place: str, before: Any, after: Any) -> Iterator[VersionDifference]:
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """A table by its keys, a list of tables by their names; None for everything else."""
+    """A table by its keys, or a list of tables by their slugs, ids or numbers; None for everything else."""
     if isinstance(value, dict):
         return value
     if isinstance(value, list) and value and all(isinstance(entry, dict) for entry in value):
@@ -64,7 +64,7 @@ def _written(value: Any) -> str:
 
 
 def _around(old: str, new: str) -> tuple[str, str]:
-    """Of long texts the part that differs, with a little before and after it."""
+    """Cut long texts to the part that differs, with a little before and after it."""
     if max(len(old), len(new)) <= 4 * NEAR:
         return old, new
     start = max(0, len(commonprefix([old, new])) - NEAR)

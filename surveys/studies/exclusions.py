@@ -1,4 +1,4 @@
-"""What is left out of the analysis by the rules of the study file; worked out here and nowhere else."""
+"""What the rules of the study file leave out of the analysis; worked out here and nowhere else."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ GROUP BY participant_id
 
 @dataclass(frozen=True)
 class Observed:
-    """What is known of one person. None, or a missing key of the context, is what nobody could observe."""
+    """What is known of one person; None, or a missing key of the context, means that nobody could observe it."""
 
     attention_fails: int = 0
     minutes: float | None = None  # from consent to the end, of people who completed
@@ -66,35 +66,35 @@ def observe_people(study: Study, kinds: set[str]) -> Iterator[tuple[int, Observe
 
 
 def minutes_of(row: Mapping[str, Any]) -> float | None:
-    """Of the whole part. Nobody saw imported people begin or end, whatever their rows say."""
+    """Minutes from consent to the end; None for people who did not complete, and imported people, whom nobody timed."""
     if row["state"] != Participant.State.COMPLETED or row["origin"] == Participant.Origin.IMPORTED:
         return None
     return (row["finished_at"] - row["consented_at"]).total_seconds() / 60
 
 
 def context_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """What the person answered. The `unknown` of imported people is no answer; chatbot and model are in the file."""
+    """The person's context; for imported people only product and model, as in their file: `unknown` is no answer."""
     keys = ("product", *TYPED) if row["origin"] == Participant.Origin.IMPORTED else CONTEXT
     return {key: answer for key in keys if (answer := row[f"context__{key}"])}
 
 
 def observe_pastes(study: Study) -> dict[int, tuple[float | None, float | None]]:
-    """By participant the median seconds a prompt and the mean share that was pasted."""
+    """Median seconds per prompt and mean share pasted, by participant."""
     with connection.cursor() as cursor:
         cursor.execute(PASTES, {"study": study.pk})
         return {person: (seconds, share) for person, seconds, share in cursor.fetchall()}
 
 
 def kept_flags(study: Study) -> QuerySet[Flag]:
-    """What a check said of choices before it left them alone does not count."""
+    """The kept flags, without those on choices by checks that now leave choices alone."""
     kept = Flag.objects.filter(participant__study=study, outcome=Flag.Outcome.KEPT).order_by()
     return kept.exclude(prompt__kind=Prompt.Kind.CHOICE, check_name__in=NOT_OF_CHOICES)
 
 
 def count_kept_flags(study: Study) -> dict[int, int]:
-    """How often somebody kept an answer that a check had questioned.
+    """Count by participant how often they kept an answer that a check had questioned.
 
-    The signs of an agent question nothing, and the same answer on another occasion may be right.
+    Signs of an agent question nothing, and the same answer on another occasion may be right, so neither counts.
     """
     return dict(
         kept_flags(study)
@@ -105,7 +105,7 @@ def count_kept_flags(study: Study) -> dict[int, int]:
 
 
 def find_flagged(study: Study, checks: set[str]) -> dict[int, set[str]]:
-    """By answer those of the checks whose flag was kept on it."""
+    """Which of the checks have a kept flag on each answer, by answer."""
     answers = Response.objects.filter(participant=OuterRef("participant"), prompt=OuterRef("prompt"), accepted=True)
     kept = (
         kept_flags(study)
@@ -123,12 +123,12 @@ def find_flagged(study: Study, checks: set[str]) -> dict[int, set[str]]:
 class ExclusionRule:
     """A rule of the current version, and when it was declared.
 
-    `version` and `day` are those of the amendment that brought it after the launch; None: it stood there before.
+    `version` and `day` are those of the amendment that added it after the launch; None if it was there before.
     """
 
     slug: str
     text: str
-    kind: str  # one of EXCLUSION_KINDS; empty for a rule in words, by which nothing is left out here
+    kind: str  # one of EXCLUSION_KINDS; empty for a rule in words, which leaves nothing out here
     threshold: Any
     scope: str  # person, response, or empty like the kind
     version: int | None = None
@@ -146,7 +146,7 @@ class ExclusionRule:
 
     @property
     def words(self) -> str:
-        """The condition as it is applied, in a few words; the text is the researcher's own."""
+        """The condition as applied, in a few words; `text` is the researcher's own."""
         return WORDS[self.kind](self.threshold) if self.kind else "in words only"
 
 
@@ -168,7 +168,7 @@ IN_WORDS = ("", None)  # the effect of a rule in words only
 
 
 class Stage(NamedTuple):
-    """A version of a study file as far as rules go; an amendment is a version written after the launch."""
+    """The rules of one version of a study file; an amendment is a version written after the launch."""
 
     number: int
     is_amendment: bool
@@ -188,10 +188,10 @@ def rules_of(study: Study) -> list[ExclusionRule]:
 
 
 def date_rules(stages: Sequence[Stage]) -> list[ExclusionRule]:
-    """The rules of the first of these versions, which stand newest first.
+    """Date the rules of the first of these versions, which come newest first.
 
-    A rule that stood in the version that was launched is no later one, whatever amendments did to it meanwhile. Any
-    other dates from the amendment since which it stands without a break; a new threshold makes a new rule.
+    A rule of the version that was launched is never a later one, whatever amendments did to it since. Any other dates
+    from the amendment since which it has been there without a break; a new threshold makes a new rule.
     """
     rules = []
     for exclusion in stages[0].exclusions if stages else ():
@@ -212,7 +212,7 @@ def date_rules(stages: Sequence[Stage]) -> list[ExclusionRule]:
 
 
 def effect_of(exclusion: Exclusion) -> tuple[str, Any]:
-    """The kind and the threshold."""
+    """The kind and the threshold of a rule; IN_WORDS for a rule in words only."""
     return next(((kind, given) for kind in EXCLUSION_KINDS if (given := getattr(exclusion, kind))), IN_WORDS)
 
 
@@ -229,7 +229,7 @@ def find_amendment(exclusion: Exclusion, stages: Sequence[Stage]) -> Stage | Non
 
 
 def stands_in(exclusion: Exclusion, stage: Stage) -> bool:
-    """Whether a rule of this effect is there, under whatever name; a rule in words is known by its name."""
+    """Whether the version has a rule of the same effect, under any name; rules in words are matched by name."""
     effect = effect_of(exclusion)
     alike = [other for other in stage.exclusions if effect_of(other) == effect]
     return any(effect != IN_WORDS or other.slug == exclusion.slug for other in alike)
@@ -243,7 +243,7 @@ def is_under(value: float | None, limit: float) -> bool:
 
 
 def is_answered(given: str | None, key: str, answers: Sequence[str]) -> bool:
-    """Whether it is one of the answers; of what people typed, whether it fits one in letters of any size."""
+    """Whether an answer is one of `answers`; typed answers are matched as patterns, ignoring case."""
     if key not in TYPED:
         return given in answers
     return given is not None and any(fnmatchcase(given.strip().casefold(), one.casefold()) for one in answers)
@@ -268,9 +268,9 @@ def rules_met(rules: Sequence[ExclusionRule], seen: Observed) -> tuple[str, ...]
 
 
 def excluded_people(study: Study, rules: Sequence[ExclusionRule] | None = None) -> dict[int, tuple[str, ...]]:
-    """By participant all rules that leave them out; pilots and previews by the same rules as everybody.
+    """The rules that leave each person out, by participant; pilots and previews by the same rules as everybody.
 
-    It takes at most four queries, however many people there are.
+    Takes at most four queries, however many people there are.
     """
     rules = rules_of(study) if rules is None else rules
     kinds = {rule.kind for rule in rules if rule.scope == "person"}
@@ -279,9 +279,9 @@ def excluded_people(study: Study, rules: Sequence[ExclusionRule] | None = None) 
 
 
 def excluded_responses(study: Study, rules: Sequence[ExclusionRule] | None = None) -> dict[int, tuple[str, ...]]:
-    """By response the rules that leave out this one alone; the other responses of the same person stay.
+    """The rules that leave out a single response, by response; the person's other responses stay.
 
-    Only answers (the newest accepted revision) are named, those of people who are left out as a whole too.
+    Only answers (the newest accepted revisions) are named, also those of people who are left out entirely.
     """
     rules = [rule for rule in (rules_of(study) if rules is None else rules) if rule.scope == "response"]
     flagged = find_flagged(study, {check for rule in rules for check in rule.threshold}) if rules else {}

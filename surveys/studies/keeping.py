@@ -1,4 +1,4 @@
-"""What a study is called in the console, whether it lies in the archive, and deleting one that nobody took part in."""
+"""A study's title in the console, its archiving, and the deletion of studies that nobody took part in."""
 
 import logging
 
@@ -15,7 +15,7 @@ MADE_UP = (Participant.Origin.PREVIEW, Participant.Origin.SIMULATED)
 
 
 def rename(study: Study, title: str, actor: str) -> None:
-    """Researchers read this title; participants go on reading that of the study file."""
+    """Set the title that researchers read; participants go on reading the study file's."""
     with transaction.atomic():
         study = lock_study(study)
         if title != study.title:
@@ -24,7 +24,7 @@ def rename(study: Study, title: str, actor: str) -> None:
 
 
 def archive(study: Study, actor: str) -> None:
-    """Fold it away; nobody new can begin before it is taken back."""
+    """Archive the study: nobody new can begin until it is taken back. Raises StudyError if it is open or archived."""
     with transaction.atomic():
         study = lock_study(study)
         if study.archived_at:
@@ -42,7 +42,7 @@ def take_back(study: Study, actor: str) -> None:
 
 
 def why_kept(study: Study) -> str:
-    """Why the study can't be deleted; nothing where it can."""
+    """Why the study can't be deleted; empty if it can."""
     if study.is_launched:
         return f"It was launched on {study.launched_at:%d %B %Y}."
     if study.is_open:
@@ -54,9 +54,9 @@ def why_kept(study: Study) -> str:
 
 
 def delete_study(study: Study, actor: str) -> None:
-    """Delete it with its previews, simulated people, items and audit trail. Raises StudyError where it has to stay.
+    """Delete it with its previews, simulated people, items and audit trail. Raises StudyError if it has to stay.
 
-    What else was made with it (runs, drafts on Prolific) keeps it. Its trail is gone too, so the log says who did it.
+    Anything else made with it (runs, drafts on Prolific) keeps it. Its trail goes too, so the log says who did it.
     """
     with transaction.atomic():
         study = lock_study(study)

@@ -1,4 +1,4 @@
-"""The labels that count, as rows for agreement and export, and models as raters, whose labels are stored here."""
+"""The labels that count, as rows for agreement and export; and models as raters, whose labels are stored here."""
 
 import uuid
 from collections.abc import Collection, Iterator, Mapping
@@ -23,15 +23,15 @@ from surveys.studies.lifecycle import annotation_of, definition_of
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 CHUNK = 2_000
-# How the names of raters begin that are models, but no judges: retrieval, and models that learned from people.
+# How the names of models begin that are not judges: retrieval, and models that learned from people.
 BASELINES = ("bm25", "embeddings")
 TRAINED = "trained"
 
 
 class Label(NamedTuple):
-    """One answer of one rater about one thing. `unit` is the item, or one part of it, that raters agree on or not.
+    """One rater's answer about one thing. `unit` is what raters agree on or not: the item or one part of it.
 
-    `value` counts 1 = generic … 5 = personalised where sides were balanced; `shown_value` is as it was on the page.
+    `value` counts 1 = generic … 5 = personalised if sides were balanced; `shown_value` is as on the page.
     """
 
     item: str
@@ -52,14 +52,14 @@ class Label(NamedTuple):
     origin: str
     active_ms: int | None
     annotation: int
-    was_read: bool | None  # whether both answers had been in view to their ends
+    was_read: bool | None  # whether both answers were in view to their ends
     was_quick: bool | None
     was_driven: bool | None
     revises: str = ""  # key of the item that it is a revision of
 
 
 def newest(rows: QuerySet[Annotation]) -> QuerySet[Annotation]:
-    """The newest revision of each rater and item; of a model one for each order that it was shown."""
+    """Keep the newest revision of each rater and item; for models, of each order that they were shown."""
     later = Annotation.objects.filter(
         item=OuterRef("item"), judge=OuterRef("judge"), revision__gt=OuterRef("revision")
     ).filter(Q(participant=OuterRef("participant")) | Q(participant=None, left=OuterRef("left")))
@@ -67,9 +67,9 @@ def newest(rows: QuerySet[Annotation]) -> QuerySet[Annotation]:
 
 
 def counted(study: Study, *, pilot: bool = False) -> QuerySet[Annotation]:
-    """Annotations that count: the newest, given, of the work; people's by their done slots, models' and imported ones.
+    """Annotations that count: newest, given, of the work; people's need a done slot, models' and imported ones do not.
 
-    Surplus labels, those of excluded people and those of previews have no done slot.
+    Surplus labels and those of excluded people and previews have no done slot; excluded imported people are left out.
     """
     done = Slot.objects.filter(item=OuterRef("item"), participant=OuterRef("participant"), done_at__isnull=False)
     imported = Q(participant__origin=Origin.IMPORTED) & ~Exists(exclusions())
@@ -87,12 +87,12 @@ def exclusions() -> QuerySet[GateVerdict]:
 
 
 def questions_of(study: Study) -> tuple[LabelQuestion, ...]:
-    """What annotators of the study are asked; nothing in a study where people paste answers."""
+    """The questions for the study's annotators; none in a study where people paste answers."""
     return questions_for(annotation_of(study))
 
 
 def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) -> Iterator[Label]:
-    """Every label that counts, ordered by item; texts such as a reason are no labels."""
+    """Yield every label that counts, ordered by item; texts such as a reason are not labels."""
     questions = {question.name: question for question in questions_of(study) if question.is_label}
     rows = counted(study, pilot=pilot)
     if not simulated:
@@ -104,7 +104,7 @@ def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) ->
                 yield label_of(row, questions[base], part, value)
 
 
-# What a label needs; a row made whole would bring the texts of its item with it.
+# The columns that a label needs; whole rows would bring the texts of their items too.
 ITEM = ("item__key", "item__source", "item__cluster", "item__corpus", "item__tags")
 PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
 BEFORE = "item__payload__before"
@@ -140,7 +140,7 @@ def label_of(row: Mapping[str, Any], question: LabelQuestion, part: str, value: 
 
 
 def rater_name(origin: str, pid: str, pseudonym: str) -> str:
-    """The pseudonym; of imported people the name in their file, unless it is a Prolific id."""
+    """The pseudonym; for imported people the name in their file, unless it is a Prolific id."""
     return pid if origin == Origin.IMPORTED and not PROLIFIC_ID.fullmatch(pid) else pseudonym
 
 
@@ -148,17 +148,17 @@ def rater_name(origin: str, pid: str, pseudonym: str) -> str:
 
 
 def was_read(left: str, trace: Mapping[str, Any]) -> bool | None:
-    """Whether both answers had been in view to their ends; None without sides, or where the page could not tell."""
+    """Whether both answers were in view to their ends; None without sides, or if the page could not tell."""
     return len(trace["ends"]) == 2 if left and trace else None
 
 
 def was_quick(trace: Mapping[str, Any], active_ms: int | None) -> bool | None:
-    """Whether it took less time than reading does; None where either is not known."""
+    """Whether it took less time than reading does; None if either time is unknown."""
     return None if active_ms is None or "least_ms" not in trace else active_ms < trace["least_ms"]
 
 
 def was_driven(trace: Mapping[str, Any]) -> bool | None:
-    """Whether a program was at work in the browser, as far as the browser says; None where the page could not tell."""
+    """Whether the browser reports that a program was at work in it; None if the page could not tell."""
     return trace["automated"] or trace["untrusted"] > 0 if trace else None
 
 
@@ -176,10 +176,10 @@ def record_judgement(
     detail: Mapping[str, Any] | None = None,
     only: Collection[str] = (),
 ) -> Annotation:
-    """What a model said about an item in one order of the responses; said again otherwise, it is a new revision.
+    """Store what a model says about an item in one order of the responses; a changed answer is a new revision.
 
-    `judge` names endpoint and prompt version; `detail` keeps temperature, completion and the like. `only`:
-    the questions that it answers, for one that can't answer all. Raises LabelFault.
+    `judge` names endpoint and prompt version; `detail` keeps temperature, completion and the like; `only` names the
+    questions that it answers if it can't answer all. Raises LabelFault.
     """
     version = version or item.study.current
     work = definition_of(version.pk).annotation
@@ -188,7 +188,7 @@ def record_judgement(
     asked = [question for question in questions_for(work) if not only or question.name in only]
     kept = read_labels(asked, item.payload, labels)
     with transaction.atomic():
-        # One writer an item: two revisions can't follow the same one.
+        # One writer per item: two revisions can't follow the same one.
         AnnotationItem.objects.select_for_update(no_key=True).get(pk=item.pk)
         said = Annotation.objects.filter(item=item, judge=judge, left=left).order_by("-revision").first()
         if said and said.labels == kept:
@@ -208,23 +208,23 @@ def record_judgement(
 
 
 class RaterError(ValueError):
-    """No such rater; the message says which there are."""
+    """No model rater, or more than one, has this name; the message says which there are."""
 
 
 class ModelRater(NamedTuple):
-    """A judge, or a model that learned from people; of the latter the hash of its folder, of a judge nothing."""
+    """A model that labels; `version` is the folder hash of one that learned from people, empty for a judge."""
 
     name: str
     version: str = ""
 
     @property
     def named(self) -> dict[str, str]:
-        """As it is kept with what it chose."""
+        """How the rater is recorded with what it chose."""
         return {"rater": self.name, "version": self.version}
 
 
 def find_rater(study: Study, name: str) -> ModelRater:
-    """By its whole name, or a trained model by the model's. Raises RaterError."""
+    """Find a rater by its whole name, or a trained one by its model's. Raises RaterError."""
     rows = counted(study).exclude(judge="").order_by("judge", "-id")
     versions = dict(rows.distinct("judge").values_list("judge", "detail__version"))
     found = [each for each in versions if each == name or each.startswith(f"{TRAINED} {name} ")]
@@ -240,6 +240,6 @@ def find_rater(study: Study, name: str) -> ModelRater:
 
 
 def labels_by(study: Study, rater: ModelRater, question: LabelQuestion) -> dict[str, str]:
-    """What it says of each item that it labelled, by the item's key."""
+    """What the rater says of each item that it labelled, by the item's key."""
     rows = iter_labels(study)
     return {row.item: row.value for row in rows if row.rater == rater.name and row.question == question.name}

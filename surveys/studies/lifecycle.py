@@ -1,4 +1,4 @@
-"""Load, launch, amend, pause and close studies; their versions never change once written. Ids may go at last."""
+"""Load, launch, amend, pause and close studies, whose versions never change once written; erase ids at last."""
 
 import hashlib
 import re
@@ -56,7 +56,7 @@ def definition_of(version_id: int) -> Definition:
 
 
 def annotation_of(study: Study) -> AnnotationWork | None:
-    """What annotators of a study do; None where it has no version yet, or people paste answers."""
+    """The annotators' work in a study; None if it has no version yet, or people paste answers."""
     return definition_of(study.current_id).annotation if study.current_id else None
 
 
@@ -68,13 +68,13 @@ def prompts_of(version_id: int) -> dict[str, Prompt]:
 
 @lru_cache(maxsize=256)
 def definition_in(version_id: int, language: str) -> Definition:
-    """The definition of a version as people are shown it in this language, or in its own where it has no such."""
+    """The definition of a version in this language, or in the file's own if the version does not have it."""
     return in_language(definition_of(version_id), language)
 
 
 @lru_cache(maxsize=256)
 def prompts_in(version_id: int, language: str) -> dict[str, Prompt]:
-    """The prompts of a version as people are asked them in this language; to read, never to save."""
+    """The prompts of a version in this language, by slug; to read, never to save."""
     return {slug: prompt.in_language(language) for slug, prompt in prompts_of(version_id).items()}
 
 
@@ -87,7 +87,7 @@ def interface_hash() -> str:
     files = [path for folder in folders for path in sorted((root / folder).rglob("*")) if path.is_file()]
     digest = hashlib.sha256()
     for path in [root / "templates" / "base.html", *files]:
-        # Researchers' own styles and scripts lie in the same folder; participants never see them.
+        # Researchers' own styles and scripts are in the same folder; participants never see them.
         if not path.name.startswith("console.") and path.suffix in (".html", ".css", ".js", ".json", ".po"):
             digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
@@ -96,7 +96,7 @@ def interface_hash() -> str:
 def load_definition(definition: Definition, actor: str, amendment: str = "") -> tuple[Study, str]:
     """Make or update the study; returns it with `created`, `unchanged`, `updated` or `amended`.
 
-    Raises StudyError when the study is launched, the definition differs and no amendment says why.
+    Raises StudyError if the study is launched, the definition differs and no amendment says why.
     """
     definition = with_benchmark_items(definition)
     document = definition.to_document()
@@ -120,7 +120,7 @@ def load_definition(definition: Definition, actor: str, amendment: str = "") -> 
 
 
 def keep_second_person(study: Study, definition: Definition) -> None:
-    """Nobody takes away by a new version what the frozen one asks a second person for."""
+    """Raise StudyError if the frozen version wants a second person for something and the new one does not."""
     if not (study.current and study.current.frozen_at):
         return
     if gone := sorted({*definition_of(study.current_id).second_person} - {*definition.second_person}):
@@ -128,7 +128,7 @@ def keep_second_person(study: Study, definition: Definition) -> None:
 
 
 def with_benchmark_items(definition: Definition) -> Definition:
-    """Put imported benchmark items in the place of the defaults."""
+    """Put imported benchmark items in place of the defaults, and the set's questions into the matrix."""
     if matrix := definition.matrix:
         definition = replace(definition, matrix=replace(matrix, questions=questions_of(matrix)))
     wanted = {(prompt.benchmark, prompt.item) for prompt in definition.prompts if prompt.item}
@@ -139,10 +139,10 @@ def with_benchmark_items(definition: Definition) -> Definition:
 
 
 def fill_benchmark_items(definition: Definition, items: Mapping[str, Mapping[str, Any]]) -> Definition:
-    """The study with its default items replaced by the benchmark's, where `items` (by id) has them.
+    """Replace default items with the benchmark's if `items` (by id) has them.
 
-    A default stays where variants of it, or its words in another language, ask for another letter or have another
-    number of choices than the item.
+    A default stays if variants of it, or its words in another language, ask for another letter or have another number
+    of choices than the item.
     """
 
     def fits(prompt: PromptDefinition) -> bool:
@@ -168,7 +168,7 @@ def _filled(prompt: PromptDefinition, item: Mapping[str, Any]) -> PromptDefiniti
 
 
 def labels_of(study: Study, definition: Definition) -> tuple[int, int]:
-    """Labels that people gave in the main study, and those wanted: before there are items, all that places can give."""
+    """Count the labels given in the main study, and those wanted: before there are items, all that places can give."""
     assert definition.annotation is not None
     slots = Slot.objects.filter(item__study=study, item__pilot=False)
     wanted = slots.count() or definition.planned_people * definition.annotation.quota
@@ -176,7 +176,7 @@ def labels_of(study: Study, definition: Definition) -> tuple[int, int]:
 
 
 def questions_of(matrix: Matrix) -> tuple[SetQuestion, ...]:
-    """The set's questions as they are now; raises StudyError when there are too few or too many."""
+    """The set's current questions; raises StudyError if there are none, too few or too many."""
     fields = ("item", "subject", "question", "choices", "answer")
     rows = BenchmarkItem.objects.filter(benchmark=matrix.set).order_by("id").values(*fields)
     found = tuple(SetQuestion(**row | {"choices": tuple(row["choices"])}) for row in rows)
@@ -187,7 +187,7 @@ def questions_of(matrix: Matrix) -> tuple[SetQuestion, ...]:
 
 
 def benchmark_sizes() -> dict[str, int]:
-    """The benchmarks that are imported, with their numbers of questions."""
+    """The number of questions of each imported benchmark."""
     return dict(BenchmarkItem.objects.order_by().values_list("benchmark").annotate(n=Count("id")))
 
 
@@ -236,7 +236,7 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
 
 
 def drawn_prompts(version: StudyVersion, definition: Definition) -> Iterator[Prompt]:
-    """The questions of the study's set, after all other prompts."""
+    """Yield a prompt for each question of the study's set, positioned after all others."""
     matrix = definition.matrix
     if matrix is None:
         return
@@ -273,7 +273,7 @@ def words_in_each(definition: Definition, place: int) -> dict[str, dict[str, obj
 
 
 def arrange_places(study: Study, definition: Definition) -> None:
-    """Make the cells and places what the definition says; a place that somebody holds is never taken away."""
+    """Make cells and places match the definition; raises StudyError rather than take away a place that is held."""
     wanted = [(bot, cell) for bot in definition.branches for cell in definition.cells]
     there = {(row.chatbot, row.slug): row for row in QuotaCell.objects.filter(study=study)}
     new: list[tuple[QuotaCell, int]] = []
@@ -286,7 +286,7 @@ def arrange_places(study: Study, definition: Definition) -> None:
             set_capacity(row, cell.places)
         else:
             new.append((known, cell.places))
-    # Cells that nobody can hold a place in yet, each with its places, in two statements for all.
+    # New cells, in which nobody can hold a place yet, with their places: two statements for all.
     QuotaCell.objects.bulk_create(cell for cell, _ in new)
     Place.objects.bulk_create(Place(cell=cell, number=number) for cell, places in new for number in range(places))
     for row in there.values():
@@ -316,19 +316,19 @@ LAUNCHED = "launched"
 
 
 def launch(study: Study, actor: str, second: TeamRequest | None = None) -> None:
-    """With the versions of the analysis that its plan was made for; `second`: what a second person confirmed."""
+    """Launch, recording the analysis versions that the plan was made for; `second`: what a second person confirmed."""
     versions = {"rules": RULES_VERSION, "tests": TESTS_VERSION}
     change_state(study, actor, LAUNCHED, State.LIVE, {State.DRAFT, State.PILOT}, second, **versions)
 
 
-# Words of whoever answers for a study, in the languages of the pages.
+# Words that name an institution, in the languages of the pages.
 INSTITUTION = re.compile(
     r"universit|instit|college|school|hochschule|hospital|akademie|academy|laborator|\bInc\b|GmbH", re.I
 )
 
 
 def launch_warnings(definition: Definition) -> list[str]:
-    """What is left of an example, or was forgotten, in a study that is about to go live."""
+    """Warn of what is left over from an example, or was forgotten, in a study about to go live."""
     found = []
     known = {code for example in shipped_studies().values() for code in example.codes.values()}
     if copied := sorted({*definition.codes.values()} & known):
@@ -363,7 +363,7 @@ def resume(study: Study, actor: str) -> None:
 
 
 def close(study: Study, actor: str) -> None:
-    """No new people; those inside may finish and are paid."""
+    """Close the study to new people; those inside may finish and are paid."""
     change_state(study, actor, "closed", State.CLOSED, {State.LIVE, State.PAUSED})
 
 
@@ -398,7 +398,7 @@ def change_state(
 
 
 def lock_study(study: Study) -> Study:
-    """Not the lock that a foreign key to the study waits for: who answers or withdraws never waits for this."""
+    """Lock the study, but not against foreign keys to it: people who answer or withdraw never wait for this."""
     return Study.objects.select_for_update(of=("self",), no_key=True).select_related("current").get(pk=study.pk)
 
 
@@ -420,7 +420,7 @@ ERASED = "erased-"
 def erase_prolific_ids(study: Study, actor: str) -> int:
     """Replace every Prolific id of a closed study; returns how many people had one. It can't be undone.
 
-    Nobody can resume, withdraw by their id or be paid by this list afterwards, hence only after closing.
+    Nobody can resume, withdraw by id or be paid by this list afterwards, hence only after closing.
     """
     with transaction.atomic():
         study = lock_study(study)
@@ -440,22 +440,22 @@ def erase_prolific_ids(study: Study, actor: str) -> int:
         return count
 
 
-# Withdrawals share this lock of the study and take it before any other. Code that keeps something of several people
-# takes it alone, then looks who is still there, and makes withdrawals wait for the end of its transaction.
+# Withdrawals share this lock of the study and take it before any other. Code that stores something about several people
+# takes it alone, then checks who is still there; withdrawals wait until its transaction ends.
 
 
 def share_withdrawals(study_id: int) -> None:
-    """To withdraw somebody, beside others who do."""
+    """Take the lock for a withdrawal, which others may share."""
     locks.hold("withdrawals", study_id, shared=True)
 
 
 def hold_withdrawals(study: Study) -> None:
-    """Nobody withdraws from here to the end of the transaction."""
+    """Keep everybody from withdrawing until the transaction ends."""
     locks.hold("withdrawals", study.pk)
 
 
 def erase_notes(study: Study, submissions: QuerySet[Submission]) -> None:
-    """What Prolific said of calls that failed: it may name whom they were about."""
+    """Erase what Prolific said of failed calls, which may name the people concerned."""
     Payment.objects.filter(submission__in=submissions).update(note="")
     for kind in (ProlificStudy, ProlificGroup):  # the next call that fails says so again
         kind.objects.filter(study=study).exclude(fault="").update(fault="")

@@ -1,4 +1,4 @@
-"""Who works on a study: owners, others with their roles, and who is invited. Every change is written down."""
+"""Who works on a study: owners, members with other roles, and invitations. Changes to its members are audited."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -31,11 +31,11 @@ from surveys.studies.lifecycle import (
 
 
 class MemberError(Exception):
-    """A change that would leave a study without an owner, or that names nobody; the message says so."""
+    """A change that would leave a study without an owner, or add somebody twice; the message says so."""
 
 
 def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
-    """A new study whose file this account brought; StudyError when its slug is taken."""
+    """Make a study from a file that this account brought; raises StudyError if its slug is taken."""
     refuse(misfits_of_new(asdict(definition), owner))
     with transaction.atomic():
         study, outcome = load_definition(definition, owner.get_username())
@@ -47,13 +47,13 @@ def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
 
 
 def change_study(study: Study, definition: Definition, account: AbstractBaseUser, amendment: str = "") -> str:
-    """A new version of a study, or none where nothing changed; returns what `load_definition` says it was."""
+    """Make a new version of a study, unless nothing changed; returns the outcome of `load_definition`."""
     check_version(study, definition, account, amendment)
     return load_definition(definition, account.get_username(), amendment)[1]
 
 
 def check_version(study: Study, definition: Definition, account: AbstractBaseUser, amendment: str) -> None:
-    """Raise StudyError where this cannot be the study's next version."""
+    """Raise StudyError if this cannot be the study's next version."""
     if definition.slug != study.slug:
         raise StudyError(
             f"This file is for the study `{definition.slug}`, not for `{study.slug}`. "
@@ -64,7 +64,7 @@ def check_version(study: Study, definition: Definition, account: AbstractBaseUse
     refuse(misfits_of_version(study, asdict(definition), account))
 
 
-# What a file's own rules cannot know, told beside them. `read`: what could be read of the file.
+# Misfits that a file's own rules cannot know, reported with theirs. `read`: what could be read of the file.
 
 TAKEN = "is `{0}`, and there is already a study called `{0}`; choose another slug"
 LONGEST_REASON = 2000
@@ -82,14 +82,14 @@ def misfits_of_version(study: Study, read: Mapping[str, Any], account: AbstractB
 
 
 def misfits_here(read: Mapping[str, Any]) -> list[Misfit]:
-    """What the file asks for and is not on this server."""
+    """What the file asks for that this server cannot provide."""
     return set_misfits(read, benchmark_sizes())
 
 
 def foreign_people(read: Mapping[str, Any], account: AbstractBaseUser, known: str) -> list[Misfit]:
-    """Where the file invites people of a study in which the account is no researcher.
+    """The misfit if the file invites people of a study in which the account is no researcher.
 
-    Whom that study's gate kept would show in who is let in. `known`: whom the file invited before.
+    Who is let in would reveal whom that study's gate kept. `known`: the study whose people the file invited before.
     """
     source = (read.get("annotation") or {}).get("invited_from", "")
     allowed = source in ("", known, read.get("slug"))
@@ -108,13 +108,13 @@ def refuse(misfits: Iterable[Misfit]) -> None:
 
 
 def find_account(name: str) -> AbstractBaseUser | None:
-    """The account of this name; without a name the first that was made, as long as it may log in."""
+    """The active account of this name; without a name the oldest active one."""
     accounts = get_user_model().objects.filter(is_active=True)
     return accounts.filter(username=name).first() if name else accounts.order_by("pk").first()
 
 
 def own_if_nobody_does(study: Study, account: AbstractBaseUser | None, actor: str) -> bool:
-    """Let the account own a study that has no owner, so that somebody sees it; whether it does now."""
+    """Make the account owner of a study that has none, so that somebody sees it; returns whether it did."""
     if account is None or study.memberships.filter(role=Role.OWNER).exists():
         return False
     if membership := study.memberships.filter(user=account).first():
@@ -168,7 +168,7 @@ def keep_an_owner(membership: Membership) -> None:
 
 
 def lift_blinding(study: Study, actor: str) -> None:
-    """Blinded members are viewers from here on. It cannot be taken back: nobody forgets a number."""
+    """Turn blinded members into viewers. This cannot be undone: nobody forgets a number. Raises StudyError."""
     with transaction.atomic():
         study = lock_study(study)
         if why := why_blinded(study):
@@ -180,10 +180,10 @@ def lift_blinding(study: Study, actor: str) -> None:
 
 
 def why_blinded(study: Study) -> str:
-    """Why blinding cannot be lifted yet, in a sentence.
+    """Why the blinding cannot be lifted, in a sentence; empty if it can.
 
-    With hypotheses their plan must be frozen and at its end: all places filled, of annotators all labels given, or the
-    study closed. An end that was shown stays the end.
+    If there are hypotheses, their plan must be frozen and at its end: all places filled, all labels given in a study of
+    annotators, or the study closed. An end that was shown stays the end.
     """
     if study.unblinded_at:
         return "The blinding was lifted before."
@@ -212,7 +212,7 @@ LASTS = timedelta(days=7)
 
 
 class InvitationError(Exception):
-    """An invitation that can't be given or taken; the message says what to do."""
+    """An invitation that can't be given or accepted; the message says what to do."""
 
 
 def may_let_make_studies(account: AbstractUser) -> bool:
@@ -225,7 +225,7 @@ def let_invite(account: AbstractUser) -> None:
 
 
 def may_invite(account: AbstractUser, study: Study | None) -> bool:
-    """Into a study its owners; to make studies whom the server's administrators let do so."""
+    """Whether the account may invite: into a study if it owns it, to make studies if an administrator lets it."""
     if study is None:
         return may_let_make_studies(account)
     return account.is_active and role_in(account, study) == Role.OWNER
@@ -236,7 +236,7 @@ def may_invite_anybody(account: AbstractUser) -> bool:
 
 
 def open_invitations(account: AbstractUser) -> QuerySet[Invitation]:
-    """Those that can still be taken, of the account's own studies and, where it may give them, of the server."""
+    """Invitations that are still open: into the account's own studies and, if it may give those, to make studies."""
     theirs = Q(study__in=studies_of(account, Role.OWNER))
     if may_let_make_studies(account):
         theirs |= Q(study=None)
@@ -245,7 +245,7 @@ def open_invitations(account: AbstractUser) -> QuerySet[Invitation]:
 
 
 def invite(account: AbstractUser, study: Study | None, role: str, note: str = "") -> str:
-    """The token of a new invitation; it can't be read again. Raises InvitationError."""
+    """Make an invitation; returns its token, which can't be read again. Raises InvitationError."""
     if not may_invite(account, study):
         raise InvitationError("Your account may not give this invitation.")
     token = secrets.token_urlsafe(32)
@@ -263,7 +263,7 @@ def invite(account: AbstractUser, study: Study | None, role: str, note: str = ""
 
 
 def revoke(account: AbstractUser, number: int) -> bool:
-    """Take an open invitation back; whether there was one that this account may take back."""
+    """Revoke an open invitation; returns whether there was one that this account may revoke."""
     with transaction.atomic():
         row = open_invitations(account).select_for_update(of=("self",)).filter(pk=number).first()
         if row is None:
@@ -274,9 +274,9 @@ def revoke(account: AbstractUser, number: int) -> bool:
 
 
 def find_invitation(token: str, lock: bool = False) -> Invitation:
-    """The open invitation of a token. Raises InvitationError for one that was used, revoked, forged or is too old.
+    """The open invitation of a token.
 
-    It holds no longer than the right of whoever gave it.
+    Raises InvitationError if it was used, revoked, forged or has expired, or if its giver may no longer give it.
     """
     rows = Invitation.objects.select_related("study", "invited_by")
     if lock:
@@ -288,7 +288,7 @@ def find_invitation(token: str, lock: bool = False) -> Invitation:
 
 
 def accept(token: str, account: AbstractUser) -> Invitation:
-    """Save the new account with what the invitation gives. Of two at once the second finds it used."""
+    """Save the new account with what the invitation gives; of two at once, the second finds it used."""
     with transaction.atomic():
         row = find_invitation(token, lock=True)
         account.save()

@@ -1,4 +1,4 @@
-"""A figure that is seen only while dots move: which one somebody is shown, as a mask, and what is kept of it."""
+"""A figure that is seen only while dots move: which one a person is shown, as a mask, and what is recorded of it."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -10,8 +10,8 @@ from surveys.studies.files.schema import Perception
 
 SIDE = 32  # cells of the mask; the page draws several dots in each
 UNSEEN, UNSEEN_LABEL = "unseen", "I cannot see it"
-LONGEST = 86_400_000  # what a browser says of time, and of anything else, counts up to here
-# Each figure fills most of the square from -1 to 1, and is told from the others by more than its edge.
+LONGEST = 86_400_000  # the largest number believed of a browser, of milliseconds and of anything else
+# Each figure fills most of the square from -1 to 1, and differs from the others by more than its edge.
 Inside = Callable[[float, float], bool]
 FIGURES: dict[str, tuple[str, Inside]] = {
     "circle": ("A circle", lambda x, y: x * x + y * y < 0.72),
@@ -21,7 +21,7 @@ FIGURES: dict[str, tuple[str, Inside]] = {
     "heart": ("A heart", lambda x, y: (1.6 * x * x + 1.6 * y * y - 1) ** 3 < 3.2 * x * x * y**3),
     "moon": ("A crescent moon", lambda x, y: x * x + y * y < 0.85 and (x - 0.5) ** 2 + y * y > 0.5),
 }
-# What is asked in words where the study has no question of its own.
+# Asked in words if the study has no question of its own.
 OWN_QUESTION = Perception(
     text="It looks like rain. What would you take with you?",
     options=("A candle", "An umbrella", "A frying pan", "A pillow"),
@@ -30,7 +30,7 @@ OWN_QUESTION = Perception(
 
 
 def figure_for(pseudonym: str) -> tuple[str, str]:
-    """The figure of this person and its mask in hexadecimal digits, row by row; the address does not give it away."""
+    """The person's figure and its mask in hexadecimal digits, row by row; the address does not give it away."""
     rng = Random(salted_hmac("perception", pseudonym, algorithm="sha256").hexdigest())
     figure = rng.choice(list(FIGURES))
     size, right, up = rng.uniform(0.7, 0.8), rng.uniform(-0.15, 0.15), rng.uniform(-0.15, 0.15)
@@ -41,7 +41,7 @@ def figure_for(pseudonym: str) -> tuple[str, str]:
 
 
 def note_seen(pseudonym: str, asked: Perception, given: Mapping[str, str], in_words: bool) -> dict[str, Any]:
-    """What is kept: nothing of it ends anybody's part. `right` is None for whoever says that they cannot see it."""
+    """What is recorded, which never ends anybody's part; `right` is None for people who say that they cannot see it."""
     plays, ms = count_in(given, "plays"), count_in(given, "ms")
     figure = "" if in_words and plays is None else figure_for(pseudonym)[0]  # without scripts nobody is shown one
     picked = given["answer" if in_words else "seen"]
@@ -57,7 +57,7 @@ def count_in(given: Mapping[str, str], name: str) -> int | None:
 
 
 def outcome_of(noted: Mapping[str, Any] | None) -> str:
-    """`right`, `wrong` or `unseen` of the figure; empty of who was asked in words, or nothing."""
+    """`right`, `wrong` or `unseen` for the figure; empty for people who were asked in words, or not at all."""
     if not noted or noted["alternative"]:
         return ""
     return UNSEEN if noted["right"] is None else "right" if noted["right"] else "wrong"

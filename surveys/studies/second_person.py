@@ -1,4 +1,4 @@
-"""Where the study file says so, what one researcher asks for happens once another one confirms it."""
+"""If the study file says so, what one researcher asks for happens only once another one confirms it."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -16,11 +16,11 @@ WORDS = {What.LAUNCH: "launch this study", What.PAY: "pay people of this study"}
 
 
 class SecondPersonError(Exception):
-    """A second person is missing, or is not one; the message says what to do."""
+    """A second person is missing, or may not answer; the message says what to do."""
 
 
 def require(wanted: Collection[str], what: str, study: Study, second: TeamRequest | None) -> None:
-    """Raise where the file's `second_person` names this and nobody has confirmed it."""
+    """Raise SecondPersonError if the file's `second_person` names this and nobody has confirmed it."""
     if what not in wanted:
         return
     if second is None or (second.study_id, second.what, second.state) != (study.pk, what, State.CONFIRMED):
@@ -31,12 +31,12 @@ def require(wanted: Collection[str], what: str, study: Study, second: TeamReques
 
 
 def waiting(study: Study, what: str) -> QuerySet[TeamRequest]:
-    """What waits for a second person, the oldest first."""
+    """Requests that wait for a second person, oldest first."""
     return TeamRequest.objects.filter(study=study, what=what, state=State.WAITING).select_related("asked_by")
 
 
 def told(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
-    """What a page says of it: what waits, and what was declined, until it or anything by the same account is asked."""
+    """Requests that a page shows: those waiting, and those declined with no later one of their key or account."""
     if what not in wanted:
         return []
     same = Q(key=OuterRef("key")) | Q(asked_by=OuterRef("asked_by"))
@@ -46,7 +46,7 @@ def told(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
 
 
 def ask(study: Study, what: str, key: str, account: AbstractBaseUser, detail: dict[str, Any]) -> TeamRequest:
-    """Ask for it, in place of what the same account asked before."""
+    """Make a request in place of the account's waiting one; raises SecondPersonError if another account's waits."""
     with transaction.atomic():
         lock(study.pk)
         if before := waiting(study, what).filter(key=key).first():
@@ -59,12 +59,12 @@ def ask(study: Study, what: str, key: str, account: AbstractBaseUser, detail: di
 
 
 def lock(study_id: int) -> None:
-    """The study before its requests, wherever both are locked."""
+    """Lock the study, always before its requests."""
     list(Study.objects.select_for_update(no_key=True).filter(pk=study_id).values("pk"))
 
 
 def confirm(request: TeamRequest, account: AbstractBaseUser, act: Callable[[TeamRequest], Any]) -> Any:
-    """Confirm it and do it, both or neither."""
+    """Confirm the request and carry it out, both or neither."""
     with transaction.atomic():
         return act(answer(request, account, State.CONFIRMED))
 

@@ -1,4 +1,4 @@
-"""How far work of a study is that a worker does, for the page that waits for it; kept for a time only."""
+"""Progress of a study's background work, for the page that waits for it; kept for a while only."""
 
 import json
 from contextlib import suppress
@@ -9,17 +9,17 @@ import redis
 from surveys.models import Study
 from surveys.studies.access import connection
 
-UNDER_WAY = 900  # seconds after which work that never began is asked for again
-STOPPED = 180  # the same of work that had begun
+UNDER_WAY = 900  # seconds after which work that never began is requested again
+STOPPED = 180  # the same for work that had begun
 
 
 def mark_of(study: Study, work: str) -> str:
-    """Of the study alone: the worker and the page that waits for it may run other versions of the code."""
+    """The key of a study's work; it names no version, since worker and page may run different code."""
     return f"{work}:{study.pk}"
 
 
 def progress_of(study: Study, work: str) -> tuple[int, int] | None:
-    """Done and in all, as the worker says it; None where nobody has asked for it."""
+    """Steps done and in all, as reported by the worker; None if nobody has asked for the work."""
     with suppress(redis.RedisError):
         if found := connection().get(mark_of(study, work)):
             done, total = json.loads(found)
@@ -28,7 +28,7 @@ def progress_of(study: Study, work: str) -> tuple[int, int] | None:
 
 
 def standing(study: Study, work: str) -> dict[str, Any]:
-    """For a page: what `progress_of` says, and its share in thousandths."""
+    """What a page needs: `progress_of`, and its share in thousandths."""
     done = progress_of(study, work)
     return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
 

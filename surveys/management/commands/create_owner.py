@@ -1,4 +1,4 @@
-"""Make an account for the console, and let it own studies that are there already."""
+"""Make an account for the console, and let it own studies that exist already."""
 
 import getpass
 import secrets
@@ -53,7 +53,7 @@ def ask_password(name: str) -> str:
 
 
 def make_owner(name: str, password: str, studies: list[Study], makes_studies: bool) -> list[str]:
-    """The account, and which studies it owns then."""
+    """Make the account; returns the slugs of the studies that it owns then."""
     accounts = get_user_model().objects
     account = get_user_model()(username=name)
     try:

@@ -1,4 +1,4 @@
-"""Read labels that were collected elsewhere into a study of their own, or into one of ours."""
+"""Read labels collected elsewhere into a study of their own, or into one of ours."""
 
 from pathlib import Path
 

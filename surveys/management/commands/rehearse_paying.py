@@ -32,10 +32,10 @@ class Command(Action):
 
 
 def rehearse_paying(path: Path) -> Study:
-    """The study `paying`, live, with the demo account as its owner; doing it again changes nothing.
+    """Make the study `paying`, live and owned by the demo account; doing it again changes nothing.
 
-    Most people wait to be paid. Some differ: another code, returned or timed out after completing, returned on Prolific
-    only, approved with a bonus that is in no ledger, and one who said no.
+    Most people wait to be paid. Others have another code, returned or timed out after completing, returned on Prolific
+    only, were approved with a bonus that is in no ledger, or said no.
     """
     if not settings.DEBUG:
         raise NotADemo("A rehearsal pays simulated people. It runs with DEBUG=true only.")

@@ -1,4 +1,4 @@
-"""Play made-up participants against a running server and check afterwards that nothing went wrong."""
+"""Play simulated participants against a running server, and check afterwards that nothing went wrong."""
 
 import argparse
 import secrets
@@ -23,7 +23,7 @@ def positive(text: str) -> int:
     return number
 
 
-LOG_SECONDS = 10  # between two lines where no terminal shows the bar
+LOG_SECONDS = 10  # between two lines if no terminal shows the bar
 
 
 class Command(Action):
@@ -79,7 +79,7 @@ def check(study: Study | None, options: dict) -> None:
 
 
 def bar(total: int) -> Callable[[int], None]:
-    """A line on standard error that says how many people are done and how long the rest will take."""
+    """Make a line on standard error that says how many people are done and how long the rest will take."""
     start, done, live = time.monotonic(), 0, sys.stderr.isatty()
     shown = start
 

@@ -1,4 +1,4 @@
-"""Verify the chains of decisions, also against what was written of them into an export or a bundle."""
+"""Verify the chains of decisions, also against what an export or a bundle recorded of them."""
 
 import zipfile
 from datetime import datetime
@@ -53,7 +53,7 @@ class Command(Action):
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """What an export or a bundle says of itself. Raises CommandError for what is neither."""
+    """What an export or a bundle says about itself. Raises CommandError if it is neither."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:

@@ -20,7 +20,7 @@ HUGE = 11_000_000
 
 @dataclass
 class MockSubmission:
-    """A submission at the mock; `paid` has the reward or screen-out pay, `bonuses` each bonus, all in cents."""
+    """A submission at the mock; `paid` is the reward or screen-out pay, `bonuses` each bonus, all in cents."""
 
     id: str
     study_id: str
@@ -50,8 +50,8 @@ class Books:
     """The state of the mock; every call is answered under one lock.
 
     `faults` are shares by name, drawn by the seed for calls that `at` matches; `order_fault` puts one before the next
-    such call. `lag` is how many lists are read before a payment shows, as Prolific pays minutes later. `as_strings`
-    writes numbers as texts, and `endless` links a page after the last one.
+    call that it matches. `lag` is how many lists are read before a payment shows, as Prolific pays minutes later.
+    `as_strings` writes numbers as texts, and `endless` links a page after the last one.
     """
 
     def __init__(self, token: str = "mock", seed: int = 0, path: Path | None = None) -> None:
@@ -89,11 +89,11 @@ class Books:
         found.completed_at = datetime.now(UTC).isoformat()
 
     def give_back(self, submission: str) -> None:
-        """The person returns the submission, even after completing it."""
+        """Return the submission as its person would, even after completing it."""
         self.submissions[submission].status = "RETURNED"
 
     def total(self) -> int:
-        """All cents that people have received."""
+        """The cents that people have received in all."""
         return sum(each.received for each in self.submissions.values())
 
     def order_fault(self, name: str, at: str = ".", times: int = 1) -> None:
@@ -104,7 +104,7 @@ class Books:
     def answer(
         self, method: str, path: str, query: Mapping[str, str], content: Any, token: str, site: str
     ) -> MockReply:
-        """What the API says to one call; `site` is the address that links begin with."""
+        """Answer one call as the API does; `site` is the address that links begin with."""
         with self.lock:
             self.calls[f"{method} {re.sub(r'/[0-9a-f-]{8,}/', '/:id/', path)}"] += 1
             if token != f"Token {self.token}":
@@ -257,14 +257,14 @@ class Books:
         return MockReply(201, {"id": prepared, "study": study, "amount": total, "fees": -(-total // 3)})
 
     def pay(self, prepared: str) -> MockReply:
-        """Pays each time that it is called, as Prolific does."""
+        """Pay each time that this is called, as Prolific does."""
         self.waiting.append((self.lists + self.lag, self.prepared[prepared]["amounts"]))
         if not self.lag:
             self.settle()
         return MockReply(202, {"message": "Bonus payments are being made."})
 
     def settle(self) -> None:
-        """Payments show once their time has come."""
+        """Show the payments whose time has come."""
         due = [amounts for at, amounts in self.waiting if at <= self.lists]
         self.waiting = [entry for entry in self.waiting if entry[0] > self.lists]
         for amounts in due:

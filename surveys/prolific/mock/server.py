@@ -53,7 +53,7 @@ def handler_of(books: Books) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def served(books: Books) -> Iterator[str]:
-    """The address of the API while the block runs."""
+    """Serve the API while the block runs; gives its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(books))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -68,14 +68,14 @@ def served(books: Books) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Webhook:
-    """A call about a changed submission, as Prolific signs it. Sent twice it is a duplicate."""
+    """A call about a changed submission, as Prolific signs it; sent twice, it is a duplicate."""
 
     body: bytes
     headers: dict[str, str]
 
 
 def make_webhook(books: Books, submission: str, secret: str, at: float, event: str = "e1") -> Webhook:
-    """At another time than now it is late; with another secret than the workspace's it is forged."""
+    """Make a call that is late if `at` is not now, and forged if `secret` is not the workspace's."""
     found = books.submissions[submission]
     content = {
         "event_type": "submission.status.change",

@@ -1,7 +1,7 @@
-"""In which order a person meets the prompts, and what they are asked again.
+"""In which order a person is asked the prompts, and which ones again.
 
-Orders are balanced rows, or a shuffle from a seed. An asking is a prompt asked of the same person again, on a second
-occasion or in another state of their account.
+Orders are balanced rows, or a shuffle from a seed. An asking is a prompt asked once of a person: on a first or second
+occasion, in the usual state of their account or another.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from surveys.studies.files.values import Line, LongText, OneOrMore, Slug, entrie
 
 
 def order_rows(n: int, scheme: str) -> list[list[int]]:
-    """The rows of a scheme for n prompts, each row a permutation of 0 … n-1.
+    """The rows of a scheme for n prompts, each row a permutation of 0 … n-1. Raises ValueError.
 
-    `williams` has n rows for even n and 2n for odd n, `latin` n rows, `fixed` one. A `shuffle` has no
-    rows: each person gets an order of their own from `order_for`.
+    `williams` has n rows for even n and 2n for odd n > 1, `latin` n rows, `fixed` one. A `shuffle` has no rows: each
+    person gets an order of their own from `order_for`.
     """
     if n < 1:
         raise ValueError(f"An order needs at least one prompt, not {n}.")
@@ -30,7 +30,7 @@ def order_rows(n: int, scheme: str) -> list[list[int]]:
 
 
 def order_for(n: int, scheme: str, number: int, seed: str) -> list[int]:
-    """The order of the person with this running number (from 0); the seed matters to `shuffle` only."""
+    """The order of the person with this running number (from 0); only `shuffle` uses the seed."""
     if scheme == "shuffle":
         return shuffled(n, f"{seed}\n{number}")
     rows = order_rows(n, scheme)
@@ -60,7 +60,7 @@ def shuffled(n: int, seed: str) -> list[int]:
 
 
 def seed_of(words: str) -> int:
-    """Python's own hash of a string changes with each process, so the seed goes through SHA-256."""
+    """The seed as a number, through SHA-256: Python's own hash of a string changes with each process."""
     return int.from_bytes(hashlib.sha256(words.encode()).digest(), "big")
 
 
@@ -76,9 +76,9 @@ SCHEMES = (*ROWS, "shuffle")
 # --- askings ------------------------------------------------------------------
 
 EVERY = ("all",)
-# Of so many places that follow each other in a cell as many are drawn as the share comes to.
+# So many successive places of a cell make a block; in each block as many are drawn as the share comes to.
 BLOCK = 4
-APART = 2  # so that another prompt stands between two askings of one
+APART = 2  # so that another prompt comes between two askings of one
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Rating:
-    """One question about the answer that was pasted: from 1 to 5, or "I can't say"."""
+    """One question about a pasted answer, to be rated from 1 to 5 or by "I can't say"."""
 
     text: Line
     prompts: OneOrMore = EVERY
@@ -113,7 +113,7 @@ class Rating:
 
 
 class Asking(NamedTuple):
-    """A prompt as it is asked of a person: in which state of the account, and which time in it."""
+    """A prompt as it is asked of a person: in which state of the account, and on which occasion."""
 
     prompt: str
     arm: str = ""  # empty: the usual state
@@ -130,7 +130,7 @@ class Asking(NamedTuple):
 
 
 def askings_of(prompts: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm]) -> list[Asking]:
-    """Each prompt, and then what is asked again, prompt by prompt."""
+    """All prompts, and then what is asked again, prompt by prompt."""
     return [*map(Asking, prompts), *(asking for prompt in prompts for asking in again(prompt, repeats, arms))]
 
 
@@ -141,26 +141,26 @@ def again(prompt: str, repeats: Repeats | None, arms: Sequence[Arm]) -> Iterator
 
 
 def most_apart(prompts: int, times: int) -> int:
-    """How far apart the askings of one prompt can stand for everybody, whatever place an order gives the prompt.
+    """How far apart the askings of one prompt can be for everybody, wherever an order puts the prompt.
 
-    With d other prompts between each two of `times` askings, one of them fits at any of the places while
-    times · d ≤ prompts.
+    With d other prompts between each two of `times` askings, one of them fits at any of the places as long as times · d
+    ≤ prompts.
     """
     return 1 + prompts // times
 
 
 def is_drawn(share: float, place: int, seed: str) -> bool:
-    """Whether the person in this place of a cell is one of the share: drawn in blocks, so that it keeps to it."""
+    """Whether the person in this place of a cell is drawn, in blocks, so that the share of people is kept to."""
     block, within_block = divmod(place, BLOCK)
     wanted = math.floor((block + 1) * BLOCK * share + 0.5) - math.floor(block * BLOCK * share + 0.5)
     return within_block in shuffled(BLOCK, f"{seed}\n{block}")[:wanted]
 
 
 def put_in(row: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm], place: int, seed: str) -> list[str]:
-    """An order of prompts with what this person is asked again put in; all follows from place and seed.
+    """Put what this person is asked again into an order of prompts; all follows from place and seed.
 
-    One asking of a prompt takes the place that the prompt has in the row, the first of the usual state if it can; the
-    others stand before and after it at random, each two at least `apart`.
+    One asking of a prompt takes the prompt's place in the row, the first of the usual state if it can; the others come
+    before and after it at random, each two at least `apart`.
     """
     is_repeated = repeats and is_drawn(repeats.people, place, f"{seed}\nrepeats")
     sequences = {
@@ -178,7 +178,7 @@ def put_in(row: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm], pla
 
 
 def sequence_of(prompt: str, repeats: Repeats | None, arms: Sequence[Arm], place: int, seed: str) -> list[Asking]:
-    """What this person is asked of a prompt, in its order: arms before the usual state, or between or after its two."""
+    """A person's askings of a prompt, in order: arms before the usual state, or between or after its two occasions."""
     before: list[Asking] = []
     after: list[Asking] = []
     for asking in again(prompt, repeats, arms):
@@ -197,13 +197,13 @@ def sequence_of(prompt: str, repeats: Repeats | None, arms: Sequence[Arm], place
 def spread(
     order: Sequence[str], prompt: str, sequence: Sequence[str], between: int, generator: random.Random
 ) -> list[str]:
-    """The order with the sequence in the place of its prompt and around it, `between` others at least between two."""
+    """Put the sequence at and around its prompt's place in the order, with at least `between` others between two."""
     place, others = order.index(prompt), [slug for slug in order if slug != prompt]
     last = len(sequence) - 1
     fits = [at for at in range(last + 1) if at * between <= place <= len(others) - (last - at) * between]
     usual = sequence.index(prompt)
     at = usual if usual in fits else generator.choice(fits)
-    gaps = [place] * len(sequence)  # how many others stand before each asking
+    gaps = [place] * len(sequence)  # how many others come before each asking
     for later in range(at + 1, last + 1):
         gaps[later] = generator.randint(gaps[later - 1] + between, len(others) - (last - later) * between)
     for earlier in range(at - 1, -1, -1):

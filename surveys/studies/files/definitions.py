@@ -37,7 +37,7 @@ NOT_FOR_ANNOTATORS = (
 # A key of thousands of parts (a.a.a.…) keeps the TOML reader busy for minutes.
 ENDLESS_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){100}""")
 
-# By a chatbot's slug. The names in front of a slash are those of routers, `models/` is that of Google's own API.
+# By a chatbot's slug. Names before a slash are those of routers; `models/` is Google's own API.
 WELL_KNOWN: dict[str, tuple[str, ...]] = {
     "chatgpt": ("gpt-*", "chatgpt-*", "o[0-9]*", "openai/*"),
     "gemini": ("gemini*", "google/gemini*", "models/gemini*"),
@@ -47,7 +47,7 @@ WELL_KNOWN: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class StudyFault:
-    """One thing wrong with a study file; `line` is None where no line can be named."""
+    """One thing wrong with a study file; `line` is None if no line can be named."""
 
     place: str
     line: int | None
@@ -58,7 +58,7 @@ class StudyFault:
 
 
 class StudyFileError(Exception):
-    """A study file that cannot be used, with all its faults in the order of the file."""
+    """A study file that cannot be used, with all its faults in the file's order."""
 
     def __init__(self, faults: list[StudyFault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
@@ -85,7 +85,7 @@ class Definition(schema.StudyHead):
     references: tuple[schema.Reference, ...] = ()
     annotation: schema.AnnotationWork | None = None
     languages: dict[str, Texts] = field(default_factory=dict)  # the texts in each language but the file's own
-    own_language: str = ""  # of the file, where the texts here are those of another
+    own_language: str = ""  # the file's, if the texts here are in another
     description: str = ""  # on Prolific
     blocked_from: tuple[str, ...] = ()  # slugs of studies whose people may not come
     filters: tuple[schema.ProlificFilter, ...] = ()
@@ -96,7 +96,7 @@ class Definition(schema.StudyHead):
     rating: Rating | None = None  # what is asked of an answer
     matrix: Matrix | None = None  # the benchmark of which each person is asked some questions
     hypotheses: tuple[Hypothesis, ...] = ()
-    plan: PlanKeys | None = None  # how they are tested, where the file says so
+    plan: PlanKeys | None = None  # how they are tested, if the file says so
     second_person: tuple[str, ...] = ()  # what one researcher asks for and another confirms
 
     @property
@@ -110,37 +110,37 @@ class Definition(schema.StudyHead):
 
     @property
     def branches(self) -> tuple[tuple[str, str], ...]:
-        """Slug and name of what each cell is crossed with: every chatbot; nothing where people annotate."""
+        """Slug and name of every chatbot, with which cells are crossed; one empty pair if people annotate."""
         return tuple((bot.slug, bot.name) for bot in self.chatbots) or (("", ""),)
 
     @cached_property
     def askings(self) -> list[Asking]:
-        """Everything that a person can be asked: the prompts, and what is asked again."""
+        """The prompts, and what people are asked again; the set's questions are not among them."""
         return askings_of([prompt.slug for prompt in self.prompts], self.repeats, self.arms)
 
     @property
     def set_questions(self) -> dict[str, SetQuestion]:
-        """Those of the study's set, by slug."""
+        """The questions of the study's set, by slug."""
         return self.matrix.by_slug if self.matrix else {}
 
     @property
     def benchmark_width(self) -> str:
-        """How exact the accuracy on the study's set will be when all places are filled; empty without a set."""
+        """How exact the accuracy on the study's set will be once all places are filled; empty without a set."""
         return self.matrix.say_width(self.planned_people, len(self.branches)) if self.matrix else ""
 
     @property
     def most_asked(self) -> int:
-        """How many messages somebody sends who is asked everything."""
+        """How many messages a person sends who is asked everything."""
         return len(self.askings) + (self.matrix.each if self.matrix else 0)
 
     @property
     def planned_people(self) -> int:
-        """How many people have a place."""
+        """The number of places, in all cells."""
         return sum(cell.places for cell in self.cells) * len(self.branches)
 
     @property
     def of_answers(self) -> tuple[Hypothesis, ...]:
-        """The hypotheses about pasted answers; those of a study of annotators are about labels."""
+        """The hypotheses about pasted answers; none in a study of annotators, whose hypotheses are about labels."""
         return () if self.annotation else self.hypotheses
 
     def asked_by(self, hypothesis: Hypothesis) -> list[str]:
@@ -148,16 +148,14 @@ class Definition(schema.StudyHead):
         return prompts_asked(hypothesis, self.prompts, self.repeats.prompts if self.repeats else ())
 
     def order_of(self, place: int, cell: str, person: str, draw: int = 0) -> list[str]:
-        """The order of the person in this place of a cell, by slug: the scheme's, with what they are asked again and
-        the questions of their draw.
-        """
+        """A person's order, by slug: the scheme's, with what they are asked again and the questions of their draw."""
         row = [self.prompts[at].slug for at in order_for(len(self.prompts), self.order_scheme, place, person)]
         order = put_in(row, self.repeats, self.arms, place, f"{self.slug}\n{cell}")
         chatbot, _, _ = cell.partition("\n")
         return self.matrix.put_in(order, draw, f"{self.slug}\n{chatbot}") if self.matrix else order
 
     def to_document(self) -> dict[str, Any]:
-        """All of it as plain JSON values: what a frozen version stores and what is hashed."""
+        """Everything as plain JSON values: what a frozen version stores and what is hashed."""
         document: dict[str, Any] = _plain(asdict(self))
         return document
 
@@ -213,7 +211,7 @@ def _plain(value: Any) -> Any:
 
 
 def frozen(value: Any) -> Any:
-    """A value of a document as definitions hold it: lists as tuples."""
+    """A value of a document as definitions hold it: lists become tuples."""
     if isinstance(value, dict):
         return {key: frozen(entry) for key, entry in value.items()}
     return tuple(frozen(entry) for entry in value) if isinstance(value, list) else value
@@ -224,7 +222,7 @@ Also = Callable[[dict[str, Any]], Iterable[Misfit]]
 
 
 def read_study(path: Path | str, also: Also | None = None) -> Definition:
-    """The study of a file `<slug>.toml`; raises `StudyFileError` with every fault at once."""
+    """Read the study of a file `<slug>.toml`; raises `StudyFileError` with every fault at once."""
     path = Path(path)
     try:
         with path.open("rb") as file:
@@ -235,7 +233,7 @@ def read_study(path: Path | str, also: Also | None = None) -> Definition:
 
 
 def parse_study(content: bytes, name: str | None = None, also: Also | None = None) -> Definition:
-    """The study of a file, called `name`.toml if it has a name; `also`: what else does not fit of what was read."""
+    """Read the study of a file, called `name`.toml if it has a name; `also` finds further misfits in what was read."""
     if len(content) > LARGEST_FILE:
         raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = decoded(content)
@@ -262,7 +260,7 @@ def decoded(content: bytes) -> str:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The keys of a text, before anything is known of what they may hold."""
+    """Parse a text, before anything is known of what its keys may hold. Raises StudyFileError."""
     if endless := ENDLESS_KEY.search(text):
         raise _file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
     if is_deep_toml(text):
@@ -286,7 +284,7 @@ def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:
 
 
 def read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
-    """The study with its defaults filled in and what is unusable left out, and each misfit."""
+    """Fill in defaults and leave out what is unusable; returns the study and each misfit."""
     head = {name: value for name, value in raw.items() if name not in (*schema.TABLES, *schema.LISTS, "languages")}
     study, misfits = _read_table(
         "", head, schema.keys_of(schema.StudyHead), (*schema.TABLES, *schema.LISTS, "languages")
@@ -324,7 +322,7 @@ def _read_entry(name: str, place: str, raw: Any) -> tuple[dict[str, Any], list[M
     kind = raw.get("kind")
     if isinstance(kind, str) and kind in schema.PROMPT_KINDS:
         return _read_table(place, raw, keys | schema.keys_of(schema.PROMPT_KINDS[kind]))
-    # Without a kind nobody knows which keys of only one kind are missing; what is there can be read.
+    # Without a kind, nobody knows which keys of only one kind are missing; those present can be read.
     special = {
         key: read for table in schema.PROMPT_KINDS.values() for key, read in schema.keys_of(table).items() if key in raw
     }
@@ -360,7 +358,7 @@ TABLES_OF_FIELDS = ("places", "order", "checks", "recruiting", "team")
 
 
 def _defined(study: dict[str, Any]) -> Definition:
-    """The definition of a study without faults; tables of one key become plain fields."""
+    """Make the definition of a study without faults; tables of one key become plain fields."""
     document = {name: value for name, value in study.items() if name not in TABLES_OF_FIELDS}
     document["codes"] = {name: code for name, code in study["codes"].items() if code}
     document["lease_minutes"] = study["places"]["lease_minutes"]
@@ -381,7 +379,7 @@ def _defined(study: dict[str, Any]) -> Definition:
 
 
 def in_language(definition: Definition, language: str) -> Definition:
-    """The study as it is shown in one of its languages. What people choose is kept in the file's own words."""
+    """The study as shown in one of its languages. What people choose is stored in the file's own words."""
     said = definition.languages.get(language)
     if said is None:
         return definition
@@ -410,7 +408,7 @@ def in_language(definition: Definition, language: str) -> Definition:
 
 
 def _shown(texts: Texts) -> Texts:
-    """Options become those that are shown: what stands in `options` is what is stored of an answer."""
+    """Turn options into shown options, since `options` holds what is stored of an answer."""
     return {"shown_options" if key == "options" else key: words for key, words in texts.items()}
 
 
@@ -425,7 +423,7 @@ def cells_for(definition: Definition, chatbots: Iterable[str], answers: Mapping[
 
 
 def screened_out(definition: Definition, answers: Mapping[str, str], chatbot_answer: str) -> str | None:
-    """Why this person cannot take part: `chatbot`, or the first screening question that says so."""
+    """Why this person cannot take part: `chatbot`, or the first screening question they fail; None if they can."""
     if chatbot_answer == schema.NONE and definition.chatbot_question.none:
         return "chatbot"
     for question in definition.questions:
@@ -440,7 +438,7 @@ def letters(prompt: schema.PromptDefinition) -> str:
 
 
 def prompt_text(prompt: schema.PromptDefinition) -> str:
-    """What the participant copies, and what the models are asked, to the letter."""
+    """What participants copy and models are asked, to the letter."""
     if prompt.kind == "recommendation":
         return prompt.text
     return choice_text(prompt.question, prompt.choices, prompt.request)
@@ -452,9 +450,9 @@ def choice_text(question: str, choices: Sequence[str], request: str) -> str:
 
 
 def chatbot_of(definition: Definition, model: str) -> str | None:
-    """The slug of the first chatbot that the model belongs to, by its patterns or those that are known of it.
+    """The slug of the first chatbot that the model belongs to, by the chatbot's own patterns or the well-known ones.
 
-    None: compared with all field answers together.
+    None: the model is compared with all field answers together.
     """
     name = model.strip().casefold()
     for bot in definition.chatbots:

@@ -1,4 +1,4 @@
-"""Hypotheses: what a study expects before anybody has answered, and the faults of files that say so."""
+"""Hypotheses: what a study expects before anybody has answered, and the faults of files that state it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.lines import Misfits, Study, numbered
 from surveys.studies.files.values import Line, Slug, entries, listed, matching, nearest, number, one_of, within
 
-TESTS_VERSION = 2  # raise it when the tests or verdicts of hypotheses give other results: launches and reports name it
+TESTS_VERSION = 2  # raise it if the tests or verdicts of hypotheses give other results: launches and reports name it
 
 # The measures that a hypothesis can be about, with the kind of prompt that has them; "" is any.
 MEASURES = {
@@ -24,18 +24,18 @@ MEASURES = {
     "person_share": "",
     "unlikeness": "",
 }
-# Of labels, in a study of annotators, with the kind of annotation that has them; "" is any.
+# The measures of labels, in a study of annotators, with the kind of annotation that has them; "" is any.
 ALPHA, KAPPA, PREFERENCE = "alpha", "kappa", "preference_share"
 OF_LABELS = {ALPHA: "", KAPPA: "", PREFERENCE: "preference"}
-PEOPLE = "people"  # who stands on side a of what is not about a judge
-BY_CHANCE = {PREFERENCE: 0.5}  # what labels give by chance; of the others 0
+PEOPLE = "people"  # side `a` of hypotheses that are not about a judge
+BY_CHANCE = {PREFERENCE: 0.5}  # what labels give by chance; 0 for the others
 OF_ONE_PROMPT = {"item_share": "item", "letter_share": "letter"}  # and the key that says what is counted
 IN_BITS = ("entropy_bits", "jsd_excess")
 ALONE = "person_share"  # has no second side
 OF_CROWD = "unlikeness"  # compares people of one chatbot
 MORE, LESS, DIFFERENT, EQUAL = EXPECTED = ("more", "less", "different", "equal")
 UNSIGNED = {"jsd_excess": (MORE, EQUAL), "person_share": (MORE, EQUAL)}
-# What cannot be true together of one difference.
+# What cannot be true of one difference at once.
 CONTRADICTIONS = ({MORE, LESS}, {MORE, EQUAL}, {LESS, EQUAL}, {DIFFERENT, EQUAL})
 TURNED = {MORE: LESS, LESS: MORE}
 FIELD = "field"
@@ -53,9 +53,9 @@ Letter = Annotated[str, matching(r"[A-H]", "the letter of a choice")]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What is expected of `a` minus `b`, or where there is no b of what labels give minus a reference.
+    """What is expected of `a` minus `b`, or, without `b`, of what labels give minus a reference.
 
-    `smallest` is the smallest difference that matters; of `equal`, the bounds.
+    `smallest` is the smallest difference that matters; for `equal`, the bounds.
     """
 
     slug: Slug
@@ -76,7 +76,7 @@ class Hypothesis:
 
     @property
     def held_against(self) -> float | None:
-        """What labels of one side are compared with; None where two sides are."""
+        """The reference for labels of one side; None for two sides, and for pasted answers."""
         is_alone = self.measure in OF_LABELS and not self.b
         return self.reference or BY_CHANCE.get(self.measure, 0.0) if is_alone else None
 
@@ -91,7 +91,7 @@ class PlanKeys:
 
 
 def prompts_asked(hypothesis: Hypothesis, prompts: Sequence[Any], repeated: Sequence[str]) -> list[str]:
-    """The slugs that it is about: those it names, else all that can give its measure, without variants."""
+    """The slugs of its prompts: those it names, or else all that can give its measure, without variants."""
     kind = MEASURES[hypothesis.measure]
     able = [each.slug for each in prompts if (not kind or each.kind == kind) and not each.variant_of]
     return [slug for slug in (hypothesis.prompts or able) if hypothesis.measure != ALONE or slug in repeated]
@@ -101,13 +101,13 @@ def prompts_asked(hypothesis: Hypothesis, prompts: Sequence[Any], repeated: Sequ
 
 
 def of_answers(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Those about what people paste and models reply, in a study that has it."""
+    """The hypotheses about what people paste and models reply; none in a study of annotators."""
     found = () if "annotation" in study else numbered(study, "hypotheses")
     return ((place, entry) for place, entry in found if entry.get("measure") in MEASURES)
 
 
 def of_labels(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Those about what annotators say, in a study that has them."""
+    """The hypotheses about what annotators say; none in a study without them."""
     found = numbered(study, "hypotheses") if "annotation" in study else ()
     return ((place, entry) for place, entry in found if entry.get("measure") in OF_LABELS)
 
@@ -223,7 +223,7 @@ def hypotheses_have_two_sides(study: Study) -> Misfits:
 
 
 def _holds(side: str, other: str) -> bool:
-    """Whether all people of the other side are on this one too, which names less of them."""
+    """Whether this side, narrowed by less, includes everybody on the other side."""
     (source, *parts), (of_other, *more) = side.split("/"), other.split("/")
     return source == of_other == FIELD and set(parts) < set(more)
 
@@ -235,13 +235,13 @@ OF_CROWD_TAKES = (
 
 
 def _crowd_of(side: str) -> str | None:
-    """The chatbot whose people these are, nothing for everybody's; None for a model."""
+    """The chatbot whose people these are, empty for everybody; None for a model."""
     source, *rest = side.split("/")
     return None if source != FIELD else rest[0] if rest and "=" not in rest[0] else ""
 
 
 def _side_fault(study: Study, side: str) -> str:
-    """What is wrong with a side, as far as a file can tell: whether a run will be made it cannot."""
+    """What is wrong with a side, as far as a file can tell; it cannot tell whether a run will be made."""
     source, *rest = side.split("/")
     if ":" in source:
         return f"is {side!r}: a plan is about this study, so it names no other study"

@@ -16,7 +16,7 @@ Words = dict[tuple[str, str], str]
 
 
 def study_schema(docs: str) -> Schema:
-    """What an editor can check of a study file while it is written; the rest the checker says on loading."""
+    """The schema by which an editor checks a study file; loading the file checks the rest."""
     words = read_words(docs)
     needed = [name for name, table in TABLES.items() if any(key.required for key in keys_of(table).values())]
     needed = [name for name in (*needed, *NEEDED_LISTS) if name not in MAY_BE_ABSENT]
@@ -69,7 +69,7 @@ def described(words: Words, place: str, name: str, key: Key) -> Schema:
 
 
 def read_words(docs: str) -> Words:
-    """By table and key what the docs say that it holds; without a key what they say first of the table."""
+    """What the docs say of each key, by table and key; under an empty key, their first line about the table."""
     found: Words = {}
     for section in SECTION.finditer(docs):
         found[section["table"] or "", ""] = section["body"].strip().partition("\n")[0]

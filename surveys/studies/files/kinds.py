@@ -1,4 +1,4 @@
-"""The kinds of annotation: what each shows, what it asks, and with which keys it is answered."""
+"""The kinds of annotation: what each shows and asks, and which keys answer it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from typing import Any
 
 from surveys.studies.files.payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
 
-# Keys that every annotation page has for itself: next evidence, guidelines, skip, undo, help.
+# Keys that every annotation page reserves: next evidence, guidelines, skip, undo, help.
 PAGE_KEYS = {"e": "next evidence", "g": "guidelines", "s": "skip", "u": "undo", "?": "help"}
 SCALES = ("nominal", "ordinal", "text")
 LONGEST_REASON = 2_000
@@ -14,16 +14,16 @@ LONGEST_REASON = 2_000
 PART = "/"
 GENERIC, PERSONALISED = "generic", "personalised"
 SIDES = (GENERIC, PERSONALISED)
-# The kind of studies made by an import, whose questions stand in their scales.
+# The kind of studies made by an import, whose questions are in their scales.
 IMPORTED = "imported"
 
 
 class KindError(ValueError):
-    """A kind that could not be worked with: its keys collide, or its questions can't be told apart."""
+    """A kind that cannot work: its keys collide, or its questions can't be told apart."""
 
 
 class LabelFault(ValueError):
-    """What is wrong with labels that were given, by field."""
+    """What is wrong with the given labels, by field."""
 
     def __init__(self, faults: dict[str, str]) -> None:
         super().__init__("; ".join(f"{name}: {fault}" for name, fault in faults.items()))
@@ -40,11 +40,11 @@ class LabelOption:
 
 @dataclass(frozen=True)
 class LabelQuestion:
-    """One thing that is asked. With `per` it is asked of each entry of that key of the payload.
+    """One thing that is asked; with `per`, of each entry of that key of the payload.
 
-    `choices` stand in scale order, and are shown in the order of their keys. A question of the scale `text` has
-    none; a `toggle` is a switch that is always at hand and off unless somebody turns it on (its last choice).
-    `positive` is the label that F1 and rates are about.
+    `choices` are in scale order, and are shown in the order of their keys. A question of the scale `text` has none; a
+    `toggle` is a switch that is always at hand and off until it is turned on (its last choice). `positive` is the label
+    that F1 and rates are about.
     """
 
     name: str
@@ -73,9 +73,9 @@ class LabelQuestion:
 class Kind:
     """A kind of annotation: what its items must and may show, what is asked, and the template that shows it.
 
-    `sided`: two responses side by side in an order that is balanced; the labels of its ordinal question name the
-    left one first, and are turned back for analysis. `headline` is the key whose text an item is called by in lists,
-    `sample` what an item of a file says, for docs, tests and trials. Raises KindError when keys collide.
+    `sided`: two responses side by side in a balanced order; the labels of its ordinal question name the left one first,
+    and are turned back for analysis. `headline` is the key whose text names an item in lists, `sample` an item as a
+    file gives it, for docs, tests and trials. Raises KindError if keys collide.
     """
 
     name: str
@@ -94,14 +94,14 @@ class Kind:
 
     @property
     def main(self) -> LabelQuestion:
-        """The question that decides when nothing else is named."""
+        """The question that decides if no other is named."""
         return self.questions[0]
 
 
 def find_collisions(questions: Iterable[LabelQuestion]) -> Iterator[str]:
-    """Keys that would mean two things at one moment, and questions or labels of one name.
+    """Find keys that would mean two things at once, and questions or labels of the same name.
 
-    Of the questions with choices one is active at a time, so two of them may share keys; a toggle is always at hand.
+    Only one question with choices is active at a time, so two of them may share keys; a toggle is always at hand.
     """
     questions = list(questions)
     names = [question.name for question in questions]
@@ -147,7 +147,7 @@ QUALITY = LabelQuestion(
         LabelOption("yes", "Makes sense", "1", "The conversation supports it as a lasting fact."),
     ),
     scale="ordinal",
-    positive="no",  # a verifier is to find what is not supported
+    positive="no",  # a verifier has to find what is not supported
 )
 UNCOMFORTABLE = LabelQuestion(
     "uncomfortable",
@@ -250,7 +250,7 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class QuestionWords:
-    """Other words for one question: its text, and by label what a choice and its hint say; what is empty stays."""
+    """Other words for one question: its text, and by label its choices and hints; what is empty stays as it was."""
 
     question: str
     text: str = ""
@@ -259,7 +259,7 @@ class QuestionWords:
 
 
 def reword(question: LabelQuestion, words: QuestionWords) -> LabelQuestion:
-    """What is asked and how it is answered stay what they are. Hints are replaced together: of some labels, or none."""
+    """Reword a question, not what it asks or how it is answered. New labels or hints replace all old hints."""
     hints = words.hints if words.labels or words.hints else {choice.value: choice.hint for choice in question.choices}
     choices = tuple(
         replace(choice, label=words.labels.get(choice.value, choice.label), hint=hints.get(choice.value, ""))
@@ -323,7 +323,7 @@ WORDINGS: dict[str, tuple[QuestionWords, ...]] = {
 
 
 def fields_of(questions: Iterable[LabelQuestion], payload: Mapping[str, Any]) -> dict[str, LabelQuestion]:
-    """Every field that an item's form has, such as `quality` or `preference/a1`, with its question."""
+    """Every field of an item's form, such as `quality` or `preference/a1`, with its question."""
     return {name: question for question in questions for name in names_of(question, payload)}
 
 
@@ -336,7 +336,7 @@ def names_of(question: LabelQuestion, payload: Mapping[str, Any]) -> list[str]:
 def read_labels(
     questions: Iterable[LabelQuestion], payload: Mapping[str, Any], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """The labels in what was sent, by field; a toggle that was not sent is off. Raises LabelFault."""
+    """Read the labels that were sent, by field; a toggle that was not sent is off. Raises LabelFault."""
     labels, faults = {}, {}
     for name, question in fields_of(questions, payload).items():
         value = given.get(name, "").replace("\x00", "").strip()
@@ -360,7 +360,7 @@ def label_fault(question: LabelQuestion, value: str) -> str:
 
 
 def turn_back(question: LabelQuestion, value: str, left: str) -> str:
-    """A label of a sided kind as 1 = generic … 5 = personalised, whichever of the two was shown on the left."""
+    """Turn a label of a sided kind into 1 = generic … 5 = personalised, whichever was shown on the left."""
     if left != PERSONALISED or value not in question.values or question.scale != "ordinal":
         return value
     return question.values[::-1][question.values.index(value)]

@@ -5,7 +5,7 @@ from surveys.studies.files.schema import AnnotationWork, LabelScale
 
 
 def questions_for(work: AnnotationWork | None) -> tuple[LabelQuestion, ...]:
-    """What annotators are asked: the kind's questions in the study's words, or those that an imported file brought."""
+    """What annotators are asked: the kind's questions in the study's words, or the questions of an imported file."""
     if work is None:
         return ()
     if work.kind != IMPORTED:
@@ -28,12 +28,12 @@ def questions_for(work: AnnotationWork | None) -> tuple[LabelQuestion, ...]:
 
 
 def _positive_of(scale: LabelScale) -> str:
-    """Of labels that one of our kinds has too, the one that is positive there."""
+    """The positive label of the kind of ours that has the same labels; empty if none has."""
     labels = {label.casefold(): label for label in scale.labels}
     known = (question for kind in KINDS.values() for question in kind.questions if question.positive)
     return next((labels[each.positive] for each in known if {*each.values} == labels.keys()), "")
 
 
 def is_worded_as_published(work: AnnotationWork) -> bool:
-    """Whether annotators are asked in the words of the paper whose values stand beside ours."""
+    """Whether annotators are asked in the words of the paper whose values are shown beside ours."""
     return work.wording == PUBLISHED_WORDS and not work.wordings

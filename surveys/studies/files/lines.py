@@ -1,4 +1,4 @@
-"""Where in a study file a table or key stands, so that a fault can name its line, and what does not fit there."""
+"""Where tables and keys are in a study file, so that a fault can name its line; and the types of its misfits."""
 
 import re
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ TOKEN = re.compile(
 )
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
-# What was read of a file; the place of something that does not fit, and what is the matter with it.
+# What was read of a file; the place of something that does not fit, and why it does not.
 Study = dict[str, Any]
 Misfit = tuple[str, str]
 Misfits = Iterator[Misfit]
 
 
 def numbered(study: Study, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each entry of a list with its place."""
+    """Yield each entry of a list with its place."""
     for count, entry in enumerate(study[name], 1):
         yield f"{name}[{count}]", entry
 
 
 class Statement(NamedTuple):
-    """A header, an assignment, or a line without either, whose place is empty; `end` is in front of its line end."""
+    """A header, an assignment, or a line that is neither, with an empty place; `end` is before the line end."""
 
     place: str
     is_header: bool
@@ -44,7 +44,7 @@ class Statement(NamedTuple):
 
 
 def find_lines(text: str) -> dict[str, int]:
-    """Line number by place (`prompts[3].kind`, counted from 1) for text that is valid TOML."""
+    """The line number of each place (`prompts[3].kind`, counted from 1) in a text that is valid TOML."""
     lines: dict[str, int] = {}
     for statement in statements(text):
         if statement.is_header:
@@ -56,7 +56,7 @@ def find_lines(text: str) -> dict[str, int]:
 
 @lru_cache(maxsize=4)
 def statements(text: str) -> tuple[Statement, ...]:
-    """All of a text that is valid TOML, in its order."""
+    """All statements of a text that is valid TOML, in order."""
     return tuple(_statements(text))
 
 
@@ -75,7 +75,7 @@ def _statements(text: str) -> Iterator[Statement]:
 
 
 def line_of(place: str, lines: dict[str, int]) -> int | None:
-    """The line of a place, or of the nearest table around it that stands in the file."""
+    """The line of a place, or of the nearest table around it that is in the file; None if there is none."""
     while place:
         if place in lines:
             return lines[place]
@@ -84,13 +84,13 @@ def line_of(place: str, lines: dict[str, int]) -> int | None:
 
 
 def join_place(table: str, key: str) -> str:
-    """A place written as in messages; a key of unusual characters is quoted."""
+    """Write a place as messages do; a key of unusual characters is quoted."""
     shown = key if PLAIN_KEY.fullmatch(key) else f'"{key}"'
     return f"{table}.{shown}" if table else shown
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, int]]:
-    """Of each statement the number of the line on which it starts, its start and its end."""
+    """Yield for each statement the number of its first line, its start and its end."""
     start, line, depth = 0, 1, 0
     first = 1
     for token in TOKEN.finditer(text):
@@ -125,7 +125,7 @@ def _numbered(place: str, counts: dict[str, int]) -> str:
 
 
 def parts_of(dotted: str) -> list[str]:
-    """The keys of a dotted one, without their quotes."""
+    """The parts of a dotted key, without their quotes."""
     return [part.strip("\"'") for part in re.findall(KEY, dotted)]
 
 

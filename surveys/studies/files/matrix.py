@@ -1,4 +1,4 @@
-"""The benchmark in the field: a set of questions with right answers, of which each person is asked a few."""
+"""The benchmark in the field: a set of questions with right answers, a few of which each person is asked."""
 
 import math
 import random
@@ -17,8 +17,8 @@ TITLE = "Ask a question with several options"
 SLUG = "question-"  # in front of a question's number in the set
 MOST_QUESTIONS = 2_000  # a version of the study holds them all
 MOST_EACH = 50
-# For the width that is said before the launch: an accuracy of one half has the widest interval, and of two answers of
-# one person's chatbot so much of the variance is taken to be shared.
+# For the width announced before the launch: an accuracy of one half has the widest interval, and two answers of one
+# person's chatbot are assumed to share so much of the variance.
 WIDEST, ALIKE = 0.25, 0.1
 
 
@@ -48,10 +48,10 @@ class Matrix:
         return {f"{SLUG}{number}": question for number, question in enumerate(self.questions, 1)}
 
     def drawn(self, draw: int, seed: str) -> list[str]:
-        """The questions of a draw, by slug: the next so many of random orders of the set, one after the other.
+        """The questions of a draw, by slug: the next `each` from random orders of the set, one after the other.
 
-        Draws from 0 on without a gap ask no question twice before every question was asked once. Each order is another
-        one: else people who come in turns of their groups would always have the questions of their group.
+        Draws from 0 on without a gap ask no question twice before every question was asked once. Each order is
+        different, or else people who arrive in turns of their groups would always have the questions of their group.
         """
         slugs, begin = list(self.by_slug), draw * self.each
         first, last = begin // len(slugs), (begin + self.each - 1) // len(slugs)
@@ -59,7 +59,7 @@ class Matrix:
         return [slugs[question] for question in found[begin - first * len(slugs) :][: self.each]]
 
     def _orders(self, count: int, seed: str) -> list[list[int]]:
-        """So many orders of all questions, in which none is twice in the draw that has the end of one and the next."""
+        """Make `count` orders of all questions; none repeats a question in the draw that spans two orders."""
         size, rows = len(self.questions), list[list[int]]()
         for number in range(count):
             row, missing = shuffled(size, f"{seed}\n{self.set}\n{number}\nquestions"), -number * size % self.each
@@ -69,19 +69,19 @@ class Matrix:
         return rows
 
     def put_in(self, order: Sequence[str], draw: int, seed: str) -> list[str]:
-        """An order of prompts with the questions of this draw at random places."""
+        """Put the questions of this draw into an order of prompts, at random places."""
         found, generator = list(order), random.Random(seed_of(f"{seed}\n{draw}\nplaces"))
         for slug in self.drawn(draw, seed):
             found.insert(generator.randint(0, len(found)), slug)
         return found
 
     def half_width(self, people: float) -> float:
-        """Half of the 95 % interval of the accuracy that so many people lead to at most, as a share."""
+        """Half the 95 % interval of the accuracy of so many people, at its widest, as a share."""
         alike = 1 + (self.each - 1) * ALIKE
         return 1.96 * math.sqrt(WIDEST * alike / (people * self.each))
 
     def say_width(self, people: int, chatbots: int) -> str:
-        """What to expect of so many people in all, in a sentence for researchers."""
+        """Say in a sentence for researchers how exact the accuracy of so many people in all will be."""
         apart = f", {self._points(people / chatbots)} with each chatbot" if chatbots > 1 else ""
         return (
             f"{people:,} people × {self.each} of {len(self.questions):,} questions = {people * self.each:,} answers: "
@@ -93,7 +93,7 @@ class Matrix:
 
 
 def set_misfits(study: Mapping[str, Any], sets: Mapping[str, int]) -> list[tuple[str, str]]:
-    """What is wrong with a study's set, where `sets` are those that are here with their numbers of questions."""
+    """What is wrong with a study's set; `sets` are the imported ones with their numbers of questions."""
     matrix = study.get("matrix") or {}
     name, each = matrix.get("set", ""), matrix.get("each", 0)
     if not name:

@@ -1,4 +1,4 @@
-"""What an annotation item shows: each reader tidies one key of its payload or says what is wrong with it."""
+"""What an annotation item shows: each reader tidies one key of its payload or raises PayloadFault."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,11 +14,11 @@ Reader = Callable[[Any], Any]
 
 
 class PayloadFault(ValueError):
-    """Something that no item can show; the message goes on from the name of the key."""
+    """Something that no item can show; the message continues the name of the key."""
 
 
 def read_text(value: Any) -> str:
-    """A text of at most LONGEST_TEXT characters."""
+    """Read a text of at most LONGEST_TEXT characters."""
     if not isinstance(value, str):
         raise PayloadFault(f"must be text, not {kind_of(value)}")
     if not value.strip():
@@ -29,7 +29,7 @@ def read_text(value: Any) -> str:
 
 
 def check_storable(text: str) -> str:
-    """PostgreSQL's JSON holds neither NUL nor half a surrogate pair."""
+    """Refuse NUL and half a surrogate pair, which PostgreSQL's JSON cannot hold."""
     if "\x00" in text:
         raise PayloadFault("holds the character NUL, which cannot be stored")
     try:
@@ -40,7 +40,7 @@ def check_storable(text: str) -> str:
 
 
 def read_texts(value: Any) -> list[str]:
-    """At least one text; one text alone may stand without a list."""
+    """Read at least one text; a single text needs no list."""
     return [read_text(entry) for entry in as_list(value)]
 
 
@@ -54,9 +54,9 @@ def as_list(value: Any) -> list[Any]:
 
 
 def read_parts(value: Any) -> list[dict[str, Any]]:
-    """Texts that are judged one by one, each with an id: `[{"id": "a1", "text": "…"}]`; bare texts are numbered.
+    """Read texts that are judged one by one, each with an id: `[{"id": "a1", "text": "…"}]`; bare texts are numbered.
 
-    A part may say whether the personalised response names it, `"mentioned": true`; nobody is shown that.
+    `mentioned` may say whether the personalised response names the part; nobody is shown that.
     """
     parts = [read_part(entry, number) for number, entry in enumerate(as_list(value), 1)]
     ids = [part["id"] for part in parts]
@@ -80,7 +80,7 @@ def read_part(entry: Any, number: int) -> dict[str, Any]:
 
 
 def read_history(value: Any) -> list[dict[str, Any]]:
-    """Conversations, `[{"title": "March", "turns": [{"role": "user", "text": "…"}]}]`; a text alone is one turn."""
+    """Read conversations, `[{"title": "March", "turns": [{"role": "user", "text": "…"}]}]`; a text is one turn."""
     raw = [{"turns": [{"role": "user", "text": value}]}] if isinstance(value, str) else value
     if not isinstance(raw, list) or not raw:
         raise PayloadFault("must be a list of conversations")
@@ -121,7 +121,7 @@ def read_turn(raw: Any, number: int) -> dict[str, str]:
 
 
 def read_evidence(value: Any) -> list[dict[str, Any]]:
-    """Quotes, `[{"quote": "…", "conversation": 3, "turn": 1}]`, counted from 1; a quote alone is looked for."""
+    """Read quotes, `[{"quote": "…", "conversation": 3, "turn": 1}]`, counted from 1; a bare quote is searched for."""
     if value is None or value == "" or value == []:
         raise PayloadFault("is missing: an attribute is judged by the snippets that it rests on")
     return [read_snippet(entry, number) for number, entry in enumerate(as_list(value), 1)]
@@ -142,9 +142,9 @@ def read_snippet(entry: Any, number: int) -> dict[str, Any]:
 
 
 def locate_evidence(payload: Mapping[str, Any], history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each quote with the conversation and turn that hold it, or without both when the history has no such words.
+    """Give each quote the conversation and turn that hold it, or neither if the history has no such words.
 
-    A place that the item names is kept when the quote stands there; otherwise the first turn that has it is taken.
+    A place that the item names is kept if the quote is there; otherwise the first turn that has it is taken.
     """
     return [locate_snippet(snippet, history) for snippet in payload["evidence"]]
 

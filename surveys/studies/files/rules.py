@@ -25,13 +25,13 @@ NEUTRAL = re.compile(
     r"|other)\b",
     re.IGNORECASE,
 )
-# Words that forms and stored answers use beside the slugs of a study.
+# Words that forms and stored answers use besides the slugs of a study.
 RESERVED = {"chatbots": (NONE, SEVERAL, "other"), "questions": ("chatbot",), "arms": ("2",)}
 LONGEST_SLUG = 50
 
 
 def find_misfits(study: Study) -> list[Misfit]:
-    """Every broken rule. The study may be incomplete: what is missing or unusable is passed over here."""
+    """Find every broken rule. The study may be incomplete: what is missing or unusable is passed over."""
     return [misfit for rule in RULES for misfit in rule(study)]
 
 
@@ -49,7 +49,7 @@ def slugs_differ(study: Study) -> Misfits:
 
 
 def names_differ(study: Study) -> Misfits:
-    """Two chatbots, cells or prompts of one name could not be told apart on a page."""
+    """Chatbots, cells, prompts or arms of one name could not be told apart on a page."""
     for name, key in (("chatbots", "name"), ("cells", "name"), ("prompts", "title"), ("arms", "name")):
         seen: dict[str, str] = {}
         for place, entry in numbered(study, name):
@@ -100,7 +100,7 @@ def questions_fit_their_purpose(study: Study) -> Misfits:
 
 
 def _settings_fit(study: Study) -> Misfits:
-    """A question that asks for a setting of the chatbot has an option for each of its values."""
+    """A question that asks for a setting of the chatbot has one option for each of its values."""
     seen: dict[str, str] = {}
     for place, question in numbered(study, "questions"):
         setting, values = question.get("setting"), CONTEXT.get(question.get("setting", ""), ())
@@ -145,7 +145,7 @@ def cells_name_quota_answers(study: Study) -> Misfits:
 
 
 def cells_do_not_overlap(study: Study) -> Misfits:
-    """Two cells overlap unless some question tells them apart; a question that only one names does not."""
+    """Two cells overlap unless a question that both name tells them apart."""
     quota = {question.get("slug") for question in study["questions"] if question.get("purpose") == "quota"}
     # A cell with a misspelt question would seem to overlap with all others.
     cells = [(place, cell) for place, cell in numbered(study, "cells") if cell.get("where", {"": ""}).keys() <= quota]
@@ -316,7 +316,7 @@ def _context_can_be(study: Study, place: str, key: str, wanted: tuple[str, ...])
 
 
 def models_differ(study: Study) -> Misfits:
-    """A model's answers are compared with those of one chatbot."""
+    """A pattern belongs to one chatbot, since a model's answers are compared with those of one."""
     seen: dict[str, str] = {}
     for place, bot in numbered(study, "chatbots"):
         for pattern in bot.get("models", ()):

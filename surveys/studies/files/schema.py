@@ -1,4 +1,4 @@
-"""Which tables and keys a study file has, what each may hold, and what stands in for one that is left out."""
+"""The tables and keys of a study file, what each may hold, and what replaces one that is left out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -28,7 +28,7 @@ from surveys.studies.files.values import (
     within,
 )
 
-# What the page about the chatbot's context can be answered (models.ChatbotContext); `product` is a chatbot's slug too.
+# The answers to the page about the chatbot's context (models.ChatbotContext); `product` may be a chatbot's slug too.
 CONTEXT = {
     "product": ("other",),
     "plan": ("free", "paid", "work", "unknown"),
@@ -38,13 +38,13 @@ CONTEXT = {
     "device": ("computer", "phone", "tablet"),
     "model_shown": (),
 }
-# Of these, what people type: a rule names it by patterns, in which * stands for anything.
+# Those that people type: a rule names them by patterns, in which * matches anything.
 TYPED = ("model_shown",)
-# Of these, what nobody is asked any more: older versions have rules about it, for answers from their time.
+# Those that nobody is asked any more: older versions have rules about them, for answers of their time.
 NOT_ASKED = ("chat",)
-# Of these, what a question of the study can ask for instead, before anybody has a place.
+# Those that a question of the study can ask for instead, before anybody has a place.
 SETTINGS = ("plan", "memory", "personalisation")
-# What the first question can be answered beside a chatbot's slug.
+# The answers to the first question besides a chatbot's slug.
 SEVERAL, NONE = "several", "none"
 
 StudySlug = Annotated[str, matching(r"[a-z0-9-]{2,50}", "2 to 50 lower-case letters, digits and hyphens")]
@@ -62,7 +62,7 @@ ModelPattern = Annotated[
 WordsByLabel = dict[str, Line]
 Options = Annotated[Lines, entries(2)]
 CheckName = Annotated[str, one_of(*CHECKS)]
-# What a file without a list means, for good: a check that is added later is for studies that name it.
+# What a file without a list means, for good: checks added later are for studies that name them.
 USUAL_CHECKS = (
     *("empty", "prompt-itself", "refusal", "other-prompt", "cut-off"),
     *("residue", "same-as-other", "too-few-items"),
@@ -70,7 +70,7 @@ USUAL_CHECKS = (
 
 
 class LeftOut(NamedTuple):
-    """What stands in for a key that a file leaves out, where code has to give it."""
+    """The default of a key that a file may leave out but code has to give."""
 
     default: Any
 
@@ -107,12 +107,12 @@ class Reward:
 
 @dataclass(frozen=True)
 class Consent:
-    """The text that people agree to, and the few lines that say first what matters of it."""
+    """The text that people agree to, and a few lines that first say what matters in it."""
 
     version: Line
     text: LongText
     summary: Annotated[Lines, entries(2, 6), LeftOut(())] = ()
-    full: Annotated[str, one_of("below", "folded"), LeftOut("")] = ""  # where the text stands; empty: below
+    full: Annotated[str, one_of("below", "folded"), LeftOut("")] = ""  # where the text is; empty: below
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Debrief:
 
 @dataclass(frozen=True)
 class LabelScale:
-    """The labels that one question of imported annotations may have; in their order where they have one."""
+    """The labels that one question of imported annotations may have; in their order if they have one."""
 
     question: str
     labels: tuple[str, ...]
@@ -167,7 +167,7 @@ class LabelScale:
 
 @dataclass(frozen=True)
 class AnnotationWork:
-    """What annotators do in a study whose people judge items; None in a study whose people paste answers."""
+    """What annotators do in a study whose people judge items."""
 
     kind: Annotated[str, one_of(*KINDS)]
     overlap: Annotated[StrictInt, within(1, 20), LeftOut(3)]
@@ -227,7 +227,7 @@ class WithOptions:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """What is stored of each option, and what people read."""
+        """Each option as it is stored, and as people read it."""
         return list(zip(self.options, self.shown_options or self.options, strict=True))
 
 
@@ -246,7 +246,7 @@ class Question(WithOptions):
 
 
 def settings_asked(questions: Iterable[Question], answers: Mapping[str, str]) -> dict[str, str]:
-    """The chatbot's settings that questions asked for, such as plan to paid, as far as they are answered."""
+    """The chatbot's settings, such as plan: paid, from the answered questions that ask for one."""
     asked = [question for question in questions if question.setting and answers.get(question.slug) in question.options]
     return {
         question.setting: CONTEXT[question.setting][question.options.index(answers[question.slug])]
@@ -295,7 +295,7 @@ class AttentionCheck(WithOptions):
 
 @dataclass(frozen=True)
 class Perception(WithOptions):
-    """A figure in moving dots, and a question in words for whoever cannot use pictures; without `text`: our own."""
+    """A figure in moving dots, and a question in words for people who cannot use pictures; without `text`, our own."""
 
     after: Annotated[StrictInt, within(1, 200)] = 0  # 0: after the last prompt
     text: Line = ""
@@ -320,7 +320,7 @@ class ChoiceKeys:
     item: ItemId = ""
 
 
-# What a prompt has beside the keys that all have.
+# The keys of a prompt besides those that all have.
 PROMPT_KINDS: dict[str, type] = {"recommendation": RecommendationKeys, "choice": ChoiceKeys}
 
 
@@ -371,7 +371,7 @@ class ProlificFilter:
 
 @dataclass(frozen=True)
 class WordingKeys:
-    """A study's own words for one question that its annotators are asked."""
+    """A study's own words for one question to its annotators."""
 
     question: Slug
     text: Line = ""
@@ -394,7 +394,7 @@ EXCLUSION_KINDS = {
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A rule about what is left out of the analysis: by one of its kinds, or in words only."""
+    """A rule about what the analysis leaves out: by one of the kinds, or in words only."""
 
     slug: Slug
     text: LongText
@@ -454,7 +454,7 @@ LISTS: dict[str, type] = {
 
 
 class Key(NamedTuple):
-    """One key of a table: how its value is read, and what stands in for it when it is left out."""
+    """One key of a table: how its value is read, and what replaces it if it is left out."""
 
     reader: TypeAdapter[Any]
     required: bool
@@ -467,7 +467,7 @@ class Key(NamedTuple):
 
 @lru_cache
 def keys_of(table: type) -> dict[str, Key]:
-    """The keys that a file can have for this table."""
+    """The keys that a file may have for this table."""
     hints = get_type_hints(table, include_extras=True)
     return {key.name: _key(key, hints[key.name]) for key in fields(table) if not key.metadata}
 

@@ -1,4 +1,4 @@
-"""What a single value of a study file may be, as types that pydantic reads, and how the fault of one is worded."""
+"""What a single value of a study file may be, as types that pydantic reads, and the wording of its faults."""
 
 import difflib
 import re
@@ -24,7 +24,7 @@ LONGEST_LINE = 300
 MOST_FAULTS = 50  # of one value
 # Characters that pages, PostgreSQL or spreadsheets cannot keep; tab and line feed are fine.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-# What was wanted where pydantic finds another type.
+# What is wanted if pydantic finds another type.
 WANTED = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -105,13 +105,13 @@ def within(low: int, high: int) -> Rule:
 
 
 def number(low: int, high: int, above: bool = False) -> Rule:
-    """A number within these bounds; `above` leaves out the lower one."""
+    """A number within these bounds; `above` excludes the lower one."""
     bounds = f"above {low:,} and at most {high:,}" if above else f"from {low:,} to {high:,}"
 
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
             raise ValueError(f"must be a number, not {kind_of(value)}")
-        # As a float, which is what is kept of it: a number too small for one would be kept as 0.
+        # As a float, as it is kept: a number too small for one would be kept as 0.
         kept = float(value) if isinstance(value, Decimal) else value
         if low <= kept <= high and (kept > low or not above):
             return float(kept)
@@ -137,7 +137,7 @@ Money = Annotated[
 
 
 def entries(least: int = 0, most: int = 100) -> Rule:
-    """That many entries of a list, all different."""
+    """A list of `least` to `most` entries, all different."""
 
     def read(value: Any, read_each: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
         faults: list[InitErrorDetails] = []
@@ -160,7 +160,7 @@ def entries(least: int = 0, most: int = 100) -> Rule:
 
 
 def _again(error: ValidationError) -> list[InitErrorDetails]:
-    """Faults in the shape in which they can be raised beside another one."""
+    """The faults in a shape in which they can be raised together with another."""
     return [
         {
             "type": PydanticCustomError("entry", _fault_of({**each, "loc": ()})),
@@ -183,12 +183,12 @@ LinesByKey = dict[str, OneOrMore]
 
 
 def stored(default: Any = "") -> Any:
-    """What a definition holds and no key of the file says by this name."""
+    """A field that a definition holds but no key of the file sets."""
     return field(default=default, metadata={"stored": True})
 
 
 def faults_in(error: ValidationError) -> list[str]:
-    """The faults of a value, in words that go on from the name of its key."""
+    """The faults of a value, in words that continue the name of its key."""
     return [_fault_of(each) for each in error.errors(include_url=False)[:MOST_FAULTS]]
 
 

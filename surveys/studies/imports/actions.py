@@ -1,4 +1,4 @@
-"""What commands share: their arguments, how a study and files are found, how faults are told, what is printed."""
+"""What commands share: arguments, finding studies and files, reporting faults, and output."""
 
 import json
 import shutil
@@ -36,13 +36,11 @@ def flag(name: str, words: str = "") -> Argument:
 
 
 class Action(BaseCommand):
-    """A command that makes one report, which is printed as JSON or in words.
+    """A command that makes one report and prints it as JSON or in words.
 
-    `faults` are told in their own words, with exit status 1.
-
-    A file may be `-`, standard input or output; all else that is said then goes to standard error. `reads`: the option
-    of a file and the ending of one that is no JSON and has no name. `writes`: the option of a file (False) or a folder
-    (True), which becomes a tar archive.
+    `faults` are reported in their own words, with exit status 1. A file may be `-`: standard input, or standard output,
+    and all else that is said then goes to standard error. `reads`: the option of a file, with the ending of one that is
+    not JSON and has no name. `writes`: the option of a file (False) or a folder (True), which becomes a tar archive.
     """
 
     arguments: ClassVar[Sequence[Argument]] = ()
@@ -86,7 +84,7 @@ class Action(BaseCommand):
             raise CommandError(reason)
 
     def run(self, options: Options) -> Report | None:
-        """The report; None where nothing more is to be printed."""
+        """Make the report; None if nothing more is to be printed."""
         raise NotImplementedError
 
     def tell(self, report: Report, options: Options) -> str:
@@ -96,7 +94,7 @@ class Action(BaseCommand):
         return json.dumps(report)
 
     def failure(self, report: Report) -> str:
-        """Why the exit status is 1 although there is a report."""
+        """Why the exit status is 1 although there is a report; empty if it is 0."""
         return str(report.get("stopped") or "")
 
 
@@ -123,7 +121,7 @@ def find_study(slug: str) -> Study:
 
 
 def keep_input(folder: Path, ending: str) -> Path:
-    """Standard input as a file of this folder, which readers can look at twice."""
+    """Keep standard input as a file of this folder, which readers can look at twice."""
     path = folder / UNNAMED
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
@@ -146,7 +144,7 @@ def pour(made: Path) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """While a file is imported: what is wrong with it is told with its name."""
+    """Turn what is wrong with a file that is imported into a CommandError with its name."""
     try:
         yield
     except OSError as error:
@@ -157,7 +155,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def pushing(study: Study) -> Iterator[None]:
-    """While items are added to a study: what is wrong with them is told with its name."""
+    """Turn what is wrong with items that are added to a study into a CommandError with its name."""
     try:
         yield
     except ImportFault as fault:
@@ -173,5 +171,5 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def say(words: str) -> None:
-    """How far it is: on standard error, at once."""
+    """Print progress to standard error at once."""
     print(words, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Files that are imported: columns are declared, rows read one by one and never held as a whole, faults have lines."""
+"""Reading files to import: columns are declared, rows read one by one and never held as a whole, faults have lines."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ LONGEST_LINE = 4 * LONGEST_TEXT
 MOST_COLUMNS = 2_000
 MOST_CELLS = 1_000_000  # of one row, before its cells can be counted: the commas in it, also those of texts
 OBJECT = 100  # bytes that a text takes besides its characters, with its place
-BATCH_CHARACTERS = 4_000_000  # fewer rows where texts are long, so that memory stays flat
+BATCH_CHARACTERS = 4_000_000  # fewer rows if texts are long, so that memory stays flat
 
 Row = TypeVar("Row")
 Found = TypeVar("Found")
@@ -40,7 +40,7 @@ Raw = tuple[int, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ImportFileFault:
-    """One thing wrong with the file; `line` 0 is the file as a whole."""
+    """One thing wrong with the file; `line` 0 means the file as a whole."""
 
     line: int
     message: str
@@ -50,7 +50,7 @@ class ImportFileFault:
 
 
 class ImportFault(Exception):
-    """A file of which nothing was imported, with its first faults and how many there are."""
+    """A file of which nothing was imported, with its first faults and their number."""
 
     def __init__(self, faults: list[ImportFileFault], count: int) -> None:
         more = [f"… and {count - len(faults)} more"] if count > len(faults) else []
@@ -60,7 +60,7 @@ class ImportFault(Exception):
 
 @dataclass
 class Faults:
-    """Collects faults without keeping more of them than anybody reads, and counts what is kept of the file besides."""
+    """Collected faults, no more of them than anybody reads, and a count of what else is kept of the file."""
 
     first: list[ImportFileFault] = field(default_factory=list)
     count: int = 0
@@ -72,7 +72,7 @@ class Faults:
             self.first.append(ImportFileFault(line, message))
 
     def keep(self, *texts: str, more: int = 0) -> None:
-        """Say that these texts are kept until the file is stored, and `more` bytes. Raises ImportFault."""
+        """Count these texts, and `more` bytes, as kept until the file is stored. Raises ImportFault."""
         self.kept += sum(map(getsizeof, texts)) + more
         if self.kept > MOST_VALUES:
             refuse(
@@ -85,7 +85,7 @@ class Faults:
 
 
 def refuse(message: str) -> NoReturn:
-    """Nothing of the file is imported, for a reason that no line has."""
+    """Raise ImportFault, importing nothing of the file, for a reason that has no line."""
     raise ImportFault([ImportFileFault(0, message)], 1)
 
 
@@ -102,7 +102,7 @@ class UndecodableLine(Exception):
 def open_lines(
     path: Path, faults: Faults, longest: int = LONGEST_LINE, longest_cell: int = LONGEST_TEXT
 ) -> Iterator[Iterator[str]]:
-    """The file's lines, one by one. One that is too long or no UTF-8 is a fault and ends the reading."""
+    """The file's lines, one by one. A line that is too long or not UTF-8 is a fault and ends the reading."""
     before = csv.field_size_limit(longest_cell)
     try:
         with path.open("rb") as file:
@@ -127,7 +127,7 @@ def _decode_lines(file: IO[bytes], longest: int) -> Iterator[str]:
 
 
 def read_cells(lines: Iterator[str], faults: Faults) -> Iterator[Cells]:
-    """The cells of each row of a CSV file, with the line where the row begins; empty rows are left out."""
+    """Yield the cells of each row of a CSV file, with the line where the row begins; empty rows are left out."""
     row = RowSize()
     rows = csv.reader(row.measured(lines), strict=True)
     before = 0
@@ -149,7 +149,7 @@ class RowTooLarge(Exception):
 
 @dataclass
 class RowSize:
-    """What was read of a row so far, which may be many lines."""
+    """What was read so far of a row, which may be many lines."""
 
     size: int = 0
     commas: int = 0
@@ -220,7 +220,7 @@ class CellFault(ValueError):
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A column of a table; `read` makes a value of a cell, empty where there is none, and raises CellFault."""
+    """A column of a table; `read` turns a cell, empty if there is none, into a value, or raises CellFault."""
 
     name: str
     read: Callable[[Any], Any]
@@ -228,7 +228,7 @@ class FileColumn:
 
 
 def parsed(parse: Callable[[Any], Found | None], words: str) -> Callable[[Any], Found]:
-    """A reader of cells; what `parse` makes nothing of is a fault, in these words with the cell in them."""
+    """A reader of cells; if `parse` makes nothing of one, that is a fault, in these words with the cell in them."""
 
     def read(cell: Any) -> Found:
         try:
@@ -243,7 +243,7 @@ def parsed(parse: Callable[[Any], Found | None], words: str) -> Callable[[Any], 
 
 
 def optional(read: Callable[[str], Found], empty: Any = None) -> Callable[[Any], Found]:
-    """A reader of cells that may be left empty."""
+    """A reader of cells that may be empty."""
     return lambda cell: read(text) if (text := str(cell).strip()) else empty
 
 
@@ -256,12 +256,12 @@ def name_column(name: str, longest: int, needed: bool = True) -> FileColumn:
 
 
 def text_column(name: str) -> FileColumn:
-    """An answer's own text, made safe to store."""
+    """A column of answers' own texts, made safe to store."""
     return FileColumn(name, clean_text, needed=True)
 
 
 def choice_column(name: str, known: Mapping[str, Found], owner: str, casefold: bool = False) -> FileColumn:
-    """Cells that name one of what the owner has, such as a prompt of the study."""
+    """A column whose cells name something that the owner has, such as a prompt of the study."""
 
     def read(cell: str) -> Found:
         value = cell.strip().casefold() if casefold else cell.strip()
@@ -281,7 +281,7 @@ def _near(value: str, known: Mapping[str, object]) -> str:
 
 
 class TableRow(NamedTuple):
-    """One row without a fault: values of the declared columns, and of others by the names that those were given."""
+    """One row without faults: values of the declared columns, and of others under the names they were given."""
 
     line: int
     values: dict[str, Any]
@@ -289,9 +289,9 @@ class TableRow(NamedTuple):
 
 
 class TableReader:
-    """Reads files with these columns and keeps their faults.
+    """A reader of files with these columns, which keeps their faults.
 
-    `other` says what an undeclared column is: one that is read too, None for one to leave out; it raises CellFault.
+    `other` gives the column for an undeclared name, or None to leave it out; it may raise CellFault.
     """
 
     def __init__(
@@ -308,9 +308,9 @@ class TableReader:
         self._limits = (longest, longest) if longest else (LONGEST_LINE, LONGEST_TEXT)
 
     def read(self, path: Path, json_too: bool = False) -> Iterator[TableRow]:
-        """Row after row of a CSV file, which is never held as a whole.
+        """Yield row after row of a CSV file, which is never held as a whole.
 
-        With `json_too` also of JSON lines, and cells that begin with [ or { are JSON.
+        With `json_too`, JSON lines are read as well, and cells that begin with [ or { are JSON.
         """
         suffix = path.suffix.lower()
         if json_too and suffix not in (".jsonl", ".csv"):
@@ -325,7 +325,7 @@ class TableReader:
             yield from self.read_rows(rows)
 
     def read_table(self, rows: Iterator[Cells], read_cell: Callable[[str], Any] = str) -> Iterator[Raw]:
-        """Each row after the header by column."""
+        """Yield each row after the header, by column."""
         first = next(rows, (1, []))
         if len(first[1]) > MOST_COLUMNS:
             self.faults.add(first[0], f"has {len(first[1]):,} columns; a table has at most {MOST_COLUMNS:,}")
@@ -363,7 +363,7 @@ class TableReader:
             self.faults.add(line, str(fault))
 
     def _known_name(self, name: str) -> str:
-        """Declared columns may be written in any case; others keep the one they have."""
+        """The name of a column: declared ones may be written in any case, others keep the one they have."""
         name = name.strip()
         return name.lower() if name.lower() in self.columns else name
 
@@ -404,7 +404,7 @@ class TableReader:
 
 
 def batches(rows: Iterable[Row], most: int, characters: Callable[[Row], int] = lambda row: 0) -> Iterator[list[Row]]:
-    """At most so many rows at a time, fewer where they have many characters."""
+    """Yield at most `most` rows at a time, fewer if they have many characters."""
     batch: list[Row] = []
     size = 0
     for row in rows:
@@ -419,18 +419,18 @@ def batches(rows: Iterable[Row], most: int, characters: Callable[[Row], int] = l
 
 @contextmanager
 def storing(study: Study, analyze: str) -> Iterator[None]:
-    """One transaction; imports into one study come one after the other, and `analyze` is run at the end."""
+    """Store in one transaction; imports into one study come one after the other, and `analyze` is run at the end."""
     with transaction.atomic():
-        # Not the lock that a foreign key to the study waits for: people go on arriving and answering meanwhile.
+        # Not a lock that foreign keys to the study wait for: people go on arriving and answering meanwhile.
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         yield
-        # PostgreSQL plans by what it knew of the tables before they grew, and would take minutes for an export.
+        # PostgreSQL would plan by the tables as they were before they grew, and take minutes for an export.
         with connection.cursor() as cursor:
             cursor.execute(analyze)
 
 
 def people_there(study: Study, lines: Mapping[str, int], faults: Faults) -> dict[str, Participant]:
-    """Those of these names who are in the study, by name; `lines` is where the file has each first."""
+    """The study's people of these names; one who is not imported is a fault. `lines`: where each name is first."""
     there = {person.pid: person for person in Participant.objects.filter(study=study, pid__in=lines)}
     for name, person in there.items():
         if person.origin != Participant.Origin.IMPORTED:
@@ -439,7 +439,7 @@ def people_there(study: Study, lines: Mapping[str, int], faults: Faults) -> dict
 
 
 def imported_participant(study: Study, name: str, moment: datetime, **more: Any) -> Participant:
-    """Somebody whose part was over elsewhere."""
+    """A participant whose part was over elsewhere."""
     return Participant(
         study=study,
         version_id=study.current_id,

@@ -1,4 +1,4 @@
-"""Field data that was collected elsewhere: stored in the same tables as our own, marked as imported."""
+"""Field data collected elsewhere: stored in the same tables as our own, marked as imported."""
 
 import hashlib
 import re
@@ -45,10 +45,7 @@ class ImportedResponses:
 
 
 def import_responses(study: Study, path: Path, actor: str) -> ImportedResponses:
-    """Read the whole file once for its faults, then once more to store it. All of it, or nothing.
-
-    Raises ImportFault, OSError.
-    """
+    """Read the file once for its faults, then again to store all of it or nothing. Raises ImportFault, OSError."""
     if not study.current_id:
         files.refuse(f"{study.slug} has no definition yet. Load its study file first.")
     orders = _check_file(study, path)
@@ -68,7 +65,7 @@ def import_responses(study: Study, path: Path, actor: str) -> ImportedResponses:
 
 @dataclass(frozen=True)
 class ResponseRow:
-    """One row of the file, checked by itself; `answers` is everything else that is known about the person."""
+    """One row of the file, checked by itself; `answers` is everything else that is known of the person."""
 
     line: int
     participant: str
@@ -84,7 +81,7 @@ class ResponseRow:
 
 
 class ResponseReader:
-    """What rows of this study may hold, and the faults found on the way."""
+    """A reader of rows for this study, with the faults found on the way."""
 
     def __init__(self, study: Study) -> None:
         self.definition: Definition = definition_of(study.current_id)
@@ -129,7 +126,7 @@ class ResponseReader:
         return cell.strip() or self.definition.language
 
     def _other_column(self, name: str) -> files.FileColumn:
-        """Something that is known about the person: the study's question of this name, or the name as a slug."""
+        """A column about the person: the study's question of this name, or the name as a slug."""
         if not OTHER_COLUMN.fullmatch(name):
             raise files.CellFault(
                 f"{name[:60]!r} is not a valid name for a column: use letters, digits, spaces, - and _"
@@ -165,18 +162,18 @@ def _parse_time(cell: str) -> datetime | None:
 
 @dataclass
 class PersonSeen:
-    """What the first pass keeps of a person: little, for there may be very many."""
+    """What the first pass keeps of a person: little, since there may be very many."""
 
     line: int
     about: bytes
-    answered: array  # the line of the answer to each prompt, 0 where there is none yet
-    positions: array  # at which place they were asked each prompt, 0 where nothing says so
+    answered: array  # the line of the answer to each prompt, 0 if there is none yet
+    positions: array  # the place at which they were asked each prompt, 0 if unknown
 
 
 def _check_file(study: Study, path: Path) -> dict[str, list[str]]:
-    """Everything that can be said without the database: each row by itself, and against the rows above it.
+    """Check what needs no database: each row by itself, and against the rows above it.
 
-    Gives the order of the prompts of people whose rows say it, with an empty name at places without an answer.
+    Returns the order of the prompts of people whose rows give it, with an empty name at places without an answer.
     """
     reader = ResponseReader(study)
     people: dict[str, PersonSeen] = {}
@@ -251,7 +248,7 @@ def _store_batch(
 
 
 def _give_orders(people: Iterable[Participant], orders: Mapping[str, list[str]]) -> None:
-    """The file's places, and where it says nothing of one, what an earlier file said."""
+    """Set people's orders: the file's places, and where it names none, those of an earlier file."""
     changed = []
     for person in people:
         pairs = zip_longest(orders.get(person.pid, []), person.order, fillvalue="")
@@ -292,7 +289,7 @@ def _make_people(study: Study, lines: list[ResponseRow], definition: Definition)
 def _make_person(
     study: Study, row: ResponseRow, definition: Definition, cells: Mapping[tuple[str, str], QuotaCell]
 ) -> Participant:
-    """With a group, but without a place."""
+    """Make a person, in a cell if exactly one fits, but without a place."""
     fitting = cells_for(definition, [row.chatbot], row.answers)
     return files.imported_participant(
         study,
