@@ -134,7 +134,7 @@ def _conversations(corpus: Corpus, batch: list[NewAttribute]) -> dict[tuple[str,
     ]:
         several |= {(user, source_id)} if found.get((user, source_id), number) != number else set()
         found |= {(user, sha256): number, (user, source_id): number}
-    return {name: number for name, number in found.items() if name not in several}
+    return {name: number for name, number in found.items() if name not in several and name[1]}
 
 
 def _row(row: NewAttribute, user: int, conversation: int | None, least: float) -> Attribute:

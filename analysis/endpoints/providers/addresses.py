@@ -17,7 +17,7 @@ ISATAP = 0x5EFE
 
 
 def is_private(text: str) -> bool:
-    """Whether the address, or one that it carries in its place, is private, loopback, multicast or a cloud's."""
+    """Whether the address, or one that it carries, is private, loopback, multicast or a cloud's."""
     address = ipaddress.ip_address(text.partition("%")[0])
     return any(
         not each.is_global or each.is_multicast or each.is_reserved or each in CLOUD for each in _all_of(address)
@@ -25,7 +25,7 @@ def is_private(text: str) -> bool:
 
 
 def _all_of(address: Address) -> Iterator[Address]:
-    """The IPv4 addresses that it carries, or itself if it carries none."""
+    """The IPv4 addresses that it carries, and itself unless its first bits only say that it carries one."""
     if isinstance(address, ipaddress.IPv4Address):
         yield address
     elif address.ipv4_mapped:
@@ -33,9 +33,11 @@ def _all_of(address: Address) -> Iterator[Address]:
     else:
         carried = [address.sixtofour, *(address.teredo or ())]
         number = int(address)
-        if any(address in network for network in CARRIERS) or number >> 32 & 0xFFFF == ISATAP:
+        if any(address in network for network in CARRIERS):
             carried.append(ipaddress.IPv4Address(number & 0xFFFFFFFF))
         yield from [each for each in carried if each] or [address]
+        if number >> 32 & 0xFFFF == ISATAP:  # in any network, a private one too
+            yield ipaddress.IPv4Address(number & 0xFFFFFFFF)
 
 
 class PublicResolver(AbstractResolver):

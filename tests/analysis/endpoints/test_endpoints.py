@@ -48,7 +48,8 @@ def test_bad_field_is_refused_and_nothing_is_written(changes: dict, words: str) 
     ["127.0.0.1", "10.1.2.3", "192.168.0.4", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]", "localhost",
      "0.0.0.0", "2130706433", "metadata.google.internal", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a00:1]",
      "[2002:a9fe:a9fe::]", "[::127.0.0.1]", "168.63.129.16", "[::ffff:168.63.129.16]", "[64:ff9b::a83f:8110]",
-     "100.100.100.200", "[fd00:ec2::254]", "[fe80::5efe:10.0.0.1]", "[2001:0:a00:1::]"],
+     "100.100.100.200", "[fd00:ec2::254]", "[fe80::5efe:10.0.0.1]", "[2001:0:a00:1::]",
+     "[fd00::5efe:8.8.8.8]"],
 )  # fmt: skip
 def test_private_address_is_refused_in_production(host: str, settings: Settings) -> None:
     settings.ALLOW_PRIVATE_ENDPOINTS = False
@@ -60,7 +61,7 @@ def test_private_address_is_refused_in_production(host: str, settings: Settings)
 
 def test_public_address_is_accepted_in_production(settings: Settings) -> None:
     settings.ALLOW_PRIVATE_ENDPOINTS = False
-    for host in ("8.8.8.8", "[2606:4700::6810:1]", "[64:ff9b::808:808]", "[::ffff:8.8.8.8]"):
+    for host in ("8.8.8.8", "[2606:4700::6810:1]", "[64:ff9b::808:808]", "[::ffff:8.8.8.8]", "[2606:4700::5efe:8.8.8.8]"):
         check_address(f"https://{host}/v1")
 
 

@@ -201,3 +201,12 @@ def test_an_id_of_two_conversations_names_neither(tmp_path: Path) -> None:
     own = Conversation.objects.get(messages__0__content__icontains="bake")
     import_rows(tmp_path, row | {"text": "Bakes bread.", "conversation": own.sha256})
     assert Attribute.objects.get(text="Bakes bread.").conversation == own
+
+
+def test_an_attribute_without_a_conversation_gets_none_of_another(tmp_path: Path) -> None:
+    make_person("ann", [["I bake every Sunday."], ["My dog is called Rex."]])
+    Conversation.objects.update(source_id="")
+    own = Conversation.objects.get(messages__0__content__icontains="dog")
+    rows = [{"user": "ann", "text": "Has a dog.", "conversation": own.sha256}, {"user": "ann", "text": "Bakes."}]
+    import_rows(tmp_path, *rows)
+    assert dict(Attribute.objects.values_list("text", "conversation")) == {"Has a dog.": own.pk, "Bakes.": None}
