@@ -1,5 +1,5 @@
-"""How any figure looks: theme, marks, panels, captions, and rendering to SVG, PNG and PDF.
+"""How figures look: theme, marks, panels, captions, and rendering to SVG, PNG and PDF.
 
-In: rows with numbers and what a figure wants to show of them. Out: a Vega-Lite spec with its words and its table, and
-files of it. Knows nothing of studies.
+In: rows of numbers, and what a figure shows of them. Out: a Vega-Lite spec with its words and its table, and files made
+from it. Knows nothing of studies.
 """

@@ -1,4 +1,4 @@
-"""What a figure is: a Vega-Lite spec with its words and its table; its panels side by side and below each other."""
+"""Figures: a Vega-Lite spec with its words and its table, and how panels are laid out beside and below each other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,13 +12,13 @@ from analysis.charts.theme import COLUMN_PX, CONFIG, HEADING, LIGHT, NARROW, PAP
 Spec = dict[str, Any]
 Part = TypeVar("Part")
 SCHEMA = alt.SCHEMA_URL
-# All panels draw from one dataset by filters. Altair's own concatenation copies every part of every part again and
-# again, seconds for a figure of this size; so panels are Altair's and what holds them together is written here.
+# All panels filter one dataset. Altair's own concatenation copies nested parts again and again, which takes seconds for
+# a figure of this size; so Altair makes the panels, and this module puts them together.
 DATASET = "rows"
 
 
 def panel(layers: Sequence[Spec], width: int, height: int, title: str = "", **where: Any) -> Spec:
-    """Layers on one another. `where` keeps the rows whose field equals the value, or is one of a list."""
+    """A panel of layers on top of one another. `where` keeps rows whose field equals the value or is in the list."""
     filters = [{"filter": {"field": field, **match(value)}} for field, value in where.items()]
     return {
         "width": width,
@@ -34,13 +34,13 @@ def match(value: Any) -> Spec:
 
 
 def specs_of(charts: Sequence[alt.Chart]) -> list[Spec]:
-    """Layers as plain specs, without data of their own. Validating takes longer than drawing: the tests do it."""
+    """Turns layers into specs without data. Does not validate them, which takes longer than drawing: the tests do."""
     found = [chart.to_dict(validate=False, context={"top_level": False}) for chart in charts]
     return [{key: value for key, value in spec.items() if key != "data"} for spec in found]
 
 
 def of_kind(kind: str) -> alt.Chart:
-    """The part of a layer that draws rows of one `kind` only."""
+    """A base chart that draws only the rows of one `kind`."""
     return alt.Chart().transform_filter(alt.FieldEqualPredicate(field="kind", equal=kind))
 
 
@@ -49,7 +49,7 @@ def panel_title(text: str) -> Spec:
 
 
 def heading(text: str | Sequence[str], offset: int = 5) -> Spec:
-    """A panel's title in a journal's column: over the panel alone, not over the names at its left."""
+    """A panel's title in a journal column: above the panel itself, not above the names on its left."""
     lines = text if isinstance(text, str) else list(text)
     return panel_title("") | {"text": lines, "fontSize": 11, "offset": offset, "frame": "group"}
 
@@ -59,15 +59,15 @@ def beside(specs: Sequence[Spec], spacing: int = 22) -> Spec:
 
 
 def in_rows(specs: Sequence[Spec], across: int, spacing: int, gap: int = 22, title: str = "") -> Spec:
-    """So many beside one another, the others below."""
+    """Lays specs out in rows of at most `across`."""
     return below([beside(some, gap) for some in split(specs, across)], spacing, title)
 
 
-BESIDE = " · "  # between the name of a chatbot and its model's, which is set smaller
+BESIDE = " · "  # between the names of a chatbot and its model, which is set smaller
 
 
 def below(specs: Sequence[Spec], spacing: int = 10, title: str = "", offset: int = 0) -> Spec:
-    """`offset`: px by which the title stands higher, to be level with the one beside it."""
+    """Stacks specs vertically. `offset` raises the title by so many px, to align it with the one beside it."""
     name, _, model = title.partition(BESIDE)
     smaller = {"subtitle": model, "subtitleFontSize": 11, "subtitleColor": LIGHT["soft"]} if model else {}
     heading = {"title": {"text": name, "style": HEADING, "offset": 8 + offset, **smaller}} if title else {}
@@ -75,7 +75,7 @@ def below(specs: Sequence[Spec], spacing: int = 10, title: str = "", offset: int
 
 
 def complete(spec: Spec, rows: Sequence[Spec], config: Spec = CONFIG) -> Spec:
-    """The spec as it is kept and handed out: with its rows and the theme."""
+    """The finished spec, with its rows and the theme."""
     return {"$schema": SCHEMA, "config": config, "data": {"name": DATASET}, "datasets": {DATASET: list(rows)}, **spec}
 
 
@@ -84,7 +84,7 @@ def split(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
 
 
 def split_evenly(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
-    """Parts of at most `most`, as equal in length as can be."""
+    """Splits into as few parts as possible, each of at most `most` and of about equal length."""
     parts = -(-len(names) // most)
     return split(names, -(-len(names) // parts)) if parts else []
 
@@ -94,7 +94,7 @@ Report = Mapping[str, Any]
 
 
 def prompt_name(slug: str) -> str:
-    """`weekend-trips` as Weekend trips: one name in figures, tables, filters and sentences."""
+    """Turns `weekend-trips` into Weekend trips, its name in figures, tables, filters and sentences."""
     words = slug.replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 
@@ -104,7 +104,7 @@ Columns = Sequence[Column]
 
 @dataclass(frozen=True)
 class Options:
-    """How a figure is drawn. `measure` and `prompt` choose where a figure shows one of several."""
+    """How to draw a figure. `measure` and `prompt` select one for figures that show one of several."""
 
     narrow: bool = False
     rarefied: bool = False
@@ -113,36 +113,36 @@ class Options:
     top: int = 12
     search: str = ""
     names: Mapping[str, str] = field(default_factory=dict)  # what to write for a prompt or model
-    column: int = 0  # mm of a journal's column, one of COLUMN_PX; the narrower ones want `narrow`
+    column: int = 0  # mm of a journal column, one of COLUMN_PX; all but the widest need `narrow`
 
     @property
     def width(self) -> int:
         return COLUMN_PX.get(self.column, NARROW if self.narrow else WIDE)
 
     def name(self, slug: str) -> str:
-        """A prompt's, unless another one is given."""
+        """The name in `names`, else the prompt's own."""
         return printable(self.names[slug]) if slug in self.names else prompt_name(slug)
 
 
 def for_column(options: Options, column: int) -> Options:
-    """The same for a journal's column; in less than two there is one panel beside another nowhere."""
+    """The options for a journal column of so many mm, narrow unless it is the widest; unchanged if `column` is 0."""
     return replace(options, column=column, narrow=column < max(COLUMN_PX)) if column else options
 
 
 @dataclass(frozen=True)
 class Figure:
-    """`table` has a row for each mark that is drawn or could not be; `columns` names what stands in it."""
+    """A figure, ready to render. `table` has a row for each mark, drawn or not; `columns` describes its columns."""
 
     name: str
     title: str
     caption: str
-    own: str  # of the caption what only this figure says
+    own: str  # the part of the caption that only this figure has
     alt: str
     spec: Row
     table: list[Row]
     columns: list[Column]
     width: int  # px of the column it is drawn for
-    mark: str = ""  # what the drawing says of its data, whoever passes it on
+    mark: str = ""  # a warning about its data in the drawing itself, which stays there if passed on
 
 
 SIMULATED = "Simulated, not real"
@@ -160,7 +160,7 @@ class Words:
 def make_figure(
     name: str, words: Words, spec: Row, rows: Sequence[Row], table: list[Row], columns: Columns, options: Options
 ) -> Figure:
-    """`rows` are what the spec draws."""
+    """Assembles a figure from the `rows` that the spec draws; marks it as simulated if any of its data are."""
     whole = complete(spec, rows, PAPER if options.column else CONFIG)
     own = getattr(words.caption, "own", words.caption)
     told = [bool(row["simulated"]) for row in table if "simulated" in row]
@@ -176,7 +176,7 @@ def make_figure(
 def empty_figure(
     name: str, title: str, sentence: str, columns: Columns, options: Options, table: Sequence[Row] = ()
 ) -> Figure:
-    """A figure of one sentence, where there is nothing to draw yet; `table` may say why of each row."""
+    """A figure of one sentence, if there is nothing to draw yet; `table` may give the reason in each row."""
     lines = wrap(sentence, 48 if options.narrow else 130)
     rows = [{"text": line, "line": place} for place, line in enumerate(lines)]
     text = alt.Chart().mark_text(color=LIGHT["soft"], fontSize=13, align="left", baseline="middle", limit=0)
@@ -186,7 +186,7 @@ def empty_figure(
 
 
 def wrap(sentence: str, width: int) -> list[str]:
-    """Lines of at most `width` characters, broken between words."""
+    """Breaks a sentence between words into lines of at most `width` characters; a longer word stays whole."""
     lines = [""]
     for word in sentence.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:

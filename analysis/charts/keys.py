@@ -9,8 +9,8 @@ import altair as alt
 from analysis.charts.figure import Options, Row, Spec, of_kind, panel, specs_of
 from analysis.charts.theme import LIGHT, text_width
 
-# Vega has no patterns: the lines of a hatching, cut off at the edges of a bar, are drawn as the shape of a point mark.
-# It scales shapes by half the root of their size, so that a mark of size 4 has its shape in px.
+# Vega has no patterns, so the lines of a hatching, cut off at a bar's edges, are drawn as the shape of a point mark.
+# It scales shapes by half the root of their size, so a mark of size 4 has its shape in px.
 SPACING = 6.0  # px between lines
 PIXELS = 4
 
@@ -18,10 +18,10 @@ Line = tuple[float, float, float, float]
 
 
 def hatch_lines(left: float, right: float, top: float, bottom: float, spacing: float = SPACING) -> list[Line]:
-    """Lines (x, y, x2, y2) that rise at 45 degrees through the rectangle, y downwards, all in px.
+    """Lines (x, y, x2, y2) that rise at 45 degrees through the rectangle, in px with y downwards.
 
-    A line that starts at `left + offset` on the lower edge is at height t · (bottom - top) after the same way to the
-    right; only the t for which it is inside are kept.
+    A line that starts at `left + offset` on the lower edge has gone t · (bottom - top) both up and to the right at t;
+    only the t inside the rectangle are kept.
     """
     width, height = right - left, bottom - top
     lines = []
@@ -36,14 +36,14 @@ def hatch_lines(left: float, right: float, top: float, bottom: float, spacing: f
 
 
 def hatch_path(width: float, height: float) -> str:
-    """The lines of a rectangle as one path, from the middle of its left edge."""
+    """The hatching of a rectangle as one path, relative to the middle of its left edge."""
     return "".join(
         f"M{x:.1f},{y:.1f}L{x2:.1f},{y2:.1f}" for x, y, x2, y2 in hatch_lines(0, width, -height / 2, height / 2)
     )
 
 
 class Sizes(NamedTuple):
-    """px: of a line, of a swatch, of the letters, and between entries."""
+    """Sizes in px: line height, width and height of a swatch, font size, and the gap between entries."""
 
     line: int
     width: int
@@ -57,7 +57,7 @@ ON_SCREEN, ON_PAPER = Sizes(22, 22, 12, 12, 18), Sizes(16, 16, 10, 11, 12)
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """One sign and what it means. A hatching may stand over any colour and has none itself."""
+    """A sign and its meaning. A hatching may cover any colour and has none of its own."""
 
     text: str
     colour: str = LIGHT["unknown"]
@@ -65,9 +65,9 @@ class KeyEntry:
 
 
 def draw_key(entries: Sequence[KeyEntry], options: Options, indent: int) -> tuple[Spec, list[Row]]:
-    """A panel that draws the rows of kind `key-…`, and these rows.
+    """Returns a panel that draws the rows of kind `key-…`, and these rows.
 
-    It begins `indent` px left of where panels below have their axis, as their labels do.
+    The key starts `indent` px left of the axis of the panels below, in line with their labels.
     """
     width, sizes = options.width - 20, ON_PAPER if options.column else ON_SCREEN
     rows: list[Row] = []

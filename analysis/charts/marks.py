@@ -1,4 +1,4 @@
-"""The marks that figures share: dots with intervals, words over a grid, rows of names, scales and the legend."""
+"""Marks that figures share: dots with intervals, words over a grid, rows of names, scales and the legend."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import altair as alt
 from analysis.charts.figure import Options
 from analysis.charts.theme import LIGHT, Series, text_width
 
-LONGEST = 150  # px for names; what is longer is cut off with an ellipsis
+LONGEST = 150  # px for names; longer ones are cut off with an ellipsis
 AXIS = 40  # px kept for the labels of a y axis
 PERCENT = "format(100 * datum.value, '~r') + '\u202f%'"  # Vega's expression for the labels of an axis of shares
 Channel = Callable[[str], Any]  # the position of a field, as alt.X or alt.Y
@@ -17,9 +17,9 @@ Channel = Callable[[str], Any]  # the position of a field, as alt.X or alt.Y
 
 @dataclass(frozen=True)
 class Strips:
-    """The names of a panel's rows, `step` px apart, of which the part `padding` is left free.
+    """The named rows of a panel, `step` px apart, of which the share `padding` stays free.
 
-    `lined` draws a line between rows that hold several marks.
+    `lined` draws a line between rows, for rows of several marks.
     """
 
     names: tuple[str, ...]
@@ -29,11 +29,11 @@ class Strips:
     padding: float = 0.4
     lined: bool = False
     named: bool = True  # else the panel beside it has the names
-    OVERHANG: ClassVar[int] = 6  # px by which lined names are taken to begin above the first row
+    OVERHANG: ClassVar[int] = 6  # px by which lined names are assumed to begin above the first row
 
     @property
     def above(self) -> int:
-        """What a title is moved up by to stand as high as the one of a panel with names."""
+        """px by which to raise a title, to align it with that of a panel with names."""
         return self.OVERHANG * (self.lined and not self.named)
 
     @property
@@ -62,16 +62,16 @@ class Strips:
         return alt.Y(f"{field}:N", scale=scale, axis=axis)
 
     def rows_of(self, field: str, series: Series) -> alt.Chart:
-        """A chart of which each row holds a mark of each series, below one another."""
+        """A base chart whose rows hold one mark per series, one below the other."""
         return alt.Chart().encode(y=self.axis(field), yOffset=alt.YOffset("series:N", scale=beside_each_other(series)))
 
     def side_by_side(self, count: int, names: int) -> list["Strips"]:
-        """So many panels, of which the first ones have the names."""
+        """`count` panels side by side, of which only the first `names` show the row names."""
         return [replace(self, named=place < names) for place in range(count)]
 
 
 def room_for(names: Sequence[str], most: int = LONGEST, size: int = 12) -> int:
-    """What the longest name takes, within limits."""
+    """px for the longest name, limited to `most`."""
     return round(min(most, max((text_width(name, size) for name in names), default=0) + 16))
 
 
@@ -87,12 +87,12 @@ def shape_scale(series: Series) -> alt.Scale:
 
 
 def beside_each_other(series: Series) -> alt.Scale:
-    """Where the marks of one row or column stand."""
+    """A scale that places the marks of one row or column side by side."""
     return alt.Scale(domain=list(series.names), paddingOuter=0.5)
 
 
 def make_legend(series: Series, options: Options, indent: int = AXIS) -> alt.Legend:
-    """On top, in as many columns as the longest name leaves room for right of the axis."""
+    """A legend on top, with as many columns as its longest name lets fit to the right of the axis."""
     size = 11 if options.column else 12 if options.narrow else 13
     longest = max((text_width(name, size) for name in series.names), default=0) + 34
     columns = max(1, min(len(series.names), int((options.width - indent) / longest)))
@@ -103,7 +103,7 @@ def make_legend(series: Series, options: Options, indent: int = AXIS) -> alt.Leg
 
 
 def along(axis_of: type[alt.X] | type[alt.Y], scale: alt.Scale, axis: alt.Axis) -> Channel:
-    """The position of whichever field, on one scale with one axis."""
+    """A channel that positions any field on the same scale and axis."""
     return lambda field: axis_of(f"{field}:Q", scale=scale, axis=axis)
 
 
@@ -113,7 +113,7 @@ def along(axis_of: type[alt.X] | type[alt.Y], scale: alt.Scale, axis: alt.Axis) 
 def dots(
     base: alt.Chart, at: Channel, series: Series, legend: alt.Legend | None, size: float, line: float = 1.6
 ) -> list[alt.Chart]:
-    """Each row's `value`, in its series' colour and shape, over the line from `low` to `high`."""
+    """Draws each row's `value`, in its series' colour and shape, over a line from `low` to `high`."""
     low, value = at("low"), at("value")
     x_or_y = "x" if isinstance(low, alt.X) else "y"
     colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
@@ -127,6 +127,6 @@ def dots(
 
 
 def words_on_grid(base: alt.Chart, size: int, colour: str = LIGHT["ink"], **how: Any) -> list[alt.Chart]:
-    """Text that stands over lines of a grid: these end at a rim in the colour of the ground."""
+    """Text over grid lines, which stop at a rim in the background colour."""
     rim = base.mark_text(fontSize=size, fill=LIGHT["paper"], stroke=LIGHT["paper"], strokeWidth=4, **how)
     return [rim, base.mark_text(fontSize=size, fill=colour, **how)]

@@ -1,6 +1,6 @@
-"""Small multiples of dots with intervals: on a screen prompts along x, in a journal's column prompts as rows.
+"""Small multiples of dots with intervals: prompts along x on a screen, as rows in a journal column.
 
-On paper the names of prompts stand once at the left, models and measures beside each other.
+On paper, prompt names appear once, on the left; models and measures are side by side.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,14 +27,14 @@ from analysis.charts.marks import AXIS, Channel, Strips, along, beside_each_othe
 from analysis.charts.theme import LIGHT, Series, text_width
 
 GAP = 22  # px between columns
-FINEST, FINEST_NARROW = 5.2, 6.4  # px that one dodged mark needs at least; on a phone nothing shows numbers on hover
+FINEST, FINEST_NARROW = 5.2, 6.4  # least px per dodged mark; more on a phone, where nothing shows numbers on hover
 MOST_COLUMNS = 3
-WIDEST, LEAST = 38, 220  # px that one mark gets at most, and a panel at least: a few marks do not fill a page
+WIDEST, LEAST = 38, 220  # most px per mark and least px per panel: a few marks do not fill a page
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What a row of panels shows, and from where to where its axis goes; a bound of 1 is kept as it is."""
+    """What a row of panels shows, and the range of its axis; a `top` of 1 is not rounded up."""
 
     name: str
     title: str
@@ -43,11 +43,11 @@ class Panel:
     format: str = "~s"
     integers: bool = False
     bounded: bool = False  # by 1
-    short: str = ""  # the title where several stand side by side
+    short: str = ""  # the title if several are side by side
 
 
 def with_axes(panels: Sequence[Panel], points: Sequence[Row]) -> tuple[Panel, ...]:
-    """Each with an axis up to the highest value of all columns, unless what it shows ends at 1."""
+    """Extends each panel's axis to the highest value or interval end of all columns, unless it is bounded by 1."""
     return tuple(panel if panel.bounded else replace(panel, top=_highest(points, panel.name)) for panel in panels)
 
 
@@ -58,7 +58,7 @@ def _highest(points: Sequence[Row], panel: str) -> float:
 
 @dataclass(frozen=True)
 class Grid:
-    """Which panels there are: columns of models, rows of measures, prompts along x."""
+    """The panels of a figure: models as columns, measures as rows, prompts along x."""
 
     measures: tuple[Panel, ...]
     models: tuple[str, ...]
@@ -83,13 +83,13 @@ def grid_of(
     height: int = 118,
     with_chance: bool = False,
 ) -> Grid:
-    """Of all models and prompts of the points, in their order; `prompts` say another one."""
+    """A grid of all models and prompts of the points, in their order, unless `prompts` are given."""
     models, there = (tuple(dict.fromkeys(point[name] for point in points)) for name in ("model", "prompt"))
     return Grid(tuple(measures), models, tuple(prompts or there), series, options, with_chance, height)
 
 
 def draw_grid(grid: Grid) -> Spec:
-    """Rows drawn: panel (a measure's name), model, prompt, series, value, low, high, text; `chance` if there is one."""
+    """Draws rows with panel (a measure's name), model, prompt, series, value, low, high, text and, if any, `chance`."""
     across = count_columns(grid)
     width = panel_width(across, grid.options)
     finest = FINEST_NARROW if grid.options.narrow else FINEST
@@ -108,7 +108,7 @@ def draw_grid(grid: Grid) -> Spec:
 
 
 def count_columns(grid: Grid) -> int:
-    """As many models side by side as leave each mark its room."""
+    """The most models side by side that leave each mark enough room."""
     most = 1 if grid.options.narrow else min(len(grid.models), MOST_COLUMNS)
     fitting = [count for count in range(1, most + 1) if panel_width(count, grid.options) / grid.slots >= FINEST]
     return max(fitting, default=1)
@@ -121,7 +121,7 @@ def panel_width(across: int, options: Options) -> int:
 def draw_column(
     grid: Grid, model: str, prompts: Sequence[str], width: int, drawn: Mapping[Panel, Sequence[Spec]]
 ) -> Spec:
-    """One model: its measures below each other."""
+    """Draws one model's measures below each other."""
     where: Any = {"model": model, "prompt": prompts}
     panels = [
         panel(specs, width, grid.height, measure.title, panel=measure.name, **where) for measure, specs in drawn.items()
@@ -130,7 +130,7 @@ def draw_column(
 
 
 def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, labelled: bool) -> list[alt.Chart]:
-    """Interval below, the tick of chance where there is one, and the mark on top."""
+    """Layers from the bottom: a rule at 0 if values go below it, ticks of chance if there are any, intervals, dots."""
     axis = prompt_axis(prompts, width, labelled)
     base = alt.Chart().encode(
         x=alt.X("prompt:N", axis=axis, scale=alt.Scale(domain=list(prompts), paddingInner=0.16, paddingOuter=0.08)),
@@ -151,14 +151,14 @@ def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, label
 
 
 def channel_of(measure: Panel, axis_of: type[alt.X] | type[alt.Y], axis: alt.Axis) -> Channel:
-    """The same scale for every column of a measure."""
+    """A channel with the same scale in every column of a measure."""
     if measure.integers:
         axis.tickMinStep = 1
     return along(axis_of, alt.Scale(domain=[measure.bottom, measure.top], nice=measure.top != 1), axis)
 
 
 def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:
-    """Names of prompts, turned where they would meet."""
+    """An axis of prompt names, slanted if they would collide."""
     room = width / max(len(prompts), 1)
     turned = any(text_width(name, 12) > room - 6 for name in prompts)
     return alt.Axis(
@@ -170,14 +170,14 @@ def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:
 
 # --- in a journal's column
 
-# px. 110 mm of any column are at least 430; beside names a panel has a least width, and letters are of one size.
+# px. 110 mm of any column are at least 430. A panel beside names has a least width; all letters have one size.
 HIGH, NARROWEST, BROADEST, CLOSE, LETTERS = 410, 56, 250, 12, 11
 LINE = 14  # of words
 LEAST_STEP, MOST_STEP = 11, 26
 
 
 def draw_grids(grids: Sequence[Grid]) -> Spec:
-    """Below one another: on a screen each as its own, in a journal's column all together as high as a page allows."""
+    """Stacks grids: on a screen each on its own, in a journal column all together as tall as a page allows."""
     if not grids[0].options.column:
         drawn = [draw_grid(grid) for grid in grids]
         return drawn[0] if len(drawn) == 1 else below(drawn, 20)
@@ -190,7 +190,7 @@ def draw_grids(grids: Sequence[Grid]) -> Spec:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which models stand side by side in each row of blocks, and which measures in each row of a block."""
+    """The models side by side in each row of blocks, and the measures in each row of a block."""
 
     grid: Grid
     room: int  # px for the names of prompts
@@ -222,7 +222,7 @@ class Layout:
 
 
 def lay_out(grid: Grid, grids: Sequence[Grid]) -> Layout:
-    """As many panels side by side as have their least width; all grids have the same room for names."""
+    """Puts as many panels side by side as their least width allows; all grids have the same room for names."""
     room = room_for([prompt for each in grids for prompt in each.prompts], 110, LETTERS)
     inside = grid.options.width - 14 - room
     fitting = max(1, (inside + CLOSE) // (NARROWEST + CLOSE))
@@ -235,7 +235,7 @@ def lay_out(grid: Grid, grids: Sequence[Grid]) -> Layout:
 def draw_layout(layout: Layout, step: int) -> Spec:
     grid, rows = layout.grid, []
     for models in layout.models:
-        # Values of one measure have one axis: its numbers stand once, below the last panel of a column.
+        # All panels of a measure share an axis, whose numbers appear once, below the last panel of a column.
         covered = 0 if models is layout.models[-1] else len(layout.models[-1])
         groups = [draw_group(layout, model, step, place == 0, place >= covered) for place, model in enumerate(models)]
         rows.append(beside(groups, CLOSE))
@@ -244,7 +244,7 @@ def draw_layout(layout: Layout, step: int) -> Spec:
 
 
 def draw_group(layout: Layout, model: str, step: int, named: bool, labelled: bool) -> Spec:
-    """One model: its measures side by side; these are named above the first models."""
+    """Draws one model's measures side by side, with titles only above the first models unless the measures wrap."""
     grid, rows = layout.grid, []
     titled = not layout.is_single and (model in layout.models[0] or len(layout.measures) > 1)
     for measures in layout.measures:
@@ -265,14 +265,14 @@ def draw_group(layout: Layout, model: str, step: int, named: bool, labelled: boo
 
 
 def title_lines(layout: Layout, measure: Panel) -> list[str]:
-    """A single measure's over all panels, else over its own."""
+    """A measure's wrapped title: as wide as all panels if it is the only measure, else as its own panel."""
     width = layout.grid.options.width - layout.room if layout.is_single else layout.width
     text = measure.title if layout.is_single else measure.short or measure.title
     return wrap(text, max(8, int(width / text_width("n", LETTERS))))
 
 
 def row_layers(grid: Grid, measure: Panel, strips: Strips, labelled: bool) -> list[alt.Chart]:
-    """A rule at 0 where values go below it, the tick of chance, and the dots with their intervals."""
+    """Layers from the bottom: a rule at 0 if values go below it, ticks of chance if there are any, intervals, dots."""
     base = strips.rows_of("prompt", grid.series)
     axis = alt.Axis(
         title=None, tickCount=3 if strips.width > 90 else 2, format=measure.format, labels=labelled, ticks=False,

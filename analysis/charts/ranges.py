@@ -1,4 +1,4 @@
-"""Scores of runs as ranges: from the lowest to the highest, every run, and lines that others have drawn."""
+"""Scores of runs as ranges: from lowest to highest, with every run, and references as lines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ LABEL = 15  # px of a row of leaderboard names
 def draw_benchmark(
     benchmark: str, rows: Sequence[tuple[str, Row]], room: int, options: Options
 ) -> tuple[Spec, list[Row]]:
-    """Leaderboard names on top, then a panel for each model, all along the same axis."""
+    """Draws a benchmark: names of references on top, then a panel for each model, all along the same axis."""
     width = options.width - room - (MEAN if options.narrow else SUMMARY) - 14
     domain, title = axis_domain([row for _, row in rows]), printable(benchmark)
     references = {(label_of(line), float(line["accuracy"])) for _, row in rows for line in references_of(row)}
@@ -40,7 +40,7 @@ def draw_benchmark(
 
 
 def label_of(line: Row) -> str:
-    """A leaderboard model's name and score; below the top one also how far."""
+    """A reference's name and score, and its gap to the top one unless it is the top."""
     words = f"{printable(line['name'])} {percent(line['accuracy'], 1)}"
     gap = number(line.get("to_top"))
     return f"{words}, {decimal(100 * gap, 1, sign=True)}" if gap else words
@@ -51,7 +51,7 @@ def references_of(row: Row) -> list[Row]:
 
 
 def axis_domain(rows: Sequence[Row]) -> Span:
-    """All that is drawn, with a little room; accuracies are read by position, so it need not begin at 0."""
+    """The range of all that is drawn, with a margin; accuracies are read by position, so it need not begin at 0."""
     values = [number(row[end]) for row in rows for end in ("min", "max")]
     values += [bound for row in rows for bound in (span(row.get("noise_floor")) or ())]
     values += [line["accuracy"] for row in rows for line in references_of(row)] + [bound_of(row) for row in rows]
@@ -62,11 +62,11 @@ def axis_domain(rows: Sequence[Row]) -> Span:
 
 
 def place_labels(lines: Sequence[tuple[str, float]], domain: Span, width: int) -> tuple[list[Row], int]:
-    """Names left of their lines, each in the lowest row where no other and no other's line is; and the height of all.
+    """Places names left of their lines, each in the lowest row free of other names and lines; also returns the height.
 
-    `lines` ascend, so that a line that comes down from a higher row only meets names that were placed later.
+    `lines` ascend, so that a line coming down from a higher row only meets names placed later.
     """
-    placed: list[tuple[float, int]] = []  # of each line, where it stands and the row of its name
+    placed: list[tuple[float, int]] = []  # x of each line, and the row of its name
     found: list[Row] = []
     for text, accuracy in lines:
         x = (accuracy - domain[0]) / (domain[1] - domain[0]) * width
@@ -88,7 +88,7 @@ def label_layers() -> list[alt.Chart]:
 
 
 def parts_of(name: str, row: Row, options: Options) -> list[Row]:
-    """Everything that is drawn of one row, each part with its `kind`."""
+    """All parts drawn for one row, each with its `kind`."""
     where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
     low, high = float(row["min"]), float(row["max"])
     parts: list[Row] = [{"kind": "range", "low": low, "high": high, "text": told(name, row)}]

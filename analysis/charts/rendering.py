@@ -1,4 +1,4 @@
-"""From a figure to a file: SVG for pages, PNG at twice the size, PDF with text that can be searched."""
+"""Renders figures to files: SVG for pages, PNG at twice the size, PDF with searchable text."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from analysis.charts.theme import FONT, LIGHT, PALETTES, TOKENS, recolour
 SVG = "http://www.w3.org/2000/svg"
 ET.register_namespace("", SVG)
 
-# What a drawing consists of; everything else is dropped with all that is in it.
+# What a drawing consists of; all other elements are dropped with their contents.
 ELEMENTS = {"svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc", "defs", "clipPath"}
 ATTRIBUTES = {
     "viewBox", "width", "height", "transform", "d", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx",
@@ -28,11 +28,11 @@ NUMERIC = ("transform", "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height"
 def clean_svg(
     drawn: str, title: str, description: str, least_width: int = 0, mark: str = "", ink: str = LIGHT["ink"]
 ) -> str:
-    """The drawing as an image with a name and a description; marks tell their numbers on hover.
+    """Turns a drawing into an image with a name and a description, whose marks show their numbers on hover.
 
-    Colours of the light scheme get a class beside them, `fill-field` or `stroke-ink`, by which sources.css gives them
-    the page's scheme. Ids begin with a hash of the drawing, so that two figures on a page don't share any. What is
-    narrower than `least_width` gets room on the right, so that letters have one size in all figures of a column.
+    Colours of the light scheme also get a class, `fill-field` or `stroke-ink`, by which sources.css applies the page's
+    scheme. Ids begin with a hash of the drawing, so that two figures on a page share none. A drawing narrower than
+    `least_width` is padded on the right, so that letters have one size in all figures of a column.
     """
     root = ET.fromstring(drawn)
     name = f"figure-{sha256(drawn.encode()).hexdigest()[:10]}"
@@ -62,7 +62,7 @@ MARK, MARK_SIZE = 18, 11  # px: of the line below the drawing, and of its letter
 
 
 def put_below(root: ET.Element, words: str, ink: str) -> None:
-    """A line of words in room of its own."""
+    """Adds a line of words below the drawing, and room for it."""
     width, height = root.get("width", "0"), float(root.get("height", "0"))
     ground = root.find(f"{{{SVG}}}rect")
     for element in [root] if ground is None else [root, ground]:
@@ -79,7 +79,7 @@ def local_name(element: ET.Element) -> str:
 
 
 def keep_children(element: ET.Element) -> None:
-    """Drop what is no part of a drawing, and what is there but not seen."""
+    """Drops children that are not part of a drawing or not visible."""
     for child in list(element):
         if local_name(child) not in ELEMENTS or is_unseen(child):
             element.remove(child)
@@ -110,13 +110,13 @@ def clean_element(element: ET.Element, name: str) -> None:
 
 
 def is_mark(element: ET.Element) -> bool:
-    """Axes, legends and titles have labels of their own, which say nothing that is not written beside them."""
+    """Whether it is a mark. Axes, legends and titles have labels too, but these only repeat what is visible."""
     kind = element.get("aria-roledescription", "")
     return element.get("role") == "graphics-symbol" and kind not in ("axis", "legend", "title", "subtitle")
 
 
 def attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
-    """The element's own, and each declaration of its style as the attribute it stands for."""
+    """Yields the element's attributes, then its style's declarations as attributes."""
     yield from element.attrib.items()
     for declaration in element.get("style", "").split(";"):
         key, found, value = declaration.partition(":")
@@ -125,7 +125,7 @@ def attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
 
 
 def rename(value: str, name: str) -> str:
-    """`clip0` and `url(#clip0)` with the figure's name in front."""
+    """Prefixes an id, as in `clip0` and `url(#clip0)`, with the figure's name."""
     return re.sub(r"^(url\(#)?", lambda match: f"{match.group()}{name}-", value, count=1)
 
 
@@ -140,12 +140,12 @@ def text_element(tag: str, text: str, name: str = "") -> ET.Element:
 
 
 PNG_PPI = 300  # of a figure for print
-# The renderer takes the px of an SVG, 96 an inch, for points.
+# The renderer reads the px of an SVG, 96 an inch, as points.
 POINTS, POINTS_OF_MM = 72 / 96, 72 / 25.4
 
 
 def for_print(svg: str, width: float, unit: str = "mm") -> str:
-    """The drawing as wide as that."""
+    """Scales a drawing to this width."""
     root = ET.fromstring(svg)
     drawn, height = (float(root.get(side, "0")) for side in ("width", "height"))
     root.set("width", f"{width:g}{unit}")
@@ -153,7 +153,7 @@ def for_print(svg: str, width: float, unit: str = "mm") -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-# The first one in a process starts the renderer and takes half a second; whoever shows many keeps the results.
+# The first call in a process starts the renderer, which takes half a second; callers that show many keep results.
 KINDS: dict[str, Callable[[str], bytes]] = {
     "svg": lambda svg: svg.encode(),
     "png": lambda svg: vl_convert.svg_to_png(svg, scale=2),
@@ -162,11 +162,11 @@ KINDS: dict[str, Callable[[str], bytes]] = {
 
 
 def render(figure: Figure, kind: str, scheme: str = "light", column: int = 0) -> bytes:
-    """The figure as svg, png or pdf, in the light, dark or print scheme. ValueError for any other.
+    """Renders the figure as svg, png or pdf, in the light, dark or print scheme. ValueError for any other.
 
-    `column`: as wide as a journal's column of so many mm, for which it has been drawn; a PNG then has 300 dots an inch.
+    `column`: the width in mm of the journal column it was drawn for; a PNG then has 300 dots an inch.
 
-    An SVG in the light scheme follows the page's scheme where sources.css is loaded, so pages need no other.
+    An SVG in the light scheme follows the page's scheme if sources.css is loaded, so pages need no other.
     """
     if kind not in KINDS or scheme not in PALETTES:
         known = f"{', '.join(KINDS)} in {', '.join(PALETTES)}"

@@ -1,4 +1,4 @@
-"""Reading the rows of a report, and saying them: numbers, intervals, names, order, and what stands below a figure."""
+"""Reads the rows of a report and puts them into words: numbers, intervals, names, order, and captions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ DECLARED = {setting.name: setting for setting in IN_ROWS}
 
 
 def rows_of(report: Report, part: str) -> list[Row]:
-    """The rows, each of which says whether it rests on anybody or anything made up."""
+    """A part's rows, each with whether it rests on simulated data if the report says which data are."""
     rows = list(report.get(part) or [])
     if not report.get("simulated"):
         return rows
@@ -23,7 +23,7 @@ def rows_of(report: Report, part: str) -> list[Row]:
     return [row | {"simulated": with_field or is_made_up(report, row)} for row in rows]
 
 
-# Parts whose rows are of a source and of the field.
+# Parts whose rows compare a source with the field.
 BESIDE_FIELD = ("distances", "calibration", "scores", "mixes", "blend")
 
 
@@ -38,12 +38,12 @@ def is_made_up(report: Report, row: Row) -> bool:
 
 
 def in_order(values: Iterable[Any]) -> list[str]:
-    """Each value once, as it first comes."""
+    """The distinct values as text, in order of first appearance."""
     return list(dict.fromkeys(str(value) for value in values))
 
 
 def grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
-    """The rows by what stands in them under this name, in the order in which it first comes."""
+    """Groups rows by their value of `name`, in order of first appearance."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(str(row[name]), []).append(row)
@@ -51,21 +51,21 @@ def grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
 
 
 def all_sources(report: Report) -> list[str]:
-    """Every source that any part names, so that a source looks the same in all figures of a report."""
+    """All sources that any part names, so that each looks the same in all figures of a report."""
     parts = [part for part in report.values() if isinstance(part, list)]
     found = {str(row["source"]) for part in parts for row in part if isinstance(row, dict) and row.get("source")}
     return [name for name in SOURCES if name in found] + sorted(found - set(SOURCES))
 
 
 def series_in(report: Report, marks: Iterable[Row]) -> Series:
-    """The looks of the sources that are drawn."""
+    """The looks of the sources drawn."""
     return series_of_sources(all_sources(report)).only(mark["series"] for mark in marks)
 
 
 def line_up(report: Report, rows: list[Row]) -> list[Row]:
-    """Each field row once under every model that its chatbot is compared with; where there is none, it stays.
+    """Repeats each field row under every model that its chatbot is compared with; rows without any stay as they are.
 
-    The report names the chatbot as the field's model, `all` where a model belongs to none.
+    The report gives the chatbot as the field's model, `all` for models that belong to none.
     """
     models = {group["chatbot"] or "all": group["models"] for group in report.get("groups") or []}
     return [
@@ -76,20 +76,20 @@ def line_up(report: Report, rows: list[Row]) -> list[Row]:
 
 
 def by_group(report: Report, rows: Sequence[Row]) -> list[Row]:
-    """Models in the order of their chatbots, those of none at the end."""
+    """Sorts rows by model, in the order of their chatbots; models of none come last."""
     order = [model for group in report.get("groups") or [] for model in group["models"]]
     return sorted(rows, key=lambda row: order.index(row["model"]) if row["model"] in order else len(order))
 
 
 def prompts_in_order(report: Report, rows: Iterable[Row]) -> list[str]:
-    """In the order of the study file, those it does not know at the end."""
+    """The rows' prompts in the order of the study file; those it does not have come last."""
     found = in_order(row["prompt"] for row in rows)
     listed = [str(prompt["slug"]) for prompt in report.get("prompts") or []]
     return sorted(found, key=lambda prompt: listed.index(prompt) if prompt in listed else len(listed))
 
 
 def prompt_names(report: Report, rows: Iterable[Row], options: Options) -> tuple[str, ...]:
-    """What a figure calls them."""
+    """The rows' prompts, in the same order, as a figure names them."""
     return tuple(options.name(prompt) for prompt in prompts_in_order(report, rows))
 
 
@@ -99,7 +99,7 @@ def sorted_by_prompt(report: Report, rows: Sequence[Row]) -> list[Row]:
 
 
 def setting_words(row: Row, names: Sequence[str] = SETTINGS) -> list[str]:
-    """What sets a source apart from others of its name, in a few words each."""
+    """The settings that a row has, in a few words each; of an imported one also that its temperature is unknown."""
     given = [(name, row.get(name)) for name in names]
     unknown = ["temperature unknown"] * ("temperature" in names and row.get("temperature") is None)
     return unknown * bool(row.get("imported")) + [
@@ -120,7 +120,7 @@ def say_setting(name: str, value: Any) -> str:
     return setting.words.format(printable(value))
 
 
-# How much stands in front of a prompt, where it is said apart from a source's name.
+# How much precedes a prompt, if that is said apart from a source's name.
 AMOUNT = tuple(setting.name for setting in AMOUNTS)
 AMOUNT_COLUMNS = [Column(setting.name, setting.heading, unit=f"{setting.unit}s") for setting in AMOUNTS]
 
@@ -134,17 +134,17 @@ def amount_of(row: Row) -> int | None:
 
 
 def amount_words(row: Row) -> str:
-    """20 conversations; empty where nothing is counted."""
+    """The amount in words, such as 20 conversations; empty if there is none."""
     return ", ".join(setting_words(row, AMOUNT))
 
 
 def label_variants(rows: Sequence[Row]) -> list[str]:
-    """A name for each row's source, with those settings in which rows of the same source and model differ."""
+    """Names each row's source, with the settings in which rows of the same source and model differ."""
     return [", ".join([shown_source(row["source"]), *differing_words(row, rows, ("source", "model"))]) for row in rows]
 
 
 def differing_words(row: Row, rows: Iterable[Row], same: Sequence[str]) -> list[str]:
-    """The settings in which it differs from the others that have the `same`."""
+    """The row's settings that differ among rows with the same values of `same`."""
     others = [other for other in rows if all(other.get(name) == row.get(name) for name in same)]
     return setting_words(row, [name for name in SETTINGS if len({repr(other.get(name)) for other in others}) > 1])
 
@@ -155,7 +155,7 @@ def shown_source(source: object) -> str:
 
 
 def names_in(report: Report) -> dict[str, str]:
-    """What figures call chatbots, and models: ChatGPT · gpt-4o-mini where a model belongs to a chatbot."""
+    """Display names of chatbots and of their models, such as ChatGPT · gpt-4o-mini."""
     chatbots = {str(slug): printable(name) for slug, name in (report.get("chatbots") or {}).items()}
     found = dict(chatbots)
     for group in report.get("groups") or []:
@@ -185,31 +185,31 @@ WHY = Column("why", "why undefined", value=lambda row: row.get("why", ""))
 
 
 def end_of(ci: str, place: int) -> Made:
-    """The lower (0) or the upper (1) end of the interval of this name."""
+    """Returns a reader of the lower (0) or upper (1) end of a row's interval at `ci`."""
     return lambda row: (span(at(row, ci)) or (None, None))[place]
 
 
 def ends_in(unit: str = "", ci: str = "ci", name: str = "") -> list[Column]:
-    """The ends of an interval; `name` stands in front of their names."""
+    """Columns for the ends of an interval; `name` prefixes their names."""
     labels = {"low": "from", "high": "to"}
     return [Column(name + end, labels[end], unit=unit, value=end_of(ci, place)) for place, end in enumerate(labels)]
 
 
 def drawn_row(row: Row, columns: Columns) -> Row:
-    """The row in these columns; an undefined number is None."""
+    """The row's values in these columns, undefined numbers as None, and `simulated` if it has that."""
     values = {column.name: column.of(row) for column in columns}
     known = {name: number(value) if isinstance(value, float) else value for name, value in values.items()}
     return known | ({"simulated": bool(row["simulated"])} if "simulated" in row else {})
 
 
 def told_ends(ends: Any, write: Callable[[float], str] = "{:.2f}".format) -> str:
-    """What stands behind a value where it has an interval, as `span` reads it."""
+    """The interval in words, to follow a value; empty if `span` reads none."""
     known = span(ends)
     return f", {INTERVAL} {' to '.join(map(write, known))}" if known else ""
 
 
 def from_to(values: Sequence[float], write: Callable[[float], str] = "{:.2f}".format) -> str:
-    """From the lowest to the highest, or the one that there is."""
+    """The range from lowest to highest; a single number if both are written the same."""
     return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
 
 
@@ -217,26 +217,26 @@ def from_to(values: Sequence[float], write: Callable[[float], str] = "{:.2f}".fo
 
 
 def make_mark(value: Any, ends: Any, **where: Any) -> Row:
-    """What is drawn of a value with its interval, if it has one."""
+    """A mark for a value, with its interval if it has one."""
     low, high = span(ends) or (None, None)
     return where | {"value": value, "low": low, "high": high}
 
 
 def reach(marks: Iterable[Row]) -> list[float]:
-    """All values, and ends of intervals, that are drawn."""
+    """All values and interval ends that are drawn."""
     return [end for mark in marks for end in (mark["value"], mark["low"], mark["high"]) if end is not None]
 
 
 def mark_at(
     panel: str, model: str, prompt: str, series: str, value: float, ends: Any, said: str, chance: float | None = None
 ) -> Row:
-    """A mark with its interval; `said`: its words on hover, behind whose it is."""
+    """A mark with its interval; its hover text names series, prompt and model before `said`."""
     where: Row = {"panel": panel, "model": model, "prompt": prompt, "series": series, "chance": chance}
     return make_mark(value, ends, **where, text=f"{series}, {prompt}, {model}: {said}")
 
 
 def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], str] = "{:.2f}".format) -> str:
-    """For each model from where to where each series goes, over prompts."""
+    """Says for each model what range each series covers over prompts."""
     found = []
     for model, here in grouped(marks, "model").items():
         by_series = grouped(here, "series").items()
@@ -249,10 +249,10 @@ def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], 
 
 
 class Caption(str):
-    """All that stands below a figure in a document; `own` is what only this figure says, which a page shows."""
+    """The words below a figure in a document; `own` is the part that only this figure has, which pages show."""
 
     own: str
-    simulated: bool  # whether it says that something in the report is
+    simulated: bool  # whether it says that some of the report is
 
 
 def write_caption(
@@ -263,9 +263,9 @@ def write_caption(
     rows: Iterable[Row] = (),
     sizes: bool = True,
 ) -> Caption:
-    """The figure's own sentences, then those that all figures share. A definition that the report lacks comes whole.
+    """Writes the figure's own sentences, then shared ones. `definitions` are names in the report or whole sentences.
 
-    `rows` are drawn; `sizes`: how long their histories are, where the figure does not say it itself.
+    `rows` are the rows drawn; `sizes` adds how long their histories are, for figures that do not show it.
     """
     left_out = f"{plural(missing, 'value')} could not be computed and {'is' if missing == 1 else 'are'} left out."
     own = [*sentences, history_words(report, rows) if sizes else "", left_out if missing else ""]
@@ -278,7 +278,7 @@ def write_caption(
 
 
 def history_words(report: Report, rows: Iterable[Row]) -> str:
-    """How many conversations stand in front of a prompt in these rows, by their own or by their source's settings."""
+    """Says how much precedes a prompt in these rows, by their own settings or else their source's."""
     drawn = list(rows)
     there = {(row.get("source"), row.get("model")) for row in drawn if AMOUNT[0] not in row}
     main = [row for row in report.get("sources") or [] if row.get("main") and (row["source"], row["model"]) in there]

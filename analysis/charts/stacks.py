@@ -1,4 +1,4 @@
-"""Stacked shares: a bar for each source, the right answer hatched and first, with its interval below."""
+"""Stacked shares: a bar for each source, the right answer first and hatched, with its interval below."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,11 +15,11 @@ from surveys.console.wording import percent, sized, span
 UNKNOWN = "unknown"
 COUNTS, BARE_COUNTS, GAP = 56, 28, 18  # px for n, and between columns
 OPTION_COLOURS, PAPER_STEP = 8, 12
-FOR_QUARTERS = 160  # px of an axis that has room for five numbers
+FOR_QUARTERS = 160  # least px of an axis with five numbers
 
 
 def bars_for(sources: tuple[str, ...], models: Sequence[str], options: Options) -> tuple[Strips, int]:
-    """How bars stand, and how many models beside each other: on paper two, with the sources' names once."""
+    """The bars and how many models are side by side: at most 3; if narrow 1, on paper 2. Paper names sources once."""
     if not options.column:
         across, room = 1 if options.narrow else min(len(models), 3), room_for(sources)
         return Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room), across
@@ -29,7 +29,7 @@ def bars_for(sources: tuple[str, ...], models: Sequence[str], options: Options) 
 
 
 def count_room(options: Options) -> int:
-    """px for n, which is a bare number in a narrow column of a journal."""
+    """px for n, which is a bare number in a narrow journal column."""
     return BARE_COUNTS if options.column and options.narrow else COUNTS
 
 
@@ -37,7 +37,7 @@ def count_room(options: Options) -> int:
 
 
 def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
-    """Everything that is drawn of one bar, each part with its `kind`."""
+    """All parts drawn for one bar, each with its `kind`."""
     source, n = shown_source(row["source"]), sum(row["counts"].values())
     where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
     is_bare = count_room(options) == BARE_COUNTS
@@ -50,9 +50,7 @@ def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
 
 
 def stacked(row: Row) -> Iterator[tuple[str, float, float]]:
-    """Each letter given, from where to where: the correct one first, so that its share can be read off the axis;
-    unknown answers last.
-    """
+    """Yields each letter given with its start and end: the correct one first, to be read off the axis, unknown last."""
     n, counts, start = sum(row["counts"].values()), row["counts"], 0.0
     for letter in sorted(counts, key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter)):
         if counts[letter]:
@@ -61,7 +59,7 @@ def stacked(row: Row) -> Iterator[tuple[str, float, float]]:
 
 
 def segment(row: Row, letter: str, start: float, end: float, bars: Strips) -> list[Row]:
-    """The piece of a bar, its hatching if it is the correct answer, and its letter where there is room."""
+    """A bar's piece for one letter, hatched if correct, with the letter if there is room."""
     is_correct, words = letter == row.get("correct"), fitting(letter, end - start, bars.width)
     told = f"{shown_source(row['source'])}: {letter} {percent(end - start, 1)}, {row['counts'][letter]} of {row['n']}"
     piece = {"start": start, "end": end, "option": letter}
@@ -77,7 +75,7 @@ def segment(row: Row, letter: str, start: float, end: float, bars: Strips) -> li
 
 
 def fitting(letter: str, share: float, width: int) -> str:
-    """The letter with its share, the letter, or nothing: what the piece has room for."""
+    """The letter with its share, the letter alone, or nothing, as the piece has room."""
     name = "?" if letter == UNKNOWN else letter
     words, room = f"{name} {percent(share)}", share * width
     return words if room > text_width(words, 11) + 8 else name if room > 13 else ""
@@ -87,7 +85,7 @@ def fitting(letter: str, share: float, width: int) -> str:
 
 
 def draw_column(rows: Sequence[Row], model: str, bars: Strips, letters: Sequence[str], options: Options) -> Spec:
-    """One model: a panel for each prompt."""
+    """Draws one model, with a panel for each prompt."""
     name, on_paper = shown_model(model, options), bool(options.column)
     correct = {options.name(row["prompt"]): row.get("correct") for row in rows}
     is_correct = "correct" if on_paper else "is correct"

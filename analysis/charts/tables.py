@@ -1,6 +1,6 @@
-"""Tables of numbers: columns that say once what they hold, how it is written and its interval, and their cells.
+"""Tables of numbers: cells, and columns that declare what they hold, how to write it, and its interval.
 
-Pages, terminal, HTML, PDF and the files of figures render the same table, each in its own type.
+Pages, terminal, HTML, PDF and figure files render the same table, each in its own type.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ LONG = 24  # rows, beyond which a table gets a window of its own
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How a value is written. `kind` is number, count, p, dollars, ends or words, or a name: prompt, source, …"""
+    """How to write a value. `kind` is number, count, p, dollars, ends or words, or a name: prompt, source, …"""
 
     kind: str = "number"
     digits: int = 2
@@ -32,7 +32,7 @@ class NumberFormat:
         return self.kind in ("number", "count", "p", "dollars", "ends")
 
     def write(self, value: Any, between: str = NOTHING) -> str:
-        """35 %, +0.12, 30–40 %, < 0.001; an empty text where a number is undefined."""
+        """Writes 35 %, +0.12, 30–40 %, < 0.001; an undefined number is empty."""
         if not self.is_number:
             return "" if value is None else str(value)
         if self.kind == "ends":
@@ -58,7 +58,7 @@ CHANGE, POINTS = NumberFormat(sign=True), NumberFormat(digits=0, scale=100, sign
 
 
 def at(row: Any, path: str) -> Any:
-    """The value in a row under keys joined by dots; None where one of them is missing."""
+    """The value in a row under keys joined by dots; None if one of them is missing."""
     for key in path.split("."):
         row = row.get(key) if isinstance(row, Mapping) else None
     return row
@@ -66,10 +66,10 @@ def at(row: Any, path: str) -> Any:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value with its interval, the number of values behind it, and the reason where one of them is undefined.
+    """A value with its interval, the number of values behind it, and the reason if either is undefined.
 
-    `text` with `interval` are for pages, `line` is for terminal and paper, `words` is all of it in one line. `href`,
-    `chip` and `soft` are a page's link and what stands beside the value; `key` sorts.
+    Pages show `text` with `interval`, terminal and paper `line`; `words` is everything in one line. `href`, `chip` and
+    `soft` are a page's link and what it shows beside the value; `key` sorts.
     """
 
     value: Any = None
@@ -96,7 +96,7 @@ class Cell:
 
     @property
     def interval(self) -> str:
-        """30–40, and −0.50 to 0.70."""
+        """The ends without a unit, 30–40 or −0.50 to 0.70; a dash if `unsure` says why there are none."""
         if self.ci is None:
             return NOTHING if self.unsure else ""
         return self.format.write_ends(self.ci, TO if self.ci[0] < 0 else NOTHING)
@@ -116,19 +116,19 @@ class Cell:
 
     @property
     def words(self) -> str:
-        """For the hover and for screen readers."""
+        """Everything in one line, for the hover and for screen readers."""
         parts = [f"{INTERVAL} {self.range}" if self.ci else self.why, "" if self.n is None else sized(self.n)]
         return ", ".join([self.text, *(part for part in parts if part)])
 
 
 @dataclass(frozen=True)
 class Column:
-    """One number or word of a row, which stands at `name` (keys joined by dots) unless `value` finds it.
+    """One number or word of a row, found at `name` (keys joined by dots) unless `value` reads it.
 
-    `ci` is where its interval stands; beside it, or where `ci_why` finds it, is why there is none. `texts` names the
-    texts behind a number of a page: what to ask for besides the row's prompt, source and model, or None. `short` is the
-    label where there is little room. `why` is where a row says why the value is undefined. `chip` and `soft` stand
-    beside the value.
+    `ci` says where its interval is; why there is none is at `ci` + `_why`, unless `ci_why` reads it. `texts` gives what
+    to ask for, besides the row's prompt, source and model, to see the texts behind a page's number, or None. `short` is
+    the label if there is little room. `why` says where a row has the reason for an undefined value. `chip` and `soft`
+    go beside the value.
     """
 
     name: str
@@ -143,12 +143,12 @@ class Column:
     why: str | Callable[[Row], str] = ""
     chip: Callable[[Row], str] | None = None
     soft: Callable[[Row], str] | None = None
-    mark: Callable[[Row], str] | None = None  # a sign behind the value
-    key: Made | None = None  # what it is sorted by
+    mark: Callable[[Row], str] | None = None  # a sign after the value
+    key: Made | None = None  # what to sort by
     nothing: str = NOTHING
     unit: str = ""  # of the value itself, for programs
-    format_of: Callable[[Row], NumberFormat] | None = None  # where rows differ in how they are written
-    read: Callable[[Row], Cell] | None = None  # makes the cell, where a row holds value, interval and n in one place
+    format_of: Callable[[Row], NumberFormat] | None = None  # if rows differ in how they are written
+    read: Callable[[Row], Cell] | None = None  # makes the cell, if a row holds value, interval and n in one place
 
     def of(self, row: Row) -> Any:
         return self.value(row) if self.value else at(row, self.name)
@@ -158,7 +158,7 @@ class Column:
         return found
 
     def unsure(self, row: Row) -> str:
-        """Why a value that is known has no interval."""
+        """Why a known value has no interval; empty if it has one."""
         if not self.ci or self.of(row) is None or self.around(row) is not None:
             return ""
         found = self.ci_why(row) if self.ci_why else at(row, f"{self.ci}_why") if isinstance(self.ci, str) else None
@@ -169,7 +169,7 @@ class Column:
 
     @property
     def head(self) -> str:
-        """The label within a line: what is no name begins small."""
+        """The label within a line: `short`, or the label with its first letter in lower case."""
         return self.short or self.label[:1].lower() + self.label[1:]
 
     @property
@@ -196,7 +196,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """`definitions` names what its numbers are called in the report; `note` and `reasons` stand below it."""
+    """A table of cells. `definitions` are its numbers' names in the report; `note` and `reasons` go below it."""
 
     columns: Sequence[Column]
     rows: list[list[Cell]]
@@ -207,7 +207,7 @@ class Table:
     empty: str = ""
     reasons: Sequence[str] = ()
     is_broad: bool = False
-    order: tuple[int, bool] = (-1, False)  # the column by which rows are sorted, and whether falling
+    order: tuple[int, bool] = (-1, False)  # the column by which rows are sorted, and whether descending
 
     @property
     def is_long(self) -> bool:
@@ -215,15 +215,15 @@ class Table:
 
     @property
     def whys(self) -> list[str]:
-        """Why its dashes are dashes."""
+        """The reasons for its dashes."""
         shown = (cell for row in self.rows for cell in row if NOTHING in (cell.text, cell.interval))
         return list(dict.fromkeys(why for cell in shown if (why := cell.unsure or cell.why)))
 
     @property
     def headers(self) -> Iterator[dict[str, Any]]:
-        """Each label with what an address says to sort by it: numbers from the highest, words from the first letter.
+        """Yields each label with the query that sorts by it: numbers in descending order, words in ascending order.
 
-        A second click turns the order round.
+        A second click reverses the order.
         """
         for place, column in enumerate(self.columns):
             is_here, falling = place == self.order[0], self.order[1]
@@ -233,7 +233,7 @@ class Table:
             yield head | {"sort": f"{sign}{self.name}.{place}", "sorted": state}
 
     def sorted(self, wanted: str) -> "Table":
-        """The rows by the column that `wanted` names (`items.2`, `-items.2`), undefined ones last."""
+        """The table sorted by the column that `wanted` names (`items.2`, `-items.2`), undefined values last."""
         name, _, place = wanted.removeprefix("-").rpartition(".")
         if name != self.name or not (place.isascii() and place.isdecimal()) or int(place) >= len(self.columns):
             return self
@@ -248,7 +248,7 @@ class Table:
         return [[cell.line for cell in row] for row in self.rows]
 
     def aligned(self) -> Iterator[str]:
-        """Numbers to the right, words to the left; a first column is blank where it repeats the row above."""
+        """Yields aligned lines, numbers right and words left; a first cell is blank if it repeats the row above."""
         lines = [[column.head for column in self.columns], *self.lines]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         previous = None

@@ -1,4 +1,4 @@
-"""How figures look: one palette for each scheme, a colour and a shape for each source, and the type they are set in."""
+"""How figures look: a palette for each scheme, a colour and a shape for each source, and the type."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,11 +10,11 @@ from analysis.models.conditions import SOURCES
 # Liberation Sans comes with the renderer; Arial and Helvetica have its widths, so that labels fit in any browser.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDE, NARROW = 940, 340  # px: a page's column at 1280, and a phone's
-# Columns of journals in mm: one, one and a half, two; and the px that are drawn for each, of which letters of 11 px,
-# the smallest there are, come out at 7 points or more.
+# Journal columns in mm (one, one and a half, two) and the px drawn for each, so that the smallest letters, 11 px, come
+# out at 7 points or more.
 COLUMN_PX = {85: 335, 114: 455, 174: 715}
 
-# Specs are written in the light colours; each stands for one token, by which other schemes and style sheets find it.
+# Specs use the light colours; each maps to one token, by which other schemes and style sheets find it.
 SCHEMES = ("light", "dark", "print")
 COLOURS = {  # by scheme
     "paper": ("#ffffff", "#1c2024", "#ffffff"),
@@ -54,45 +54,45 @@ BAR = "M-1,-0.42L1,-0.42L1,0.42L-1,0.42Z"
 OTHER_SHAPES = ("triangle-down", "cross", STAR, HEXAGON, BAR, "triangle-left", "triangle-right")
 OTHER_COLOURS = ("other-1", "other-2", "other-3", "other-4", "other-5")
 
-SHAPES = {"x": X_SHAPE, "hourglass": HOURGLASS}  # those that Vega-Lite has no name for
+SHAPES = {"x": X_SHAPE, "hourglass": HOURGLASS}  # shapes that Vega-Lite has no name for
 
 
 @dataclass(frozen=True)
 class Series:
-    """What is told apart by colour and shape: the names of the legend, in its order."""
+    """Names told apart by colour and shape, in the order of the legend."""
 
     names: tuple[str, ...]
     colours: tuple[str, ...]
     shapes: tuple[str, ...]
 
     def only(self, shown: Iterable[str]) -> "Series":
-        """The same without those that have nothing to show; the others keep their looks."""
+        """Keeps the names shown, with their looks."""
         wanted = set(shown)
         kept = [look for look in zip(self.names, self.colours, self.shapes, strict=True) if look[0] in wanted]
         return Series(*(tuple(look[place] for look in kept) for place in range(3)))
 
 
 def series_of_sources(sources: Iterable[str]) -> Series:
-    """Fixed looks for the known sources; imported ones take theirs in alphabetical order."""
+    """Gives known sources their fixed looks, and imported ones looks in alphabetical order."""
     found = set(sources)
     known = {source.label: (name, shape_of(name)) for name, source in SOURCES.items() if name in found}
     return make_series(known | {name: look_of(place) for place, name in enumerate(sorted(found - set(SOURCES)))})
 
 
 def series_of_groups(names: Iterable[str]) -> Series:
-    """Looks for what is no source (groups of people, models), in the order given."""
+    """Gives looks to other names than sources (groups of people, models), in the order given."""
     return make_series({name: look_of(place) for place, name in enumerate(dict.fromkeys(names))})
 
 
 def make_series(looks: Mapping[str, tuple[str, str]]) -> Series:
-    """Of the token of a colour and a shape for each name."""
+    """Makes a series from a colour token and a shape for each name."""
     return Series(
         tuple(looks), tuple(LIGHT[token] for token, _ in looks.values()), tuple(shape for _, shape in looks.values())
     )
 
 
 def look_of(place: int) -> tuple[str, str]:
-    """Five colours and seven shapes: thirty-five pairs before one comes again."""
+    """A colour token and a shape by place: of five and seven, so that pairs repeat after thirty-five."""
     return OTHER_COLOURS[place % len(OTHER_COLOURS)], OTHER_SHAPES[place % len(OTHER_SHAPES)]
 
 
@@ -102,7 +102,7 @@ def shape_of(source: str) -> str:
 
 
 def recolour(spec: Any, scheme: str) -> Any:
-    """The spec in the colours of another scheme."""
+    """Replaces a spec's light colours by those of another scheme."""
     if isinstance(spec, dict):
         return {key: recolour(value, scheme) for key, value in spec.items()}
     if isinstance(spec, list):
@@ -110,25 +110,25 @@ def recolour(spec: Any, scheme: str) -> Any:
     return PALETTES[scheme][TOKENS[spec]] if isinstance(spec, str) and spec in TOKENS else spec
 
 
-# What XML has no place for; a pasted answer may hold it all the same.
+# Characters that have no place in XML, but that a pasted answer may hold.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(text: object) -> str:
-    """One line that any file of a figure can hold."""
+    """Turns anything into one line that any file of a figure can hold."""
     return " ".join(UNPRINTABLE.sub("", str(text)).split())
 
 
-# Widths of letters in ems, as Liberation Sans has them, near enough to leave room by.
+# Approximate widths of Liberation Sans letters in ems, to leave room for text.
 WIDTHS = {**dict.fromkeys("ijlI.,:;'|!", 0.26), **dict.fromkeys("ftr()-/ ", 0.32), **dict.fromkeys("mwMW%@", 0.85)}
 
 
 def text_width(text: str, size: float) -> float:
-    """About how many px a text takes; other scripts than Latin are taken to be as wide as high."""
+    """Estimates a text's width in px; scripts other than Latin, Greek and Cyrillic count as wide as high."""
     return size * sum(WIDTHS.get(sign, 0.68 if sign.isupper() else 0.555 if sign < "\u0530" else 1.0) for sign in text)
 
 
-HEADING = "model"  # the style of what stands above several panels
+HEADING = "model"  # the style of a title above several panels
 
 # Vega-Lite's config: thin lines, no frames, labels in the soft colour.
 CONFIG: dict[str, Any] = {
@@ -151,7 +151,7 @@ CONFIG: dict[str, Any] = {
     "title": {"color": LIGHT["ink"], "fontSize": 13, "fontWeight": "bold", "anchor": "start"},
     "style": {HEADING: {"font": FONT, "fontSize": 14, "fontWeight": "bold", "fill": LIGHT["ink"]}},
 }
-# On paper words below axes and beside rows are as small as others beside marks: 7.6 points.
+# On paper, words below axes and beside rows are as small as those beside marks: 7.6 points.
 PAPER = CONFIG | {
     "axis": CONFIG["axis"] | {"labelFontSize": 11, "titleFontSize": 11},
     "style": {HEADING: CONFIG["style"][HEADING] | {"fontSize": 12}},

@@ -152,7 +152,7 @@ class FigureSpec(StudyView):
 
 
 def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ...]) -> dict[str, Any] | Response:
-    """The parts; or, where computing them takes longer than a program should wait, that a worker does (202)."""
+    """Returns the report of these parts, or asks a worker and returns 202 if a program would have to wait too long."""
     query = request.query_params
     seed, draws = (
         read_number(query, "seed", 0, 0, MOST_SEED),
@@ -201,7 +201,7 @@ def read_options(request: Request, found: Report) -> Options:
 
 
 def flat(found: dict[str, Any]) -> dict[str, Any]:
-    """The same with the rows of every part flattened."""
+    """The report with the rows of every part flattened."""
     return {
         name: [flatten(row) for row in value] if name in PARTS and isinstance(value, list) else value
         for name, value in found.items()
@@ -212,7 +212,7 @@ INTERVALS = ("ci", "bounds")
 
 
 def flatten(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys joined by _; an interval gets columns of its ends; rows within a row are left out.
+    """Joins nested keys by _, gives the ends of an interval columns of their own, and leaves out rows within a row.
 
     {"ci": [1, 2]} → ci_low, ci_high; {"rarefied": {"n": 5}} → rarefied_n; lists of words are joined by commas.
     """
@@ -233,7 +233,7 @@ def columns_of(row: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple
 
 
 def is_interval(path: tuple[str, ...], value: Any) -> bool:
-    """Two numbers; or nothing where an interval would stand, so that its columns are there in every row."""
+    """Whether it is two numbers, or None in place of an interval, so that every row has the columns of its ends."""
     if isinstance(value, list):
         return len(value) == 2 and all(isinstance(end, int | float) for end in value)
     return value is None and any(word in INTERVALS for name in path for word in name.split("_"))

@@ -1,4 +1,4 @@
-"""What stands beside a sample's numbers about those it stands for: the population's entropy, and missing answers."""
+"""What a sample says about those it represents: the population's entropy, and bounds for missing answers."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ def population_columns(rows: Sequence[Row]) -> list[Column]:
 
 
 def population_row(data: Data, source: Source, prompt: str) -> Row:
-    """The entropy of all that such people, or calls, would name, with the share of mentions the sample's items take."""
+    """The entropy of the population (people or calls), and the share of its mentions that the sample's items cover."""
     found = population_entropy(data.items(source, prompt))
     value = {col.ENTROPY.key: found.bits, "coverage": found.coverage}
     return value | interval_cells("ci", found.ci, found.ci_why) | reasons(why=found.why)
@@ -87,13 +87,11 @@ def missing_share_words(rows: Sequence[Row]) -> str:
     )
 
 
-NAMED = 5  # items that the reader takes of an answer, where the prompt asks for no fewer
+NAMED = 5  # items that the reader takes from an answer, unless the prompt asks for fewer
 
 
 def missing_distance_row(data: Data, group: Group, source: Source, prompts: list[str]) -> Row:
-    """How many people of the field lack an answer, by prompt, and the mean distance that any answers of theirs would
-    leave possible.
-    """
+    """The least and most people missing per prompt, and the bounds of the mean distance, whatever they had answered."""
     missing = {prompt: data.missing(group.field, prompt) for prompt in prompts}
     if not any(missing.values()):
         return {"missing": [0, 0] if prompts else None, "bounds": None}

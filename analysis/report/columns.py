@@ -1,4 +1,4 @@
-"""The parts of the report and their tables: what each computes, the columns that many share, and the measures."""
+"""How the report's parts and tables are declared, the columns that many tables share, and the measures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ Columns = Sequence[Column]
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table as it is declared: of which rows, in which columns. `name` is its anchor on a page."""
+    """The declaration of a table: its rows and its columns. `name` is its anchor on a page."""
 
     name: str
     title: str | Callable[[Options], str]
@@ -40,7 +40,7 @@ class TableSpec:
     definitions: tuple[str, ...] = ()
     note: str | Callable[[list[Row]], str] = ""
     empty: str | Callable[[Options], str] = "Nothing to show for these filters."
-    optional: bool = False  # not there at all without rows
+    optional: bool = False  # left out altogether without rows
 
     def table(self, rows: list[Row], options: Options, cell: Callable[[Column, Row], Cell] = Column.cell) -> Table:
         columns = self.columns(rows, options) if callable(self.columns) else self.columns
@@ -56,9 +56,9 @@ class TableSpec:
 
 
 def intervals(kind: str, unit: str, *columns: str, of: str = "") -> tuple[Row, ...]:
-    """Columns that are an interval of this kind over these units, as docs/methods.md names them.
+    """Declares columns to be an interval of this kind over these units, in the terms of docs/methods.md.
 
-    A star is any name; `of` is the kind of prompt, where rows of both kinds have the column.
+    A star matches any name; `of` is the kind of prompt, for columns that rows of both kinds have.
     """
     return tuple({"column": column, "kind": kind, "unit": unit} | ({"of": of} if of else {}) for column in columns)
 
@@ -72,9 +72,9 @@ OF_DISTANCES = ("ci", "ci_tv")
 class Part:
     """A part of the report, from its numbers to its sentences.
 
-    `tables` are for documents, `pages` for the comparing pages. `words` say what is computed; `say` is what a page
-    opens with where nothing is compared. A figure is called like its part unless `figure` says otherwise; `draws_from`
-    are other parts whose rows it takes.
+    `tables` are for documents, `pages` for the comparing pages. `words` name what is computed; `say` gives a page's
+    opening if nothing is compared. A figure has the name of its part unless `figure` gives another; `draws_from` names
+    other parts whose rows it needs.
     """
 
     name: str
@@ -112,7 +112,7 @@ def is_list(row: Row) -> bool:
 
 PROMPT = Column("prompt", "Prompt", NumberFormat("prompt"))
 SOURCE = Column("source", "Source", NumberFormat("source"))
-VARIANT = Column("source", "Source", NumberFormat("variant"))  # with what sets it apart from others of its name
+VARIANT = Column("source", "Source", NumberFormat("variant"))  # with what tells it from others of its name
 MODEL = Column("model", "Model", NumberFormat("model"))
 COMPARED = Column("model", "Compared", NumberFormat("model"), short="model")
 CHATBOT = Column("model", "Chatbot", NumberFormat("model"))
@@ -120,7 +120,7 @@ WHO = (PROMPT, SOURCE, COMPARED)
 
 
 def units_of(row: Row) -> str:
-    """Of how many units the answers are, where some have several: 10 simulated users."""
+    """The number of units, such as 10 simulated users, if some gave several answers; else empty."""
     units, unit = row.get("units"), row.get("unit")
     return plural(units, unit) if unit and units is not None and units != row.get("n") else ""
 
@@ -145,7 +145,7 @@ HOLM = {
 
 
 def settings(row: Row) -> str | None:
-    """What sets a source apart from others of its name, where there is a column for it."""
+    """The settings of a row's source, for a column of their own."""
     warmth = row.get("temperature")
     parts = [amount_words(row)] if amount_of(row) is not None else []
     parts += [f"temperature {warmth:g}"] if warmth is not None and warmth != 1 else []
@@ -158,7 +158,7 @@ SETTINGS = Column("settings", "Settings", value=settings)
 
 
 def tested(path: str, label: str, form: NumberFormat) -> tuple[Column, Column]:
-    """A difference with its corrected p."""
+    """Columns for a difference and its corrected p."""
     short, inside = "difference, points" if form is POINTS else "difference", path.partition(".")[0]
 
     def held(row: Row) -> str:
@@ -193,9 +193,9 @@ def tested(path: str, label: str, form: NumberFormat) -> tuple[Column, Column]:
 
 @dataclass(frozen=True)
 class Measure:
-    """`label` heads a column, `title` a panel; `spoken` is its name in a sentence.
+    """A measure of answers. `label` heads a column, `title` a panel; `spoken` is its name in a sentence.
 
-    What is a complement is 1 minus what the rows have, so that higher is more heterogeneous everywhere.
+    A measure with a `complement` is 1 minus the value in the rows, so that higher is more heterogeneous everywhere.
     """
 
     name: str
@@ -214,7 +214,7 @@ class Measure:
 
     @property
     def key(self) -> str:
-        """What the rows call it."""
+        """Its name in the rows."""
         return self.complement.name if self.complement else self.name
 
     @property
@@ -244,7 +244,7 @@ class Measure:
         return found.get(self.key) if isinstance(found, dict) else found
 
     def column(self, inside: str = "", label: str = "") -> Column:
-        """Its value, or the one that stands inside another value of the row (`rarefied`)."""
+        """A column for its value, or for its value `inside` another one of the row, such as `rarefied`."""
 
         def values(row: Row) -> Any:
             return row.get(inside) if inside else row
@@ -260,7 +260,7 @@ class Measure:
         )
 
     def drawn(self, values: Callable[[Row], Row], ends: str = "", unit: str = "") -> list[Column]:
-        """A figure's columns: its value and interval in what `values` finds; `ends` stands in front of their names."""
+        """A figure's columns: its value and interval in what `values` finds; `ends` prefixes the names of the ends."""
 
         def end(row: Row, place: int) -> float | None:
             return (self.interval(values(row)) or (None, None))[place]
@@ -272,7 +272,7 @@ class Measure:
         ]
 
     def differences(self, inside: str, label: str = "") -> tuple[Column, Column]:
-        """A difference in it with its corrected p, as `inside` (`against_field`) has it."""
+        """Columns for a difference in it and the corrected p, both `inside` a value of the row (`against_field`)."""
         label = label or f"{self.label}, points" * (self.changes is POINTS) or self.label
         effect, p = tested(f"{inside}.{self.key}", label, self.changes)
         if not self.complement:
@@ -290,7 +290,7 @@ class Measure:
         return replace(found, value=negated, ci=turned, ci_why=found.unsure), p
 
     def rarefied(self) -> Column:
-        """Its value in as many units as it is compared at; nothing where these are all responses that there are."""
+        """A column for its rarefied value, with the number of units; empty if these are all responses there are."""
 
         def drawn(row: Row) -> Any:
             found = row.get("rarefied")
@@ -378,12 +378,12 @@ NOVEL = Measure(
     format=SHARE,
 )
 
-# What is measured of recommendations, and of questions with choices, in the order in which it is shown.
+# The measures of recommendations, and of questions with choices, in the order in which they are shown.
 OF_LISTS = (UNIQUE, OUTSIDE, ENTROPY)
 OF_CHOICES = (CORRECT,)
 DEFAULT = ENTROPY
-# What an address may ask for, and by which name it is chosen.
+# The measures that an address may ask for, by name.
 ASKED = {measure.name: measure for measure in (DEFAULT, *(m for m in OF_LISTS if m is not DEFAULT), *OF_CHOICES)}
-# By what the rows call it.
+# The same by their names in the rows.
 IN_ROWS = {known.name: known for known in (*(measure.complement or measure for measure in OF_LISTS), *OF_CHOICES)}
 DEFINITIONS = {measure.name: measure.definition for measure in (*OF_LISTS, *OF_CHOICES, COVERAGE, DISTANCE, NOVEL)}

@@ -1,4 +1,4 @@
-"""All answers of a study as arrays: one query for people's, one for models', spellings made one by the alias table."""
+"""All answers of a study as arrays: one query each for people and models, spellings merged by the alias table."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ from surveys.studies.lifecycle import definition_of
 FIELD, OFFLINE = "field", "offline"
 ALL = "all"  # the model of a field that is not one chatbot's
 LETTERS = "ABCDEFGH"
-# What is at hand of people, and where it stands.
+# The columns about people, and where they come from.
 PEOPLE = {
     **{name: name for name in ("id", "origin", "pilot", "state", "answers", "order", "finished_at")},
     **{name: f"context__{name}" for name in ("memory", "personalisation", "plan", "model_shown", "device")},
@@ -47,7 +47,7 @@ PEOPLE = {
     "cell": "cell__slug",
     "version": "version__number",
 }
-TOLD = "answer_"  # in front of a question's slug
+TOLD = "answer_"  # the prefix of a question's slug
 ANSWER = ("prompt_id", "answer__letter", "answer__items", Coalesce("answer__id", 0))
 
 WRITTEN = """
@@ -65,15 +65,15 @@ WRITTEN = """
 """
 
 BY_LIST = "SELECT {} FROM ({}) AS found ({})"
-TEXTS = ("letter", "items")  # the columns of answers that are no numbers
+TEXTS = ("letter", "items")  # the columns of answers that are not numbers
 AS_KEPT: Mapping[int, tuple[Sequence[str], str]] = {}
 OWN = -1  # the simulated user of an answer that has none
 
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """Answers by column: id (of the response or completion), unit (participant or run), user (simulated, or 0), repeat,
-    prompt (its id), letter, items, and the answer's id, 0 where a text was not read yet.
+    """Answers by column: id (of the response or completion), unit (participant or run), user (simulated, or 0), repeat
+    (for a response its revision), prompt (its id), letter, items, and the answer's id, 0 for texts not read yet.
     """
 
     id: NDArray[np.int64]
@@ -87,7 +87,7 @@ class Said:
 
     @classmethod
     def of(cls, columns: Iterable[Sequence[Any]]) -> "Said":
-        """Of lists, in the order of the fields."""
+        """Makes it from lists, in the order of the fields."""
         given: dict[str, Any] = dict(zip((each.name for each in fields(cls)), columns, strict=True))
         numbers: dict[str, Any] = {name: np.array(given[name], np.int64) for name in given if name not in TEXTS}
         return cls(**(given | numbers))
@@ -101,7 +101,7 @@ class Said:
         return Said(**given)
 
     def read_as(self, anew: Mapping[int, tuple[Sequence[str], str]]) -> "Said":
-        """With other items and another letter, by the answer's id."""
+        """Replaces items and letter by those in `anew`, by the answer's id."""
         if not anew:
             return self
         read = zip(self.answer.tolist(), self.items, self.letter, strict=True)
@@ -117,9 +117,9 @@ class Frame:
     """Answers in a fixed order, and which of them mentions which item.
 
     `table` has a row for each answer: id (of the response or completion), unit (participant or run), user (simulated),
-    respondent (of completions, whose answer it is: runs share simulated users), repeat, prompt (slug) and option (of a
-    choice; UNKNOWN where none was found). Mention k says that row `rows[k]`
-    names item `codes[k]` of its prompt; a row names an item at most once.
+    respondent (of completions: the simulated user, whom runs share), repeat, prompt (slug) and option (of a choice;
+    UNKNOWN if none was found). Mention k says that row `rows[k]` names item `codes[k]` of its prompt; a row names an
+    item at most once.
     """
 
     table: pd.DataFrame
@@ -128,14 +128,12 @@ class Frame:
 
     @cached_property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The table's columns as arrays; pandas takes longer to hand one out than most samples to be made."""
+        """The table's columns but `prompt` as arrays; getting one from pandas takes longer than making most samples."""
         return {str(name): self.table[name].to_numpy() for name in self.table.columns if name != "prompt"}
 
     @cached_property
     def who(self) -> NDArray[np.int64]:
-        """A number for whoever gave each answer, the same in all prompts: a person, a simulated user, or else a repeat
-        of a run.
-        """
+        """A number for each respondent, the same in all prompts: a person, a simulated user, or a repeat of a run."""
         columns = self.columns
         if "respondent" not in columns:
             return np.asarray(columns["unit"])
@@ -154,11 +152,11 @@ class Frame:
 
     @cached_property
     def mentions_before(self) -> NDArray[np.int64]:
-        """How many mentions the rows before each row have, and all of them; mentions stand in the order of rows."""
+        """The number of mentions before each row, and of all; mentions are in the order of rows."""
         return np.searchsorted(self.rows, np.arange(len(self.table) + 1))
 
     def where(self, wanted: NDArray[np.bool_]) -> "Frame":
-        """Only these answers."""
+        """Keeps only these answers."""
         named = wanted[self.rows]
         places = np.cumsum(wanted) - 1
         return Frame(self.table[wanted].reset_index(drop=True), places[self.rows[named]], self.codes[named])
@@ -166,10 +164,10 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """What a report is computed from; nothing is filtered but previews."""
+    """Everything a report is computed from; only previews are left out."""
 
     prompts: dict[str, Prompt]  # the newest wording of each, in the order of the study
-    askings: dict[str, Prompt]  # what asks one of them once more, in another state or on another occasion
+    askings: dict[str, Prompt]  # prompts that ask one of them again, in another arm or on another occasion
     drawn: dict[str, Prompt]  # the questions of the set, of which each person is asked some
     people: pd.DataFrame  # by participant
     field: Frame
@@ -177,16 +175,16 @@ class Frames:
     calls: Frame
     families: dict[str, str]  # prompt → the prompt that it is a variant of, or itself
     vocabularies: dict[str, list[str]]  # family → its items in order; an item's code is its place
-    names: dict[tuple[str, str], str]  # family and item → how it is written most often
-    unread: int  # answers that were not read yet
-    reworded: int  # answers to a choice whose options were others than today's: their letters mean something else
-    unread_of_field: int = 0  # of the unread ones those of people
+    names: dict[tuple[str, str], str]  # family and item → its most frequent spelling
+    unread: int  # answers not read yet
+    reworded: int  # answers to a choice with other options than today's: their letters mean something else
+    unread_of_field: int = 0  # the people's among the unread ones
 
     def vocabulary(self, prompt: str) -> list[str]:
         return self.vocabularies.get(self.families.get(prompt, prompt), [])
 
     def name_of(self, prompt: str, item: str) -> str:
-        """As it is written most often."""
+        """The item's most frequent spelling."""
         return self.names.get((self.families.get(prompt, prompt), item), item)
 
     @cached_property
@@ -196,13 +194,13 @@ class Frames:
 
     @cached_property
     def field_simulated(self) -> NDArray[np.bool_]:
-        """Whether the person behind each row of `field` is made up."""
+        """Whether the person behind each row of `field` is simulated."""
         origins = self.people["origin"].reindex(self.field.table["unit"])
         return (origins == Participant.Origin.SIMULATED).to_numpy(bool)
 
     @cached_property
     def first_time(self) -> NDArray[np.bool_]:
-        """Whether each row of `field` is from when its person was first asked, in the usual state, and of no set."""
+        """Whether each row of `field` is from a first asking, in the usual state, and not of the set."""
         return ~self.field.table["prompt"].isin([*self.askings, *self.drawn]).to_numpy(bool)
 
     def calls_of(self, run: int) -> int:
@@ -220,7 +218,7 @@ def load_frames(
     aliases: Callable[[Study], Spellings] = alias_map,
     anew: Mapping[int, tuple[Sequence[str], str]] = AS_KEPT,
 ) -> Frames:
-    """Everything, or the answers to `only` these prompts; `anew`: of answers read otherwise items and letter."""
+    """Loads all answers, or those to `only` these prompts; `anew` replaces items and letters, by the answer's id."""
     definition = definition_of(study.current_id)
     families = families_of(definition)
     prompts, first = load_prompts(study, only)
@@ -232,7 +230,7 @@ def load_frames(
     spellings = spellings_of(aliases(study), families)
     asked = responses_said(study, only), completions_said(runs, only)
     connection.ensure_connection()
-    with connection.connection.pipeline():  # PostgreSQL counts names while this process is at the answers
+    with connection.connection.pipeline():  # PostgreSQL counts names while this process reads the answers
         written = None if only else names_written(study)
         there = [Said.of(columns()).read_as(anew) for columns in asked]
         read = [said.where(said.answer > 0) for said in there]
@@ -264,7 +262,7 @@ def load_frames(
 
 
 def names_written(study: Study) -> Any:
-    """A cursor with prompt, item, how it is written and how often."""
+    """A cursor over prompt, item, written name, and how often it was written."""
     cursor = connection.cursor()
     cursor.execute(WRITTEN, [study.pk])
     return cursor
@@ -273,7 +271,7 @@ def names_written(study: Study) -> Any:
 def most_written(
     rows: Iterable[Sequence[Any]], families: Mapping[str, str], spellings: Spellings
 ) -> dict[tuple[str, str], str]:
-    """By family and item."""
+    """The most frequent written name, by family and item."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for prompt, item, name, count in rows:
         family = families.get(prompt, prompt)
@@ -282,7 +280,7 @@ def most_written(
 
 
 def load_people(study: Study, asked: Collection[str]) -> pd.DataFrame:
-    """With a column for what they answered to each question that is asked, called as in the export."""
+    """Loads people, with a column for their answer to each question in `asked`, named as in the export."""
     people = Participant.objects.filter(study=study).exclude(origin=Participant.Origin.PREVIEW).order_by("id")
     rows = people.values_list(*PEOPLE.values())
     table = pd.DataFrame(list(rows), columns=list(PEOPLE)).set_index("id")
@@ -291,16 +289,16 @@ def load_people(study: Study, asked: Collection[str]) -> pd.DataFrame:
 
 
 def background_of(definition: Definition) -> list[str]:
-    """Questions about people that have options, and are neither for screening nor for groups."""
+    """Background questions with options: those neither for screening nor for groups."""
     asked = (question for question in definition.questions if question.purpose == "background")
     return [question.slug for question in asked if question.kind == "choice"]
 
 
 def by_column(rows: QuerySet[Any], *fields: Any) -> Callable[[], list[list[Any]]]:
-    """Ask for a list for each field, and return what reads them: half the cost of rows for 50,000 answers."""
+    """Fetches columns instead of rows, at half the cost for 50,000 answers; returns a function that reads them."""
     try:
         query, values = rows.values_list(*fields).query.sql_with_params()
-    except EmptyResultSet:  # among no runs
+    except EmptyResultSet:  # for example if there are no runs
         return lambda: [[] for _ in fields]
     names = [sql.Identifier(f"column_{place}") for place in range(len(fields))]
     lists = sql.SQL(", ").join(sql.SQL("json_agg({})").format(name) for name in names)
@@ -311,7 +309,7 @@ def by_column(rows: QuerySet[Any], *fields: Any) -> Callable[[], list[list[Any]]
 
 
 def responses_said(study: Study, only: Collection[str]) -> Callable[[], list[list[Any]]]:
-    """The newest accepted revision of each person's answer to each prompt, each time that they were asked it."""
+    """Fetches the newest accepted revision of each person's answer to each prompt, at every asking."""
     people = Q(participant__study=study) & ~Q(participant__origin=Participant.Origin.PREVIEW)
     newest = Response.objects.filter(people, named(only, "prompt__slug"), accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
@@ -328,7 +326,7 @@ def completions_said(runs: Iterable[int], only: Collection[str]) -> Callable[[],
 
 
 def respondents_of(runs: Mapping[int, Run], table: pd.DataFrame) -> NDArray[np.int64]:
-    """Which simulated user gave each answer, by number; OWN where none did, or all have the same in front."""
+    """The number of the simulated user behind each answer; OWN if there is none, or all have the same text in front."""
     first: dict[tuple[Any, ...], int] = {}
     same = {0: OWN}
     for user in simulated_users(runs):
@@ -338,7 +336,7 @@ def respondents_of(runs: Mapping[int, Run], table: pd.DataFrame) -> NDArray[np.i
 
 
 def flags_of(study: Study, table: pd.DataFrame) -> list[tuple[str, ...]]:
-    """The paste checks that asked about each answer and whose answer the person said is what they got."""
+    """The paste checks that flagged each answer and whose flags the person kept."""
     flags = kept_flags(study).order_by("check_name")
     kept: dict[tuple[int, str], tuple[str, ...]] = {}
     for person, prompt, name in flags.values_list("participant_id", "prompt__slug", "check_name"):
@@ -355,7 +353,7 @@ def languages_of(study: Study, table: pd.DataFrame) -> list[str]:
 
 
 def ratings_of(study: Study, table: pd.DataFrame) -> NDArray[np.float64]:
-    """What people gave each answer, from 1 to 5; NaN where they gave nothing."""
+    """People's rating of each answer, from 1 to 5; NaN if they gave none."""
     given = Response.objects.filter(participant__study=study, rating__isnull=False)
     ratings = dict(given.values_list("id", "rating"))
     return np.array([ratings.get(response, np.nan) for response in table["id"]], dtype=float)
@@ -376,7 +374,7 @@ def is_excluded(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
 def encode(
     sets: Sequence[Said], slugs: Mapping[int, str], families: Mapping[str, str], spellings: Spellings
 ) -> tuple[dict[str, list[str]], list[Frame]]:
-    """Answers as frames over one vocabulary for each family of prompts."""
+    """Turns answers into frames over one vocabulary for each family of prompts."""
     prompts = sorted(set(slugs.values()))
     number = {key: prompts.index(slug) for key, slug in slugs.items()}
     originals = [families.get(slug, slug) for slug in prompts]
@@ -402,7 +400,7 @@ def name_items(
     spelling: Sequence[str],
     spellings: Spellings,
 ) -> tuple[dict[str, list[str]], NDArray[np.int64]]:
-    """The vocabulary of each family, and the code of each mention in its prompt's; `families` is by prompt number."""
+    """Returns each family's vocabulary, and the code of each mention in it; `families` is by prompt number."""
     there = np.zeros(len(families) * max(1, len(spelling)), dtype=bool)
     pair_of = prompt_of * max(1, len(spelling)) + spelt
     there[pair_of] = True
@@ -421,7 +419,7 @@ def name_items(
 
 
 def each_once(rows: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The mentions without those that two spellings of one item have made double."""
+    """Drops mentions duplicated by two spellings of one item."""
     width = int(codes.max(initial=0)) + 1
     ordered = np.sort(rows * width + codes)
     once = ordered[np.diff(ordered, prepend=-1) > 0]

@@ -1,4 +1,4 @@
-"""The filters of Compare: each declared once, with all that addresses, pages, the API and the report need of it."""
+"""The filters of Compare, each declared once with all that addresses, pages, the API and the report need."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -28,11 +28,11 @@ WITH, WITHOUT, ONLY = "with them", "without them", "nothing else"
 
 
 class FilterError(ValueError):
-    """A filter that means nothing; the message says which one and what there is."""
+    """A meaningless filter; the message says which one and what there is."""
 
 
 class Offer:
-    """What a study has that a filter can name, looked up when it is asked for."""
+    """What a study has for filters to name, looked up on demand."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -60,7 +60,7 @@ class Offer:
         return ((question.slug, option) for question in self.definition.questions for option in question.options)
 
     def of_runs(self, setting: str) -> list[Any]:
-        """The values of a setting that there are runs with."""
+        """The values of a setting that runs have."""
         return sorted({getattr(run, setting) for run in self.runs} - {None})
 
 
@@ -68,9 +68,9 @@ class Offer:
 class Filter:
     """One filter. Its name and default are those of its field in `Filters`.
 
-    `people` and `answers` say which rows of these tables count when the filter has a value, `source` which sources are
-    compared, `prompt` which prompts are shown; `of_rows` says that most parts are computed without it, because it only
-    chooses among their rows.
+    If the filter has a value, `people` and `answers` say which rows of these tables count, `source` which sources are
+    compared, `prompt` which prompts are shown. `of_rows`: most parts are computed without it, because it only chooses
+    among their rows.
     """
 
     label: str
@@ -90,7 +90,7 @@ class Filter:
         return bool(self.people or self.answers)
 
     def read(self, name: str, values: tuple[str, ...]) -> Any:
-        """The value that an address gives. Raises FilterError."""
+        """Reads the value in an address. Raises FilterError."""
         if not self.options:
             return _READERS[self.type](name, values)
         if len(values) > 1 or values[0] not in self.options:
@@ -98,7 +98,7 @@ class Filter:
         return values[0]
 
     def say(self, value: Any) -> list[str]:
-        """What a sentence says of it."""
+        """The words for the value in a sentence; none for a default."""
         if self.options:
             return [words] if (words := self.options[value][1]) else []
         if self.type is tuple:
@@ -113,7 +113,7 @@ def choice(label: str, options: dict[str, tuple[str, str]], **more: Any) -> Any:
 
 
 def several(label: str, help: str, offered: Callable[[Offer], Mapping[Any, str]], **more: Any) -> Any:
-    """A filter that leaves any of the values that are named, and everything when none is."""
+    """A filter that keeps any of the values named, and everything if none is."""
     return field(default=(), metadata={"filter": Filter(label, help, offered=offered, **more)})
 
 
@@ -126,7 +126,7 @@ def among(column: str) -> Callable[[pd.DataFrame, Any], Mask]:
 
 
 def only_marked(wanted: str, marked: Any) -> Any:
-    """What `with`, `without` or `only` leaves of what is marked; of a mask or of one value."""
+    """What `with`, `without` or `only` keeps, given what is marked: a mask or a single value."""
     return marked | True if wanted == "with" else marked == (wanted == "only")
 
 
@@ -135,7 +135,7 @@ def marked(column: str) -> Callable[[pd.DataFrame, Any], Mask]:
 
 
 def flagged(rows: pd.DataFrame, wanted: str) -> Mask:
-    """Without all flagged answers, or without those that one check flagged."""
+    """Keeps flagged answers or not, as `only_marked` says; or, by a check's name, those it did not flag."""
     if wanted in CHECKS:
         return ~rows["flags"].map(lambda names: wanted in names).to_numpy(bool)
     return only_marked(wanted, rows["flagged"].to_numpy(bool))
@@ -150,7 +150,7 @@ def completed(people: pd.DataFrame, wanted: str) -> Mask:
 
 
 def answered(people: pd.DataFrame, wanted: Iterable[tuple[str, str]]) -> Mask:
-    """Whether people gave one of the wanted answers to each question that is named."""
+    """Whether people gave one of the wanted answers to each question named."""
     by_question: dict[str, set[str]] = {}
     for question, value in wanted:
         by_question.setdefault(question, set()).add(value)
@@ -209,7 +209,7 @@ _READERS = {str: _read_names, int: _read_integers, float: _read_decimals, tuple:
 
 
 class Query(Protocol):
-    """The part of Django's QueryDict that is needed."""
+    """The part of Django's QueryDict needed here."""
 
     def __iter__(self) -> Iterator[str]: ...
 
@@ -218,7 +218,7 @@ class Query(Protocol):
 
 @dataclass(frozen=True)
 class Filters:
-    """What is asked for. Empty means everything. The order is that of sentences."""
+    """The filters of a view. Empty means everything. Fields are in the order of sentences."""
 
     chatbot: tuple[str, ...] = several(
         "Chatbot",
@@ -365,7 +365,7 @@ class Filters:
 
     @classmethod
     def from_query(cls, query: Query, ignore: Collection[str] = ()) -> Self:
-        """The filters of a query string; `ignore` are the page's own parameters. Raises FilterError."""
+        """Reads the filters of a query string; `ignore` are the page's own parameters. Raises FilterError."""
         given: dict[str, Any] = {}
         for name in query:
             values = tuple(dict.fromkeys(value.strip() for value in query.getlist(name) if value.strip()))
@@ -376,7 +376,7 @@ class Filters:
         return cls(**given)
 
     def values(self) -> list[tuple[str, Any]]:
-        """Name and value of all that is not as it is by default, one by one, in the order of addresses."""
+        """Names and values that differ from the defaults, one by one, in the order of addresses."""
         pairs: list[tuple[str, Any]] = []
         for name in IN_ADDRESSES:
             value = getattr(self, name)
@@ -385,11 +385,11 @@ class Filters:
         return pairs
 
     def to_pairs(self) -> list[tuple[str, str]]:
-        """The same as an address has it."""
+        """The same as written in an address."""
         return [(name, write_value(value)) for name, value in self.values()]
 
     def to_query(self, **changes: Any) -> str:
-        """The query string that `from_query` reads; `changes` are other filters to put in first."""
+        """The query string that `from_query` reads; `changes` are values of filters to put in first."""
         return urlencode(replace(self, **changes).to_pairs())
 
     def describe(self) -> str:
@@ -405,7 +405,7 @@ class Filters:
 
     @property
     def of_field(self) -> Self:
-        """Only what says whose answers count: pages that differ in the rest share these."""
+        """Only the filters that select whose answers count; pages that differ in others share these."""
         others: dict[str, Any] = {name: () for name, entry in FILTERS.items() if not entry.is_of_field}
         return replace(self, **others)
 
@@ -430,7 +430,7 @@ class Filters:
         return all(leaves(slug, wanted) for leaves, wanted in self._set("prompt"))
 
     def _set(self, what: str) -> Iterator[tuple[Callable[[Any, Any], Any], Any]]:
-        """The rules about this that have something to leave, each with its filter's value."""
+        """Yields the rules about `what` whose filter has a value, each with that value."""
         for name, entry in FILTERS.items():
             leaves, wanted = getattr(entry, what), getattr(self, name)
             if leaves and wanted:
@@ -438,7 +438,7 @@ class Filters:
 
 
 FILTERS: dict[str, Filter] = {entry.name: entry.metadata["filter"] for entry in fields(Filters)}
-# As addresses have always had them, so that links and kept results go on being found; newer filters stand behind.
+# In the order that addresses always had, so that links and kept results are still found; newer filters follow.
 OLDEST = ("chatbot", "model", "source", "prompt", "cell", "answer", "memory", "plan", "model_shown", "version")
 IN_ADDRESSES = tuple(dict.fromkeys((*OLDEST, "history_size", "temperature", "flagged", *FILTERS)))
 ROW_FILTERS = tuple(name for name, entry in FILTERS.items() if entry.of_rows)
@@ -446,20 +446,20 @@ OF_SETTINGS = tuple(name for name, entry in FILTERS.items() if entry.source and 
 
 
 def filter_options(study: Study) -> dict[str, Mapping[Any, str]]:
-    """For each filter that takes names or numbers, those that this study has, with their words."""
+    """The values that a study has, with their words, for each filter that takes names or numbers."""
     offer = Offer(study)
     return {name: entry.offered(offer) for name, entry in FILTERS.items() if not entry.options and name != "compare"}
 
 
 def names_of(study: Study) -> dict[tuple[str, str], str]:
-    """How prompts, chatbots and groups are called, by filter and slug."""
+    """Display names of prompts, chatbots and groups, by filter and slug."""
     offer = Offer(study)
     named = {name: FILTERS[name].offered(offer) for name in ("prompt", "chatbot", "cell")}
     return {(name, slug): words for name, offered in named.items() for slug, words in offered.items()}
 
 
 def check_filters(filters: Filters, offered: Mapping[str, Collection[Any]]) -> None:
-    """FilterError when a filter names something that is not `offered` (name of the filter → its values)."""
+    """Raises FilterError if a filter has a value that is not `offered` (filter name → its values)."""
     for name in FILTERS:
         for value in getattr(filters, name) if name in offered else ():
             if value not in offered[name]:

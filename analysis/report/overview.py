@@ -52,7 +52,7 @@ COLUMNS = [
 
 
 def variant_names(rows: Sequence[Row]) -> list[str]:
-    """A source with its history size, and with whatever else sets it apart."""
+    """Names each source with its history size, and with the other settings in which sources differ."""
     names = read.label_variants([read.without_amount(row) for row in rows])
     return [", ".join(filter(None, (name, read.amount_words(row)))) for name, row in zip(names, rows, strict=True)]
 
@@ -95,14 +95,14 @@ def draw_panels(marks: Sequence[Row], known: Sequence[Row], options: Options) ->
 
 
 def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list[alt.Chart]:
-    """A line at what chance gives, then interval, mark and number."""
+    """Layers from the bottom: a line at what chance gives, interval, mark and number."""
     axis = alt.Axis(
         title="bits above chance, which is the line", tickCount=4, format=".2~f", grid=True, ticks=False, domain=False
     )
     scale = alt.Scale(domain=list(ends), nice=True)
     y = strips.axis("row")
     if options.narrow and not options.column:
-        y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # the settings in a line of their own
+        y["axis"]["labelExpr"] = "split(datum.label, ', ')"  # the settings on a line of their own
 
     x = along(alt.X, scale, axis)
     base = alt.Chart().encode(y=y)
@@ -138,7 +138,7 @@ def describe(marks: Sequence[Row]) -> str:
 
 
 def say(report: Report) -> str:
-    """For each model the sock puppet that is surely nearest, or why none is looked for."""
+    """The first claim of a nearest sock puppet, that none is sure, or why there is too little to compare."""
     return said_of(report, ("nearest",)) or too_few(read.rows_of(report, "heterogeneity"))
 
 
@@ -151,7 +151,7 @@ SIDES = (FIELD, OFFLINE)
 
 
 def columns_of(models: Sequence[str], first: int) -> tuple[list[str], int]:
-    """The models that are drawn, and the width of each one's panel beside the labels of the first."""
+    """The models drawn, and the width of each panel beside the labels of the first."""
     shown = list(models[:MOST])
     return shown, (320 - first - (len(shown) - 1) * BETWEEN) // len(shown)
 
@@ -171,13 +171,13 @@ VARIETY_COLUMNS = [
 
 
 def drawn_down(row: Row) -> Row:
-    """Its measures at equal n where it has them."""
+    """The row's measures at equal n if it has them, else the row."""
     found = row.get("rarefied") or {}
     return found if number(found.get(col.ENTROPY.key)) is not None else row
 
 
 def at_one_n(rows: Sequence[Row]) -> list[Row]:
-    """The field drawn down as far as the source that it is drawn beside."""
+    """Gives each field row the measures rarefied to the source drawn beside it."""
     of_field = {
         (row["prompt"], row["model"]): field for row in rows if (field := (row.get("rarefied") or {}).get("field"))
     }
@@ -189,7 +189,7 @@ def at_one_n(rows: Sequence[Row]) -> list[Row]:
 
 
 def draw_variety(report: Report, options: Options) -> Figure:
-    options = replace(options, narrow=True)  # three stand side by side, each as wide as a phone
+    options = replace(options, narrow=True)  # three are side by side, each as wide as a phone
     rows = at_one_n(
         [row for row in read.line_up(report, read.rows_of(report, "heterogeneity")) if row["source"] in SIDES]
     )
@@ -318,7 +318,7 @@ ROW = 21  # px
 
 
 def compared(report: Report) -> list[Row]:
-    """Runs of the first benchmark, offline ones at temperature 1 only where there are such."""
+    """Rows of the first benchmark; of the offline ones only those at temperature 1 or unknown, if there are any."""
     rows = [row for row in read.rows_of(report, "benchmarks") if span([row.get("min"), row.get("max")])]
     first = [row for row in rows if row["benchmark"] == rows[0]["benchmark"]]
     warm = [row for row in first if row["source"] != OFFLINE or row.get("temperature") in (1, None)]

@@ -1,4 +1,4 @@
-"""A study's report: every part computed from the same answers and kept until something changes, and its sentences."""
+"""A study's report: its parts, computed from the same answers and kept until something changes, and its sentences."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
 HERE = Path(__file__).parent
-# What numbers come from: whoever changes a formula or a column has kept results computed again.
+# What numbers come from: after a change in any of these, kept results are computed again.
 CODE = (
     *("parts", "pairs", "persons", "planned", "multiverse", "questions", "claims/enough.py"),
     *("beyond.py", "columns.py", "dataset.py", "samples.py", "../answers/compared.py"),
@@ -55,7 +55,7 @@ def code_version() -> str:
 
 
 def stamp_of(study: Study) -> dict[str, Any]:
-    """What the results of any view rest on: runs, answers, and `people` as `people_stamp` has them."""
+    """What the results of any view rest on: runs, answers, the plan's dates, and `people` as in `people_stamp`."""
     asked = ("model", "provider", "extra", "json_schema")
     endpoint = [f"endpoint__{name}" for name in asked]
     runs = list(runs_of(study).values_list("pk", "benchmark", *endpoint, "first_run", "spent"))
@@ -68,7 +68,7 @@ def stamp_of(study: Study) -> dict[str, Any]:
 
 
 def fingerprint(filters: Filters, seed: int, draws: int, stamp: dict[str, Any]) -> str:
-    """`stamp`: of `stamp_of`."""
+    """The hash under which results are kept; `stamp` is from `stamp_of`."""
     content = {
         "code": code_version(),
         "rules": RULES_VERSION,
@@ -80,7 +80,7 @@ def fingerprint(filters: Filters, seed: int, draws: int, stamp: dict[str, Any]) 
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# In one message: a page asks this each time before it shows what is kept.
+# In one round trip: a page asks this each time before it shows what is kept.
 PEOPLE = """
 SELECT
   (SELECT json_agg(json_build_array(sha256, amendment) ORDER BY id)
@@ -114,8 +114,8 @@ SELECT
 
 
 def people_stamp(study: Study) -> list[Any]:
-    """Of the study's versions, people, what they told and what is asked about their answers; of the items of
-    benchmarks, which a new import may change; of the looks taken; at the end the version of the spellings.
+    """The state of the study's versions, people, contexts, flags and exits; of benchmark items, which a new import may
+    change; of reply scores and looks taken; and, last, the version of the spellings.
     """
     with connection.cursor() as cursor:
         cursor.execute(PEOPLE, {"study": study.pk, "look": ACTION})
@@ -129,7 +129,7 @@ LASTING = ("multiverse", "plan", "plan cell")  # minutes of work each, under no 
 
 
 def mark_of(others: Iterable[Study]) -> str:
-    """In the name of what rests on other studies too: with a person of one of them it is forgotten."""
+    """A mark in the name of results that rest on other studies too: they are forgotten with any person of those."""
     marks = "".join(f"{MARK}{other.pk}" for other in others)
     return marks and marks + MARK
 
@@ -145,7 +145,7 @@ def kept_as(study: Study, name: str, fingerprint: str) -> QuerySet[MetricValue]:
 def keep_part(
     study: Study, name: str, fingerprint: str, compute: Callable[[], Any], beside: Sequence[Study] = ()
 ) -> MetricValue:
-    """The part of this name and fingerprint. Who asks while somebody else computes it waits for that.
+    """The part of this name and fingerprint, computed if need be. Concurrent callers wait for the first one.
 
     `beside`: other studies whose answers it rests on too.
     """
@@ -163,16 +163,14 @@ def keep_part(
         )
         for each in rests_on:
             hold_withdrawals(each)
-        if [
-            withdrawals(each) for each in rests_on
-        ] == before:  # else it may hold what somebody has taken back meanwhile
+        if [withdrawals(each) for each in rests_on] == before:  # else it may hold answers withdrawn meanwhile
             kept.save()
             discard_old(kept)
     return kept
 
 
 def discard_old(kept: MetricValue) -> None:
-    """What the same part was before, and beyond MOST_KEPT what was computed longest ago."""
+    """Deletes earlier results of the same part, and beyond MOST_KEPT the oldest others."""
     rows = MetricValue.objects.filter(study=kept.study_id)
     rows.filter(name=kept.name).exclude(pk=kept.pk).delete()
     oldest = rows.exclude(name__in=LASTING).order_by("-computed_at", "-pk").values_list("pk", flat=True)[MOST_KEPT:]
@@ -181,14 +179,14 @@ def discard_old(kept: MetricValue) -> None:
 
 # --- filters that only choose among rows
 
-# Of parts whose rows are made of several prompts or sources: the filters that still choose among them.
+# For parts whose rows combine several prompts or sources: the filters that still choose among these rows.
 MIXED = {"calibration": ("source", "model"), "scores": (), "blend": (), "pair": ("source", "model")}
 
 
 def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filters:
-    """What the part is computed with: without what only chooses among its rows, so that one result serves many views.
+    """The filters a part is computed with: none that only choose among its rows, so that one result serves many views.
 
-    `every_item`: of prompts that are asked for by name all items are wanted, not only the frequent ones.
+    `every_item`: for prompts named in the filters all items are wanted, not only the frequent ones.
     """
     if part == "as_planned":
         return Filters()
@@ -200,7 +198,7 @@ def computed_with(part: str, filters: Filters, every_item: bool = False) -> Filt
 
 
 def narrow_groups(groups: Iterable[Row], models: Collection[str]) -> list[Row]:
-    """The comparisons of these models; all when there are none."""
+    """The groups narrowed to these models; all if none are named."""
     if not models:
         return list(groups)
     kept = [{**group, "models": [model for model in group["models"] if model in models]} for group in groups]
@@ -212,7 +210,7 @@ def chatbots_of(groups: Iterable[Row]) -> set[str]:
 
 
 def narrow(rows: Any, filters: Filters, chatbots: Collection[str]) -> Any:
-    """A part's rows as far as the filters leave them; a part that is one object stays."""
+    """The rows of a part that the filters leave; a part that is one object stays as it is."""
     return [row for row in rows if is_left(row, filters, chatbots)] if isinstance(rows, list) else rows
 
 
@@ -236,13 +234,13 @@ class ReportError(Exception):
 
 
 def check_definition(study: Study) -> None:
-    """ReportError when the study has nothing to report on."""
+    """Raises ReportError if the study has no definition yet."""
     if study.current_id is None:
         raise ReportError(f"{study.slug} has no definition yet. Load its study file first.")
 
 
 def tidy(value: Any) -> Any:
-    """The same as plain JSON values: no numpy, no NaN, nine significant digits."""
+    """Converts to plain JSON values: no numpy, no NaN, nine significant digits."""
     kind = type(value)
     if kind is float or kind is np.float64:
         return float(f"{value:.9g}") if isfinite(value) else None
@@ -262,9 +260,9 @@ def tidy(value: Any) -> Any:
 
 
 class Reporting:
-    """One view of one study: `part` reads what is kept and computes what is not, loading the answers once.
+    """One view of one study: `part` reads what is kept and computes the rest, loading the answers once.
 
-    `load` and `stamp` are for views that share the answers, and what these are of, between them.
+    `load` and `stamp` let several views share the answers and the stamp of what these rest on.
     """
 
     def __init__(
@@ -284,7 +282,7 @@ class Reporting:
         if self.beside:
             stamp = stamp | {"beside": [stamp_of(other) for other in self.beside]}
         self.fingerprint = fingerprint(self.filters, seed, draws, stamp)
-        # The same view of other data has the same name, so that what it was before can be thrown away.
+        # A view keeps its name when the data change, so that its earlier results can be thrown away.
         view = repr((self.filters.to_pairs(), seed, draws))
         self.view = hashlib.sha256(view.encode()).hexdigest()[:16] + mark_of(self.beside)
 
@@ -296,11 +294,11 @@ class Reporting:
         return Data(self.study, definition, frames, self.filters, self.seed, self.draws)
 
     def part(self, name: str) -> Any:
-        """The rows of one of PARTS; of `about` and `flow` one object."""
+        """The rows of one of PARTS; a few parts, such as `about` and `flow`, are one object."""
         return self.kept(name).value
 
     def is_kept(self, name: str) -> bool:
-        """Whether the part is there, of today's answers, so that reading it takes no time."""
+        """Whether the part is kept for today's answers, so that reading it takes no time."""
         return kept_as(self.study, f"{name}:{self.view}", self.fingerprint).exists()
 
     def kept(self, name: str) -> MetricValue:
@@ -310,7 +308,7 @@ class Reporting:
         return keep_part(self.study, f"{name}:{self.view}", self.fingerprint, compute, self.beside)
 
     def heading(self) -> dict[str, Any]:
-        """What every view says of itself."""
+        """What every view says about its study and its draws."""
         study, definition = self.study, definition_of(self.study.current_id)
         return {
             "study": study.slug,
@@ -336,7 +334,7 @@ def views_for(
     draws: int = DRAWS,
     every_item: bool = False,
 ) -> dict[str, Reporting]:
-    """For each part, and `about`, the view that it is computed in. The answers are loaded once for all of them."""
+    """The view that each part, and `about`, is computed in. All of them load the answers once."""
     load, stamp, views = cache(load_frames), stamp_of(study), {}
     asked = {part: computed_with(part, filters, every_item) for part in ("about", *parts)}
     for computed in asked.values():
@@ -354,7 +352,7 @@ def report(
     parts: Collection[str] = tuple(PARTS),
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """The report as one JSON object; `parts` leaves out others (what it rests on is always there)."""
+    """The report as one JSON object with only these `parts`; `about`, what it rests on, is always there."""
     filters = filters or Filters()
     wanted = [name for name in PARTS if name in parts and name != "about"]
     views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
@@ -363,7 +361,7 @@ def report(
 
 
 def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricValue]) -> dict[str, Any]:
-    """Of the parts that are kept, what the filters leave."""
+    """Assembles the report from kept parts: the rows that the filters leave, claims and definitions."""
     rests_on = dict(kept["about"].value)
     rests_on["groups"] = narrow_groups(rests_on["groups"], filters.model)
     chatbots = chatbots_of(rests_on["groups"])
@@ -416,9 +414,9 @@ MOST_OF_A_KIND, MOST_FINDINGS = 4, 12
 
 
 def findings(report: Report, page: str = "overview") -> list[Row]:
-    """What a page claims, with the `kind` (the page that shows more) and `query` of that page's address.
+    """A page's claims, each with the `kind` (the page that shows more) and the `query` of that page's address.
 
-    Sizes of different kinds have nothing in common, so the largest of each kind come first, then the second of each.
+    Sizes of different kinds are not comparable, so the largest of each kind come first, then the second of each.
     """
     here = claims_on(page, report.get("claims") or ())
     places: dict[str, int] = {}

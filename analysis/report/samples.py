@@ -1,4 +1,4 @@
-"""From filtered answers to rows: what is compared, whose answers and how many, and what rows of every part share."""
+"""From filtered answers to rows: what is compared, whose answers and how many, and what the rows of all parts share."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,8 +34,8 @@ SourceSettings: Any = with_fields("SourceSettings", NOTHING)
 class Source(SourceSettings):
     """Whose answers are compared: people's with one chatbot, or those of runs of one kind with one model.
 
-    `chatbot` says which field the runs are compared with; None is everybody's. `other` are settings in words,
-    `asked_with` those of them that are not about what stands in front.
+    `chatbot` is the field that runs are compared with; None is everybody's. `other` holds settings in words,
+    `asked_with` those of them that are not about what precedes a prompt.
     """
 
     name: str
@@ -54,28 +54,28 @@ class Source(SourceSettings):
 
     @property
     def key(self) -> dict[str, str]:
-        """What every row of a report says of its source."""
+        """The fields that name the source in every row of a report."""
         return {"source": self.name, "model": self.model}
 
     def of_run(self, run: int) -> "Source":
-        """The same of one run alone."""
+        """The same source with one run alone."""
         return replace(self, runs=(run,))
 
     @property
     def amount(self) -> int:
-        """How much stands in front of a prompt."""
+        """How much precedes a prompt."""
         return sum(getattr(self, setting.name) or 0 for setting in AMOUNTS)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What sets it apart from other sources of the same name and model."""
+        """What tells it from other sources of the same name and model."""
         names = ("temperature", *(setting.name for setting in IN_ROWS), "imported")
         return {**{name: getattr(self, name) for name in names}, "settings": self.other}
 
 
 @dataclass(frozen=True)
 class Group:
-    """A field and the sources that are compared with it."""
+    """A field and the sources compared with it."""
 
     chatbot: str | None
     field: Source
@@ -88,9 +88,9 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """All that a metric needs: answers, filters, and how the random draws are made.
+    """All that a measure needs: answers, filters, and how to make random draws.
 
-    `asking` is the arm and the occasion that the field's answers are of.
+    `asking` is the arm and the occasion of the field's answers.
     """
 
     study: Study
@@ -101,7 +101,7 @@ class Data:
     draws: int = 2000
     asking: tuple[str, int] = FIRST
     of_view: Memo = field(default_factory=Memo)  # results that several parts share, and what these are made of
-    of_frames: Memo = field(default_factory=Memo)  # what is the same through any filters
+    of_frames: Memo = field(default_factory=Memo)  # results that are the same through any filters
 
     def narrowed(self, **filters: Any) -> "Data":
         """The same answers through other filters."""
@@ -109,22 +109,22 @@ class Data:
         return replace(self, filters=narrowed, of_view=Memo())
 
     def asked(self, arm: str, occasion: int) -> "Data":
-        """The same people's answers in another state of their account, or from another time that they were asked."""
+        """The same people's answers in another arm, or on another occasion."""
         return replace(self, asking=(arm, occasion), of_view=Memo())
 
     def once(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
-        """The result under this key; computed when a part first asks for it."""
+        """The result under this key, computed on first use."""
         return self.of_view.get(key, compute)
 
     def once_for_all(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
-        """The same for results that depend on the rows in the key and on no filter."""
+        """The same for results that depend on the rows in the key but on no filter."""
         return self.of_frames.get(key, compute)
 
     # --- what is asked
 
     @cached_property
     def prompts(self) -> dict[str, Prompt]:
-        """The prompts that are shown, in the order of the study."""
+        """The prompts shown, in the order of the study."""
         return {slug: prompt for slug, prompt in self.frames.prompts.items() if self.filters.wants_prompt(slug)}
 
     def prompts_of(self, kind: str) -> list[str]:
@@ -153,12 +153,12 @@ class Data:
 
     @property
     def counted(self) -> NDArray[np.bool_]:
-        """The field's answers that the filters leave, each person's once to a prompt."""
+        """Which of the field's answers the filters keep, at most one per person and prompt."""
         return self.field_mask & self.frames.first_time
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """Every kind of run that the filters leave, repetitions for drift left out."""
+        """Every kind of run that the filters keep, without repetitions for drift."""
         kinds: dict[Source, list[int]] = {}
         for run in self.frames.runs.values():
             if run.first_run_id is None and self.frames.calls_of(run.pk):
@@ -168,7 +168,7 @@ class Data:
 
     @cached_property
     def main_sources(self) -> tuple[Source, ...]:
-        """One source for each name and model: of several, temperature 1, the longest history, the most answers."""
+        """One source for each name and model: nearest to temperature 1, with the longest history, the most answers."""
         best: dict[tuple[str, str], Source] = {}
         for source in sorted(self.sources, key=self.preference):
             best.setdefault((source.name, source.model), source)
@@ -204,7 +204,7 @@ class Data:
         return self.once_for_all(("shared draws",), lambda: SharedDraws(self.seed, self.draws))
 
     def rows_of(self, source: Source, prompt: str) -> Rows:
-        """Which rows of the source's frame are its answers to the prompt."""
+        """The rows of the source's frame with its answers to the prompt."""
         return self.once(("rows", source, prompt), lambda: self._find_rows(source, prompt))
 
     def _find_rows(self, source: Source, prompt: str) -> Rows:
@@ -219,7 +219,7 @@ class Data:
         return rows[self.field_mask[rows]]
 
     def _asked_as(self, prompt: str) -> str:
-        """The slug of what asks the prompt as `asking` says; "" where nothing does."""
+        """The slug that asks the prompt in this `asking`; "" if there is none."""
         slugs = {(one.asks, one.arm, one.occasion): one.slug for one in self.frames.askings.values()}
         return prompt if self.asking == FIRST else slugs.get((prompt, *self.asking), "")
 
@@ -227,7 +227,7 @@ class Data:
         return self.frames.field if of_field else self.frames.calls
 
     def unit_of(self, source: Source) -> str:
-        """What is independent in its answers: a person, a simulated user, or a repeat."""
+        """The unit of its answers: a person, a simulated user, or a repeat."""
         if source.is_field:
             return "person"
         return "simulated user" if source.runs and self._has_users(source) else "repeat"
@@ -240,11 +240,11 @@ class Data:
         return self.once_for_all(("has users", source.runs), look)
 
     def unit_row(self, source: Source, units: int) -> dict[str, Any]:
-        """What a row says of what is independent in it."""
+        """The fields of a row for its unit and how many there are."""
         return {"unit": self.unit_of(source), "units": units}
 
     def units(self, source: Source, prompt: str) -> NDArray[np.int64] | None:
-        """Of the unit of each row in `rows_of` a number; None where each is its own, as people are."""
+        """The number of the unit of each row in `rows_of`; None if each row is its own unit, as for people."""
         return self.units_in(source.is_field, self.rows_of(source, prompt))
 
     def units_in(self, of_field: bool, rows: Rows) -> NDArray[np.int64] | None:
@@ -252,7 +252,7 @@ class Data:
             return None
         given = self.frames.calls.columns["respondent"][rows]
         alone = given == OWN
-        # By their rows: numbered within a sample, answers of two samples would pass for one unit's.
+        # By row: if numbered within a sample, answers of two samples would pass for one unit's.
         return None if alone.all() else np.where(alone, OWN - 1 - rows, given)
 
     def items(self, source: Source, prompt: str) -> ItemSample:
@@ -264,7 +264,7 @@ class Data:
         return self.once(("items", source, prompt), read)
 
     def letters(self, source: Source, prompt: str) -> ItemSample:
-        """The answers to a choice as lists of one item, their letter; of an unknown one nothing."""
+        """The answers to a choice as lists of one item, their letter; unknown ones are empty."""
 
         def read() -> ItemSample:
             rows = self.by_unit(source, self.rows_of(source, prompt))
@@ -276,7 +276,7 @@ class Data:
         return self.once(("letters", source, prompt), read)
 
     def roll(self, source: Source) -> NDArray[np.int64]:
-        """Who answered any recommendation, whatever prompts are shown, in the order of `by_unit`."""
+        """Everybody who answered any recommendation, whatever prompts are shown, in the order of `by_unit`."""
 
         def call() -> NDArray[np.int64]:
             lists = [slug for slug, asked in self.frames.prompts.items() if asked.kind == Prompt.Kind.RECOMMENDATION]
@@ -286,8 +286,8 @@ class Data:
         return self.once(("roll", source), call)
 
     def missing(self, source: Source, prompt: str) -> int:
-        """People of the field who answered something, whose answer to this prompt is not there or not counted; of
-        models none, whose failed calls are counted elsewhere.
+        """How many people of the field have counted answers, but none to this prompt; 0 for models, whose failed calls
+        are counted elsewhere.
         """
         if not source.is_field:
             return 0
@@ -299,7 +299,7 @@ class Data:
         return max(0, int(self.once(("people", source), everybody)) - len(self.rows_of(source, prompt)))
 
     def _roll_of(self, source: Source, sample: ItemSample, rows: Rows) -> Roll | None:
-        """None where the sample has them all, in their order."""
+        """The places of a sample's respondents in `roll`, and its length; None if the sample has them all in order."""
         everybody, given = self.roll(source), self.frame(source.is_field).who[rows]
         who = given
         if sample.clusters:
@@ -310,7 +310,7 @@ class Data:
         return pd.Index(everybody).get_indexer(who).astype(np.int64), len(everybody)
 
     def by_unit(self, source: Source, rows: Rows) -> Rows:
-        """In the same order for every prompt: by person, or by run, simulated user and repeat."""
+        """Sorts rows the same way for every prompt: by person, or by run, simulated user and repeat."""
         columns = self.frame(source.is_field).columns
         keys = [columns[name][rows] for name in ("repeat", "user", "unit")]
         return rows[np.lexsort(keys)]
@@ -335,7 +335,7 @@ class Data:
         return ChoiceSample(codes, len(asked.choices), correct, self.units_in(of_field, rows))
 
     def simulated_in(self, source: Source, rows: Rows) -> int:
-        """How many of the answers are made up."""
+        """How many of the answers are simulated."""
         if not source.is_field:
             return len(rows) if source.simulated else 0
         return int(np.count_nonzero(self.frames.field_simulated[rows]))
@@ -363,24 +363,24 @@ CONDITIONS = list(Run.Condition.values)
 
 
 def source_order(source: Source) -> tuple:
-    """Offline first, then the sock puppets by history size, then what was imported."""
+    """A sort key: by model, then offline, sock puppets, others; then by whether imported, history size, temperature."""
     place = CONDITIONS.index(source.name) if source.name in CONDITIONS else len(CONDITIONS)
     settings = (source.imported, source.amount, source.temperature or 0, source.other)
     return (source.model, place, source.name, *settings, source.runs)
 
 
 Row = dict[str, Any]
-NAMED_WHERE_SET = ("memory_size", "settings")  # so that draws of sources without these stay as they always were
+NAMED_WHERE_SET = ("memory_size", "settings")  # so that draws of sources without these stay the same
 
 
 def name_of(source: Source) -> str:
-    """The source in one line: what random draws are named by."""
+    """The source in one line, by which random draws are named."""
     named = [value for name, value in source.settings.items() if value or name not in NAMED_WHERE_SET]
     return "|".join(map(str, (source.name, source.model, *named)))
 
 
 def generator_for(data: Data, what: str, source: Source, prompt: str, *more: object) -> np.random.Generator:
-    """Independent for each source and prompt, and the same whatever else is computed."""
+    """A generator that is independent for each source and prompt, and the same whatever else is computed."""
     return generator(data.seed, what, f"{prompt}|{name_of(source)}", *more)
 
 
@@ -393,19 +393,19 @@ def low_high(found: Interval | None) -> list[float] | None:
 
 
 def reasons(**why: str | dict[str, str] | None) -> dict[str, Any]:
-    """Why something is undefined or has no interval, in a sentence or one for each measure, where it is so."""
+    """Why something is undefined or has no interval, as one sentence or one for each measure; leaves out empty ones."""
     return {name: text for name, text in why.items() if text}
 
 
 def interval_cells(name: str, found: Interval | None, why: str | None) -> Row:
-    """An interval in a row, or why it has none."""
+    """The fields of a row for an interval, or for why there is none."""
     return {name: low_high(found)} | reasons(**{f"{name}_why": None if found else why})
 
 
 def correct_over_prompts(rows: Iterable[Row], *tests_of: Callable[[Row], Row | None], tables: int = 1) -> None:
-    """Put `p_holm` beside the `p` of each row's tests: Holm's over all of them, whatever their prompt, source, model or
-    measure, and over as many such `tables` as a page has. It rests on `p_tail`, since a p by draws is never below one
-    draw in all, and is no smaller than `p`.
+    """Puts `p_holm` beside the `p` of each row's tests: Holm's over all of them, whatever their prompt, source, model
+    or measure, and over as many such `tables` as a page has. It is taken from `p_tail`, since a p by draws is never
+    below one draw in all, and is no smaller than `p`.
     """
     tests = [test for row in rows for test_of in tests_of if (test := test_of(row))]
     for test, corrected in zip(tests, holm([test.get("p_tail", test["p"]) for test in tests]), strict=True):
@@ -413,26 +413,23 @@ def correct_over_prompts(rows: Iterable[Row], *tests_of: Callable[[Row], Row | N
 
 
 def difference_in(inside: str, name: str) -> Callable[[Row], Row | None]:
-    """Where rows have the test of one measure."""
+    """Returns a reader of a row's test of one measure."""
     return lambda row: row.get(inside, {}).get(name)
 
 
-FEWEST = 20  # units of a part, below which all others are not rarefied to it
+FEWEST = 20  # units of a sample below which the others are not rarefied to it
 
 
 def common_n(units: Iterable[int]) -> int:
-    """The number of units to which all parts are rarefied that have as many: the smallest no less than FEWEST.
-
-    Where none is, the smallest of all.
-    """
+    """The number of units to which larger samples are rarefied: the smallest of at least FEWEST, else the smallest."""
     known = sorted(count for count in units if count)
     return min((count for count in known if count >= FEWEST), default=min(known, default=0))
 
 
 def comparison(data: Data, group: Group, prompt: str) -> Comparison:
-    """The field against each other source that was asked, both rarefied to the smaller of the two.
+    """Compares the field with each source asked, both rarefied to the smaller of the two.
 
-    Where no people answered, all sources to as many units as the smallest of at least FEWEST has.
+    If no people answered, rarefies all sources to the `common_n` of their units.
     """
 
     def compute() -> Comparison:
@@ -446,7 +443,7 @@ def comparison(data: Data, group: Group, prompt: str) -> Comparison:
 
 
 def item_gaps(samples: Sequence[ItemSample]) -> tuple[list[NDArray[np.float64]], ShareGaps]:
-    """The share of each side's units that names each item, one answer each; and their differences."""
+    """The share of each side's units that names each item, at one answer per unit; and the differences."""
     units = [sample.unit_count for sample in samples]
     chances = [np.asarray(sample.chances.sum(axis=1), dtype=float).ravel() for sample in samples]
     one, other = (named / count for named, count in zip(chances, units, strict=True))
@@ -454,14 +451,14 @@ def item_gaps(samples: Sequence[ItemSample]) -> tuple[list[NDArray[np.float64]],
 
 
 def against_field(data: Data, group: Group, source: Source, prompt: str) -> dict[str, Difference] | None:
-    """Field minus source; None where one of them was not asked."""
+    """The difference of field minus source; None if either was not asked."""
     return comparison(data, group, prompt).differences.get((name_of(group.field), name_of(source)))
 
 
 def to_field(data: Data, group: Group, source: Source, prompt: str) -> Distance | None:
-    """From the field to any source, one that other parts leave out too; None where one of them was not asked.
+    """The distance from the field to any source, even one that other parts leave out; None if either was not asked.
 
-    Letters lie as far apart as lists of one item.
+    Letters count as lists of one item.
     """
     names, is_choice = (name_of(group.field), name_of(source)), prompt in data.choices
     if source in group.others and not is_choice:

@@ -11,7 +11,7 @@ from surveys.console.wording import INTERVAL, sized
 
 
 def who(report: Report, row: Row) -> str:
-    """Offline with gpt-4o-mini; the field of ChatGPT."""
+    """Names a row's source, such as Offline with gpt-4o-mini, or the field of ChatGPT."""
     if row["source"] == FIELD:
         return "the field" if row["model"] == ALL else f"the field of {chatbot_name(report, row)}"
     known = SOURCES.get(row["source"])
@@ -19,13 +19,13 @@ def who(report: Report, row: Row) -> str:
 
 
 def chatbot_name(report: Report, row: Row) -> str:
-    """Of a row of the field the name of its chatbot."""
+    """The name of the chatbot of a field row."""
     names = report.get("chatbots") or {}
     return "every chatbot" if row["model"] == ALL else printable(names.get(row["model"], row["model"]))
 
 
 def settings_among(row: Row, rows: Sequence[Row]) -> str:
-    """In brackets, in what a row differs from others of its source and model, and benchmark if it is of one."""
+    """In brackets, the settings in which a row differs from others of its source, model and benchmark, if any."""
     words = ", ".join(differing_words(row, rows, ("source", "model", "benchmark")))
     return f" ({words})" if words else ""
 
@@ -35,7 +35,7 @@ def within(ci: list[float], n: int) -> str:
 
 
 def field_of(rows: list[Row], row: Row) -> Row | None:
-    """The field's row that stands beside this one."""
+    """The field's row to compare with this one: the same prompt, and the chatbot it belongs to."""
     model = row.get("chatbot") or ALL
     same = [other for other in rows if other["source"] == FIELD and other["model"] == model]
     return next((other for other in same if other["prompt"] == row["prompt"]), None)

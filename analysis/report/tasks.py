@@ -1,4 +1,4 @@
-"""Background work: parts of a report that somebody waits for."""
+"""Background work: parts of a report that somebody waits for, and the multiverse."""
 
 from collections.abc import Sequence
 
@@ -13,15 +13,15 @@ from analysis.report.reports import ReportError, Reporting, compute_parts
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 
-REPORT_SECONDS = 180  # after that a part that was asked for and never came is asked for again
+REPORT_SECONDS = 180  # after which a part that was asked for and never came may be asked for again
 
-MULTIVERSE_SECONDS = 1200  # after which a task ends and another one goes on, long before the broker delivers it twice
+MULTIVERSE_SECONDS = 1200  # after which another task goes on, long before the broker delivers it twice
 
 
 def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str, *draws: int) -> list[str]:
-    """Have a worker compute parts of a view of the report, those that nobody has asked for yet, in this order.
+    """Has a worker compute those parts of a view that nobody has asked for yet, in this order; returns these parts.
 
-    `draws`: seed and number of random draws, where they are not the pages'.
+    `draws`: seed and number of random draws, if not those of the pages.
     """
     with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5) as store:
         marks = {part: f"report:{study_id}:{fingerprint}:{part}" for part in parts}
@@ -33,7 +33,7 @@ def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint:
 
 @shared_task
 def compute_report(study_id: int, query: str, parts: list[str], seed: int = 0, draws: int = DRAWS) -> int:
-    """Compute these parts for the filters of this query string; the answers are loaded once for all of them."""
+    """Computes these parts for the filters of a query string, loading the answers once for all of them."""
     study = Study.objects.select_related("current").get(pk=study_id)
     reporting = Reporting(study, Filters.from_query(QueryDict(query)), seed, draws)
     return len(dict(compute_parts(dict.fromkeys(parts, reporting))))

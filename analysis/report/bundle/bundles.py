@@ -1,4 +1,4 @@
-"""The replication bundle: everything that a study's figures rest on, in one zip file that needs no platform."""
+"""The replication bundle: everything behind a study's figures, in one zip file that needs no platform."""
 
 import json
 from collections import Counter
@@ -38,17 +38,17 @@ from surveys.models import ChatbotContext, Participant, Study
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(path.name for path in (HERE / "script").glob("*.py"))
-# Tables that the exports have too.
+# Tables shared with the exports.
 EXPORTED = (
     *("participants", "context", "flags", "timings", "flow"),
     *("readings", "mentions", "read_backs", "read_back_names"),
 )
-# What people typed about themselves or their chatbot stands in no bundle.
+# What people typed about themselves or their chatbot is in no bundle.
 OWN_WORDS = ("comments", "reason", "chat_language")
 AS_WRITTEN = "name"  # of an item; with the texts only
-LEAST_OWN_WORDS = "model_shown"  # typed too, but kept where FEWEST people typed the same
+LEAST_OWN_WORDS = "model_shown"  # typed too, but kept if at least FEWEST people typed the same
 
-# What may narrow a side of the pair in a bundle: columns of its answers that are whole.
+# What may narrow a side of the pair in a bundle: columns that its answers have in full.
 RECOMPUTED = {"cell", "memory", "plan", "language", "version", "excluded", "flagged", "people"}
 
 OF_ONE_STUDY = (
@@ -111,7 +111,7 @@ def readme(study: Study, report: Mapping[str, Any], texts: bool) -> str:
 
 
 def planned_lines(report: Mapping[str, Any]) -> str:
-    """The verdicts of a study with hypotheses, in the order of its file."""
+    """The verdicts of a study's hypotheses, in the order of its file; empty if it has none."""
     rows = rows_of(report, Options())
     lines = [f"- `{row['hypothesis']}`: {row['text']} {say_difference(row)}: **{say_verdict(row)}**" for row in rows]
     return "\n".join(["## As planned", "", *lines, "", "All other numbers are explored.", ""]) if rows else ""
@@ -151,7 +151,7 @@ def without_own_words(table: ExportTable, texts: bool) -> ExportTable:
 
 
 def may_stay(column: ExportColumn, texts: bool) -> bool:
-    """Of answers to the study's questions those with options and numbers; free text may say who somebody is."""
+    """Whether a bundle may have the column. Of answers only options and numbers: free text may identify somebody."""
     if column.name in OWN_WORDS or (column.name == AS_WRITTEN and not texts):
         return False
     return column.source[:1] != ("answers",) or bool(column.levels) or column.kind == "integer"
@@ -188,7 +188,7 @@ def unnamed(row: Row, shared: set[str]) -> Row:
 
 
 def figure_files(figures: Iterable[tuple[str, Figure]]) -> Iterator[File]:
-    """Each figure as spec, picture and table."""
+    """Yields each figure as spec, picture and table."""
     for name, figure in figures:
         yield f"figures/{name}.json", as_json(spec_of(figure))
         yield f"figures/{name}.svg", iter([render(figure, "svg", "print")])
@@ -217,7 +217,7 @@ def table_of(figure: Figure) -> Chunks:
 
 @dataclass
 class StudyBundle:
-    """A bundle that was allowed and noted. `texts` adds what was pasted and replied, to the letter; `compare` are the
+    """A bundle whose export is checked and noted. `texts` adds texts pasted and replied, verbatim; `compare` are the
     sides of its pair.
     """
 
@@ -231,13 +231,13 @@ class StudyBundle:
         return f"{self.study.slug}-bundle.zip"
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
-        """New answers are read first."""
+        """Yields the bundle's files; reads new answers first."""
         read_new(self.study, anew=False)
         found = report(self.study, Filters(compare=self.compare), progress=progress)
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
-        """The zip file, whole before its first piece is sent: what fails leaves no half of one."""
+        """Yields the zip file, complete before its first piece is sent, so that a failure leaves no partial file."""
         self.files = []
         with TemporaryFile() as file:
             file.writelines(archived(self.study, self.contents(progress), self.files))
@@ -245,9 +245,8 @@ class StudyBundle:
 
 
 def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[str, ...] = ()) -> StudyBundle:
-    """ReportError, and nothing noted, when the study has nothing to report on or no bundle can hold a side's answers.
-
-    Without `compare` the pair is the one that its page opens with.
+    """Checks and notes an export. Raises ReportError, noting nothing, if there is nothing to report on or no bundle can
+    hold a side's answers. Without `compare` the pair is the one its page opens with.
     """
     check_definition(study)
     check_sides(study, compare)
@@ -256,7 +255,7 @@ def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[s
 
 
 def check_sides(study: Study, compare: tuple[str, ...]) -> None:
-    """FilterError when the study has no such sides, ReportError for those that no bundle can hold."""
+    """Raises FilterError if the study has no such sides, ReportError if no bundle can hold them."""
     sides = [read_side(text) for text in compare]
     for side in sides:
         if side.study not in ("", study.slug):
@@ -268,5 +267,5 @@ def check_sides(study: Study, compare: tuple[str, ...]) -> None:
 
 
 def write_bundle(bundle: StudyBundle, path: Path, progress: Progress | None = None) -> None:
-    """The file stands there under its name only when it is whole."""
+    """Writes the file atomically: it has its name only when complete."""
     write_whole(path, bundle.chunks(progress))

@@ -1,4 +1,4 @@
-"""The bundle's own tables: what every text was read as, runs, spellings, what people decided, and the multiverse."""
+"""The bundle's own tables: readings of all texts, runs, spellings, people's decisions, and the multiverse."""
 
 import json
 from collections import Counter
@@ -39,7 +39,7 @@ READ = (
 TEXT = text("text", "the text itself, unchanged")
 READINGS = ("answer__letter", "answer__items", "answer__doubt", "answer__rules_version", "answer__decided")
 
-# Of tables that the exports have too: here without the study's name.
+# Tables shared with the exports, here without the study's name.
 DECIDED = {"aliases": ALIASES, "alias_decisions": ALIAS_DECISIONS, "answer_decisions": ANSWER_DECISIONS}
 
 Rows = Iterator[dict[str, Any]]
@@ -47,7 +47,7 @@ Made = tuple[ExportTable, Callable[[], Rows]]
 
 
 def own_tables(study: Study, texts: bool) -> Iterator[Made]:
-    """Each table of the bundle that the exports do not have, with what writes its rows."""
+    """Yields each of the bundle's own tables, with a function that makes its rows."""
     extra = (TEXT,) if texts else ()
     first = table("answers", "the answer of one person to one prompt", *ANSWERS, *READ, *extra)
     yield first, lambda: answers(study, asked_of_all("prompt__"))
@@ -106,7 +106,7 @@ ASKINGS = (
 
 
 def answers(study: Study, asked: Q) -> Rows:
-    """The newest accepted revision of each answer to prompts of these; without pilots and previews."""
+    """Yields the newest accepted revision of each answer to the prompts `asked`, without pilots and previews."""
     frames = load_frames(study)
     marked = frames.field.table.set_index("id")[["flagged", "flags", "excluded", "unreached"]]
     marks = marked.assign(flags=marked["flags"].map(",".join)).to_dict("index")
@@ -188,13 +188,13 @@ ITEMS = (text("benchmark", "its name"), text("item", "the question's id"), text(
 
 
 def items(study: Study) -> Rows:
-    """The keys alone: the questions belong to those who published the benchmark."""
+    """Yields only the keys: the questions belong to those who published the benchmark."""
     asked = runs_of(study).exclude(benchmark="").values("benchmark")
     found = BenchmarkItem.objects.filter(benchmark__in=asked).order_by("benchmark", "id")
     yield from found.values("benchmark", "item", "answer").iterator()
 
 
-OF_ROWS = ("planned", "rows", "alone")  # of a curve what stands in the table
+OF_ROWS = ("planned", "rows", "alone")  # the fields of a curve that are in the table
 UNIVERSES = ExportTable(
     "multiverse",
     "one hypothesis in one universe, or one of its prompts where they are not pooled",
@@ -217,7 +217,7 @@ UNIVERSES = ExportTable(
 
 
 def whole_multiverse(study: Study) -> dict[str, Any] | None:
-    """That of today's answers, which are the bundle's; None where it is not all computed."""
+    """The multiverse of today's answers, which are the bundle's; None unless it is fully computed."""
     found, is_today = find_multiverse(study)
     return found if found and is_today and is_whole(found) else None
 
@@ -243,13 +243,13 @@ def universe_rows(document: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def said_together(document: Mapping[str, Any]) -> Row:
-    """As it stands in the bundle's report."""
+    """The multiverse as in the bundle's report: curves without rows."""
     curves = [{name: curve[name] for name in curve if name not in OF_ROWS} for curve in curves_of(document)]
     return {"seed": document["seed"], "draws": document["draws"], "curves": curves}
 
 
 def multiverse_lines(report: Mapping[str, Any]) -> str:
-    """What the README says of it, if it is computed."""
+    """The README's section about the multiverse; empty if it is not computed."""
     curves = report.get("multiverse", {}).get("curves", ())
     lines = [f"- `{curve['hypothesis']}` ({', '.join(curve['prompts'])}): {say_curve(curve)}" for curve in curves]
     return "\n".join(["## Multiverse", "", *lines, "", ABOUT, ""]) if lines else ""

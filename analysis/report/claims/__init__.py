@@ -1,5 +1,5 @@
-"""Whatever a page asserts: each difference is held against all that could have been said on the page.
+"""What pages assert: each difference is tested against all that could have been claimed on its page.
 
-In: rows of the parts. Out: claims with their interval and p, and for a page without any a sentence that says so. What
-is not among the claims no title, card, finding or mark may say.
+In: rows of the parts. Out: claims with their interval and p, and for a page without any a sentence that says so.
+Titles, cards, findings and marks may assert nothing else.
 """

@@ -1,4 +1,4 @@
-"""What could be said of the rows of a report, by kind: each difference with its strength, and the family it is of."""
+"""What could be claimed from a report's rows, by kind: each difference with its strength, and its family."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,10 +21,10 @@ INFINITE = 1e9  # degrees of freedom of a normal statistic
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A difference that could be said: its interval is `estimate` ± reach times `error`, none where that is 0.
+    """A difference that could be claimed: its interval is `estimate` ± reach times `error`, none if `error` is 0.
 
-    `strength` is its statistic as a normal deviate, or in units of a share's width, of which `error` is then one;
-    `turns`: answers in which nothing was found could turn it round, so that it is held back where it would be said.
+    `strength` is its statistic as a normal deviate, or, for shares, in units of a share's width, which `error` then is.
+    `turns`: answers in which nothing was found could reverse it, so that it is held back instead of claimed.
     """
 
     strength: float
@@ -40,9 +40,9 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The candidates of one kind, and the family they come from: so many `normal` tests, and tails of shares.
+    """The candidates of one kind, and their family: its number of `normal` tests, and its tails of shares.
 
-    `held`: how many comparisons are held back; `width`: that of a share of a half where it is widest.
+    `held` is the number of comparisons held back; `width` is the widest that a share of a half has.
     """
 
     found: Sequence[Candidate]
@@ -61,7 +61,7 @@ def of_normal(found: Iterable[Candidate | None], count: int) -> Candidates:
 
 
 def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Iterator[tuple[Row, Row]]:
-    """Each source beside its field, where there is enough of both."""
+    """Yields each source with its field, if there is enough of both."""
     rows: list[Row] = list(report.get(part) or [])
     for row in rows:
         other = field_of(rows, row) if row["source"] != FIELD and "against_field" in row else None
@@ -71,7 +71,7 @@ def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Itera
 
 
 def items(of_offline: bool) -> Gather:
-    """Shares of people who get an item, the strongest of each source and prompt."""
+    """Gathers shares of people who get an item, the strongest of each source and prompt."""
 
     def gather(report: Report) -> Candidates:
         found, tails, held, width = [], [], 0, 0.0
@@ -94,7 +94,7 @@ def items(of_offline: bool) -> Gather:
 
 
 def variety(report: Report) -> Candidates:
-    """The field's entropy minus each source's, of as many units, by prompt."""
+    """Gathers the field's entropy minus each source's, at as many units, by prompt."""
     found, held, count = [], 0, 0
     for row, other in pairs_in(report, "heterogeneity"):
         test = (row.get("against_field") or {}).get(col.ENTROPY.key) or {}
@@ -107,7 +107,7 @@ def variety(report: Report) -> Candidates:
 
 
 def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -> Candidate | None:
-    """Of an estimate with its own 95 % interval, by Student's t; where units were permuted no stronger than by that."""
+    """A candidate from an estimate and its 95 % interval, by Student's t, and no stronger than by `p_tail` if known."""
     effect, ends = number(test.get("effect")), span(test.get("ci"))
     if effect is None or ends is None or freedom < 1 or ends[1] <= ends[0]:
         return None
@@ -118,7 +118,7 @@ def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -
 
 
 def letters(is_right: bool) -> Gather:
-    """Shares of the right letter; or of letters that a source never gives, as all its letters are tested."""
+    """Gathers shares of the right letter, or of letters that offline never gives, tested among all its letters."""
 
     def gather(report: Report) -> Candidates:
         found, tails, held, tests, width = [], [], 0, 0, 0.0
@@ -149,8 +149,8 @@ def letters(is_right: bool) -> Gather:
 
 
 def pair_shares(kind: str, place: str, most: int, level: float) -> Gather:
-    """Of the pair's items, or options; of each prompt the `most` surest. `level`: how far their width is that of a
-    half.
+    """Gathers the pair's items or options, the `most` strongest of each prompt. `level`: how near their width is to
+    that of a half.
     """
 
     def gather(report: Report) -> Candidates:
@@ -177,7 +177,7 @@ def pair_shares(kind: str, place: str, most: int, level: float) -> Gather:
 
 
 def pair_variety(report: Report) -> Candidates:
-    """The first side's entropy minus the second's, of as many units, by prompt."""
+    """Gathers the first side's entropy minus the second's, at as many units, by prompt."""
     rows = [row for row in report["pair"].get("varied") or [] if is_enough(row)]
     tests = [row["differences"].get(col.ENTROPY.key) or {} for row in rows]
     made = (of_interval(test, row["n"] - 1, row, row) for row, test in zip(rows, tests, strict=True))
@@ -185,14 +185,14 @@ def pair_variety(report: Report) -> Candidates:
 
 
 def nearest(report: Report) -> Candidates:
-    """For each model how much farther than the nearest sock puppet each other one is."""
+    """Gathers for each model its sock puppet nearest to the field, tested against every other one."""
     rows = [row for row in report.get("calibration") or [] if row.get("p_nearest") is not None]
     found = [Candidate(strength_of(row["p_nearest"]), row["jsd_excess"], row) for row in rows]
     return of_normal(found, sum(row["compared_puppets"] for row in rows))
 
 
 def person(report: Report) -> Candidates:
-    """Of each chatbot's field what asking another person adds to asking the same one again, over all prompts."""
+    """Gathers for each chatbot's field, over all prompts, what another person adds to asking the same one again."""
     rows = [row for row in report.get("person_or_dice") or [] if row["source"] == FIELD and is_whole(report, row)]
     tested = [row for row in rows if row["p"] is not None and is_enough({"units": row["repeated"]})]
     made = (
@@ -205,7 +205,7 @@ def person(report: Report) -> Candidates:
 
 
 def is_whole(report: Report, row: Row) -> bool:
-    """Whether it is the mean over prompts, or of the only one."""
+    """Whether the row is the mean over prompts, or of the only one."""
     same = [
         other for other in report["person_or_dice"] if all(other[name] == row[name] for name in ("source", "model"))
     ]
@@ -213,7 +213,7 @@ def is_whole(report: Report, row: Row) -> bool:
 
 
 def states(report: Report) -> Candidates:
-    """How far each state of the account moves answers beyond the dice, by chatbot, over all its prompts."""
+    """Gathers how far each state of the account moves answers beyond the dice, by chatbot, over all its prompts."""
     rows = list(report.get("arms") or [])
     whole = {(row["arm"], row["model"]) for row in rows if not row["prompt"]}
     tested = [
@@ -230,14 +230,14 @@ def states(report: Report) -> Candidates:
 
 
 def explained(report: Report) -> Candidates:
-    """How much further from everybody else's answers lie with each level of an explanation."""
+    """Gathers how much further from everybody else's answers are at each level of an explanation."""
     rows = [row for row in report.get("explanations") or [] if is_enough(row) and span(row["ci"])]
     made = (of_interval({"effect": row["effect"], "ci": row["ci"]}, row["units"] - 1, row) for row in rows)
     return of_normal(made, len(rows))
 
 
 def groups(report: Report) -> Candidates:
-    """Each group of people against everybody else with the same chatbot, by prompt."""
+    """Gathers each group of people against everybody else with the same chatbot, by prompt."""
     found, count = [], 0
     for row in report.get("cells") or []:
         measure = col.CORRECT if is_choice(row) else col.ENTROPY
@@ -252,7 +252,7 @@ def groups(report: Report) -> Candidates:
 
 
 def may_turn_group(report: Report, one: Candidate) -> bool:
-    """Whether unread answers of the group, or of the others to the question, could turn a difference round."""
+    """Whether unknown answers of the group, or of everybody else, to the question could reverse the difference."""
     row = one.row
     same = [other for other in report["cells"] if all(other[name] == row[name] for name in ("prompt", "model"))]
     rest = {name: sum(int(other.get(name) or 0) for other in same if other is not row) for name in ("n", "unknown")}
@@ -261,7 +261,7 @@ def may_turn_group(report: Report, one: Candidate) -> bool:
 
 
 def drift(report: Report) -> Candidates:
-    """Each repetition of a run against its first, by prompt, as permutations have it."""
+    """Gathers each repetition of a run against its first, by prompt, with p by permutation."""
     found, count = [], 0
     for row in report.get("drift") or []:
         distance = row.get("tv") if is_choice(row) else row.get(col.DISTANCE.key)
@@ -275,13 +275,13 @@ def drift(report: Report) -> Candidates:
 
 
 def of_runs(report: Report) -> list[Row]:
-    """Benchmark rows of more than one run that offline runs stand beside."""
+    """Benchmark rows of several runs that have offline runs to compare with."""
     rows = report.get("benchmarks") or []
     return [row for row in rows if row["source"] != OFFLINE and len(row["runs"]) > 1 and row.get("offline_runs")]
 
 
 def ranges(report: Report) -> Candidates:
-    """Ranges of scores that no offline run reaches."""
+    """Gathers ranges of scores that no offline run reaches."""
     found, rows = [], [row for row in of_runs(report) if row.get("overlaps_offline") is not None]
     for row in rows:
         if row["overlaps_offline"] is False:
@@ -291,7 +291,7 @@ def ranges(report: Report) -> Candidates:
 
 
 def may_meet(report: Report, row: Row) -> bool:
-    """Whether the ranges of a source and of its offline runs would meet if unread answers were right."""
+    """Whether the ranges of a source and its offline runs would meet if unknown answers were right."""
     wanted = {"source": OFFLINE, "benchmark": row["benchmark"], "model": row["model"], **(row.get("offline") or {})}
     rows = report.get("benchmarks") or []
     same = [other for other in rows if all(other.get(name) == value for name, value in wanted.items())]
@@ -299,12 +299,12 @@ def may_meet(report: Report, row: Row) -> bool:
 
 
 def highest(row: Row) -> float:
-    """The highest score if all unread answers were right."""
+    """The highest score if all unknown answers were right."""
     return max([row["max"], *(run["high"] for run in row["runs"] if number(run.get("high")) is not None)])
 
 
 def new_letters(report: Report) -> Candidates:
-    """Questions to which a run gives a letter that no offline run gives, above what held-out offline runs do."""
+    """Gathers shares of questions with a letter that no offline run gives, above what held-out offline runs give."""
     rows = [row for row in of_runs(report) if row.get("novel_excess") is not None]
     made = (
         of_interval({"effect": row["novel_excess"], "ci": row.get("novel_excess_ci")}, row["shared_questions"] - 1, row)
@@ -314,7 +314,7 @@ def new_letters(report: Report) -> Candidates:
 
 
 def spread(report: Report) -> Candidates:
-    """How far simulated users move a score, beside as many repeats."""
+    """Gathers how far simulated users move a score, compared with as many repeats."""
     rows = [row for row in of_runs(report) if row["source"] in PUPPETS and (row.get("noise_floor") or {}).get("p")]
     found = []
     for row in rows:
@@ -326,6 +326,6 @@ def spread(report: Report) -> Candidates:
 
 
 def least_range(row: Row) -> float:
-    """How far apart the runs' scores are at least, whatever unread answers say."""
+    """The least range that the runs' scores can have, whatever unknown answers say."""
     highs = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]
     return float(row["max"] - min([row["max"], *highs])) if highs else float(row["max"] - row["min"])

@@ -1,4 +1,4 @@
-"""Whether there is enough to compare, one rule for sentences, p-values and differences."""
+"""Whether there is enough to compare: one rule for sentences, p values and differences."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def is_enough(*rows: Row) -> bool:
 
 
 def few_in(row: Row, test: Row | None = None) -> str:
-    """Why a comparison has no p, where a side has too few."""
+    """Why a comparison has no p: a side has too few; empty if there are enough."""
     sides = [units_of(row), (test or {}).get("n"), *map(row.get, ("n_field", "n_first", "n_original"))]
     known = [int(side) for side in sides if side is not None]
     return f"Fewer than {FEWEST} on one side: too few to test." if min(known) < FEWEST else ""
@@ -34,13 +34,13 @@ def is_read(*rows: Row) -> bool:
 
 
 def may_turn(row: Row, share: float, other: Row, of_other: float) -> bool:
-    """Whether answers in which nothing was found could make the smaller of two shares of all answers the larger."""
+    """Whether unknown answers could raise the smaller of two shares of all answers to the larger."""
     (low, below), (high, _) = sorted([(share, row), (of_other, other)], key=lambda pair: pair[0])
     return bool(unknown_in(below)) and low + unknown_in(below) / int(below["n"]) >= high
 
 
 def held_back(row: Row, other: Row) -> str:
-    """Why two sources are not compared though there are enough of each."""
+    """Why two sources are not compared despite enough answers of each; empty if they are."""
     if is_read(row, other):
         return ""
     unknown, answers = unknown_in(row) + unknown_in(other), int(row["n"]) + int(other["n"])
@@ -48,7 +48,7 @@ def held_back(row: Row, other: Row) -> str:
 
 
 def too_few(rows: Sequence[Row]) -> str:
-    """Why nothing is compared among the rows of a part: whose answers are missing, or too few; nothing where enough."""
+    """Why nothing is compared among a part's rows: whose answers are missing or too few; empty if there are enough."""
     people = [row for row in rows if row["source"] == FIELD and row.get("n")]
     others = [row for row in rows if row["source"] != FIELD and row.get("n")]
     if not people:
@@ -64,6 +64,6 @@ def too_few(rows: Sequence[Row]) -> str:
 
 
 def too_few_people(rows: Sequence[Row]) -> str:
-    """Why rows of the field say nothing yet."""
+    """Why rows of the field say nothing yet; empty if enough people answered."""
     few = max(map(units_of, rows), default=0) < FEWEST
     return f"Fewer than {FEWEST} people have answered a prompt: too few to compare." if few else ""

@@ -1,4 +1,4 @@
-"""Which differences a page may say: of 100 studies in which nothing differs, at most 5 make any claim on it."""
+"""Which differences a page may claim: of 100 studies without any difference, at most 5 make a claim on it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from surveys.console.wording import Span, plural
 
 @dataclass(frozen=True, eq=False)
 class TestedKind:
-    """One kind on one page."""
+    """One kind of claim on one page."""
 
     kind: str
     pool: Candidates
@@ -31,23 +31,23 @@ class TestedKind:
 
     @property
     def half_width(self) -> float:
-        """That of the widest simultaneous interval; of shares that of a half."""
+        """Half the width of the widest simultaneous interval; for shares, that of a share of a half."""
         normal = [one.error * reach(self.critical, one.freedom) for one in self.candidates if not one.is_share]
         return max([self.critical * self.pool.width, *normal])
 
     @property
     def held(self) -> int:
-        """How many comparisons are not made, or would be said but could be turned round by answers not read."""
+        """How many comparisons are not made, or would be claimed if unknown answers could not reverse them."""
         return self.pool.held + sum(self.family.p(one.strength) < LEVEL for one in self.pool.found if one.turns)
 
     def sure(self) -> list[Sure]:
-        """What chance seldom makes so strong anywhere in the family, the strongest first."""
+        """The candidates too strong for chance anywhere in the family, strongest first."""
         judged = [(one, self.family.p(one.strength)) for one in self.candidates]
         found = [Sure(one, p, self.interval(one)) for one, p in judged if p < LEVEL]
         return sorted(found, key=lambda one: -one.candidate.strength)
 
     def interval(self, one: Candidate) -> Span | None:
-        """Simultaneous: it excludes 0 where the difference is claimed."""
+        """The simultaneous interval; it excludes 0 if the difference is claimed."""
         if not one.error:
             return None
         half = one.error * (self.critical if one.is_share else reach(self.critical, one.freedom))
@@ -60,9 +60,9 @@ Shown = Callable[[Row], bool]
 def claims_of(
     report: Report, told: Report | None = None, shown: Shown = lambda row: True
 ) -> tuple[list[Row], list[Row]]:
-    """All claims of the pages whose parts are there, and for each page what was tested and what it says without any.
+    """All claims of the pages whose parts are there, and for each page what was tested and what it says without claims.
 
-    Tested is all of the report; said is what filters leave of it: the rows that are `shown`, in the words of `told`.
+    The whole report is tested; claimed is what filters leave of it: the rows that are `shown`, in the words of `told`.
     """
     pools = {name: kind.gather(report) for name, kind in KINDS.items() if kind.part in report}
     claims: list[Row] = []
@@ -83,12 +83,12 @@ def tested_on(weights: Mapping[str, float], pools: Mapping[str, Candidates]) -> 
 
 
 def shown_of(tested: TestedKind, shown: Shown) -> list[Sure]:
-    """What filters leave; the sides of a pair say themselves whose they are."""
+    """What filters leave of the sure candidates; all of a pair, whose sides say themselves whose answers they are."""
     return [one for one in tested.sure() if KINDS[tested.kind].part == "pair" or shown(one.row)]
 
 
 def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, shown: Shown) -> Iterator[Row]:
-    """The strongest of each kind first, in the order of the page's kinds, then the second of each."""
+    """Yields the largest claim of each kind, in the order of the page's kinds, then the second of each, and so on."""
     found = []
     for place, each in enumerate(tested):
         rows = KINDS[each.kind].tell(report, shown_of(each, shown))
@@ -98,8 +98,8 @@ def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, 
 
 
 def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown) -> Row:
-    """`within`: how far off a difference of each kind may be at most, by its simultaneous interval; `unsaid`: what is
-    said of each kind of which nothing is sure, or nothing that is shown.
+    """A page's family. `within`: by kind, half the width of its widest interval; `unsaid`: by kind, what to say if
+    nothing sure is shown.
     """
     widths = {each.kind: half for each in tested if (half := each.half_width)}
     held = sum(each.held for each in tested)
@@ -125,7 +125,7 @@ def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown
 
 
 def unsaid_on_overview(report: Report, tested: list[TestedKind]) -> str:
-    """That field and models are not told apart, or why they are not compared."""
+    """Says that no difference between field and models is sure, or why they are not compared."""
     if tested[0].kind in BESIDE_MODELS:
         return f"{OVERVIEW}{told_width(tested[0])}."
     return too_few(report.get("heterogeneity") or report.get("choices") or [])
@@ -140,9 +140,9 @@ def told_width(tested: TestedKind) -> str:
 
 
 def opening_of(report: Report, page: str) -> str:
-    """What a page opens with: its first claim, or that there is none; nothing where there is too little to compare.
+    """What a page opens with: its first claim, or that there is none; empty if there is too little to compare.
 
-    While texts are unread, what is missing may be among them.
+    Says so if texts are unread, as what is missing may be among them.
     """
     found = next((claim for claim in report.get("claims") or () if claim["page"] == page), None)
     if found:
@@ -155,7 +155,7 @@ def opening_of(report: Report, page: str) -> str:
 
 
 def said_of(report: Report, kinds: Sequence[str], page: str = "overview") -> str:
-    """What a page claims first of these kinds, or that nothing of them is sure."""
+    """A page's first claim of these kinds, or that nothing of them is sure."""
     here = [claim for claim in report.get("claims") or () if claim["page"] == page and claim["kind"] in kinds]
     if here:
         return str(here[0]["sentence"])

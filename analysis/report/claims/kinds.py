@@ -1,4 +1,4 @@
-"""The kinds of claims: whose rows they are about, the page that shows more, and which of them a page may make."""
+"""The kinds of claims: the part they are about, the page that shows more, and the pages that may make them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def both_sides(report: Report) -> str:
 
 
 def no_letter(report: Report) -> str:
-    """How many letters are the field's alone in as many answers of each side, and how many chance makes so."""
+    """Says how many letters only the field gives, in as many answers of each side, and how many so by chance."""
     found = [at(row, "against_field.new_letters") for row in report.get("choices") or [] if row["source"] == OFFLINE]
     known = [one for one in found if one]
     if not known:
@@ -40,13 +40,13 @@ def no_drift(report: Report) -> str:
     return f"In none of {compared} of a run and its repetition is drift sure."
 
 
-FEW_RUNS = 5  # below which a range says nothing
-# Whether every range is one that as many repeats alone may have; not sure is not equal.
+FEW_RUNS = 5  # fewer say nothing about a range
+# Whether as many repeats alone may have every range; not sure does not mean equal.
 HOLD = {True: "Scores hold", False: "It is open whether scores hold"}
 
 
 def no_spread(report: Report) -> str:
-    """How far simulated users move a score where they move it most, beside as many repeats."""
+    """Says how far simulated users move a score where they move it most, compared with as many repeats."""
     rows = [row for row in report.get("benchmarks") or [] if span((row.get("noise_floor") or {}).get("ci"))]
     puppets = [row for row in rows if row["source"] != OFFLINE]
     if not puppets:
@@ -64,8 +64,8 @@ def no_spread(report: Report) -> str:
 
 @dataclass(frozen=True)
 class ClaimKind:
-    """`tested` is what its family is made of, `unsaid` what is said where nothing of it is sure, with `sides` of a pair
-    and how far `within` a difference could be; `unit` is that of how far off one could be.
+    """A kind of claim. `tested` (plural `many`) names a test of its family; `unsaid` says that nothing is sure, with
+    the `sides` of a pair and, as `within`, from what size in `unit` a difference would be.
     """
 
     part: str
@@ -161,7 +161,7 @@ KINDS = {
         "range beside repeats", "ranges beside repeats", no_spread,
     ),
 }  # fmt: skip
-# Of the 5 in 100 that a page may have, the part of each kind; shared among the kinds that a study has.
+# Each kind's part of the 5 in 100 that a page may claim by chance, shared among the kinds that a study has.
 PAGES: dict[str, dict[str, float]] = {
     "overview": {
         "items": 1.0, "items of puppets": 0.4, "variety": 0.03, "right": 0.04, "letters": 0.03, "nearest": 0.02,
@@ -181,4 +181,4 @@ PAGES: dict[str, dict[str, float]] = {
 }  # fmt: skip
 OVERVIEW = "No difference between the field and the models is sure"
 BESIDE_MODELS = ("items", "items of puppets", "variety", "right", "letters")  # the kinds that this sentence is about
-HIDDEN = "Of what these filters show, no difference is sure."  # where some is among what they hide
+HIDDEN = "Of what these filters show, no difference is sure."  # if a sure one is among what they hide

@@ -1,4 +1,4 @@
-"""How what is claimed is said, by kind: one claim for each source, or for each source and prompt."""
+"""The sentences of claims, by kind: one claim for each source, or for each source and prompt."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SIMULTANEOUS = f"simultaneous {INTERVAL}"
 
 @dataclass(frozen=True, eq=False)
 class Sure:
-    """A candidate that chance seldom makes so strong anywhere on the page, with its interval."""
+    """A candidate too strong for chance anywhere on the page, with its p and interval."""
 
     candidate: Candidate
     p: float
@@ -41,7 +41,7 @@ Tell = Callable[[Report, Sequence[Sure]], Iterator[Row]]
 
 
 def claim(sure: Sure, measure: str, sentence: str, size: float, definitions: list[str], **more: Any) -> Row:
-    """`params` are what the address of the page that shows it asks for."""
+    """A claim as a row; `params` are the query of the page that shows it."""
     place = {name: sure.row[name] for name in ("prompt", "source", "model") if name in sure.row}
     params = more.pop("params", place)
     return {
@@ -64,7 +64,7 @@ def points(value: float) -> str:
 
 
 def apart(ci: Span | None, scale: float = 100, digits: int = 0) -> str:
-    """The ends of a difference, from the smaller to the larger."""
+    """The ends of a difference's interval without signs, smaller first."""
     ends = sorted(abs(scale * end) for end in ci or (0, 0))
     return "–".join(decimal(end, digits) for end in ends)
 
@@ -100,7 +100,7 @@ def tell_items(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Items that one side names more often, or options that it takes more often."""
+    """Claims items that one side names, or options that it takes, more often."""
     names = [report["pair"][key]["name"] for key in "ab"]
     for one in found:
         item, topic = one.candidate.item, prompt_name(one.row["prompt"])
@@ -116,7 +116,7 @@ def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """For how many prompts one side is the more varied, and where most."""
+    """Claims for how many prompts one side is more varied, and where most."""
     names, rows = [report["pair"][key]["name"] for key in "ab"], report["pair"]["varied"]
     for one in found[:1]:
         test, more = one.row["differences"][col.ENTROPY.key], one.candidate.estimate > 0
@@ -132,7 +132,7 @@ def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def headline(report: Report, row: Row, field: Row, item: Row) -> str:
-    """The sentence that Compare opens with, in shares of people."""
+    """The sentence Compare opens with, in shares of people."""
     whose = "the API" if row["source"] == OFFLINE else shown_source(row["source"])
     people = "the people" if field["model"] == ALL else f"{chatbot_name(report, field)}’s users"
     topic = row["prompt"].replace("-", " ")
@@ -143,7 +143,7 @@ def headline(report: Report, row: Row, field: Row, item: Row) -> str:
 
 
 def tell_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """For each source: for how many prompts the field is more, or less, varied."""
+    """Claims for each source for how many prompts the field is more, or less, varied."""
     for some in by_source(found):
         best = max(some, key=lambda one: abs(one.candidate.estimate))
         more = best.candidate.estimate > 0
@@ -189,7 +189,7 @@ def tell_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_nearest(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Which sock puppet is nearest to the field, and how near offline comes."""
+    """Claims which sock puppet is nearest to the field, and says how near offline comes."""
     rows = report.get("calibration") or []
     for one in found:
         row = one.row
@@ -218,7 +218,7 @@ def bits(row: Row) -> str:
 
 
 def tell_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Of the difference between two people's answers what the dice and the person make; or whatever part takes away."""
+    """Splits the difference between two people's answers into dice and person, or says what another person adds."""
     several = len({row["model"] for row in report["person_or_dice"] if row["source"] == FIELD}) > 1
     for one in found:
         row, value = one.row, one.candidate.estimate
@@ -257,7 +257,7 @@ def tell_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_explained(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """What was drawn is an effect, all else an association."""
+    """Claims an effect for what was drawn by lot, an association for all else."""
     for one in found:
         row, value = one.row, one.candidate.estimate
         way = f"{decimal(abs(value), 3)} {'further from' if value > 0 else 'nearer to'} everybody else’s"

@@ -1,1 +1,1 @@
-"""Each hypothesis under every choice that could have been made otherwise: what is varied, computed, kept and drawn."""
+"""The multiverse: each hypothesis under every choice of analysis; what is varied, computed, kept and drawn."""

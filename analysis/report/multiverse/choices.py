@@ -1,4 +1,4 @@
-"""What a multiverse varies: each choice declared once, with the options that a study has and what each changes."""
+"""What a multiverse varies: each choice declared once, with the options a study has and what each changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ ALL_RULES, NO_RULE, ALL_BUT = "all rules", "no rule", "all but "
 
 
 class Answers:
-    """A study's answers as far as choices change them; each way of reading is loaded once."""
+    """A study's answers under each choice; each way of reading is loaded once."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -43,7 +43,7 @@ class Answers:
         return definition_of(self.study.current_id)
 
     def frames(self, *ways: str) -> Frames:
-        """As planned, or read in these other ways."""
+        """Answers read as planned or in these other ways, without people who completed after a shown end."""
         if ways not in self.loaded:
             given: dict[str, Any] = {name: value for way in ways for name, value in WAYS[way](self).items()}
             loaded, end = load_frames(self.study, **given), stand(self.study).shown
@@ -59,7 +59,7 @@ class Answers:
         return [rule for rule in rules_of(self.study) if rule.scope]
 
     def left_out(self, option: str) -> tuple[list[int], list[int]]:
-        """People and responses that the rules of this option leave out."""
+        """Ids of the people and responses that this option's rules leave out."""
         if option not in self.out:
             kept = [] if option == NO_RULE else [rule for rule in self.rules if option != ALL_BUT + rule.slug]
             self.out[option] = [*excluded_people(self.study, kept)], [*excluded_responses(self.study, kept)]
@@ -67,13 +67,13 @@ class Answers:
 
     @cached_property
     def doubtful(self) -> tuple[list[int], list[int]]:
-        """Responses and completions whose reading the rules are not sure of and nobody has decided."""
+        """Ids of the responses and completions whose readings are in doubt and not decided by a person."""
         found = waiting(answers_of(self.study)).values_list("response_id", "completion_id")
         return [one for one, _ in found if one], [other for _, other in found if other]
 
     @cached_property
     def anew(self) -> dict[int, tuple[list[str], str]]:
-        """Items and letter of the answers that today's rules read otherwise, by the answer's id."""
+        """Items and letter of answers that today's rules read differently, by the answer's id."""
         changed = {one["answer"]: one["after"] for one in find_changes(self.study)}
         return {key: ([*map(normalise_item, one["names"])], one["letter"]) for key, one in changed.items()}
 
@@ -135,9 +135,7 @@ def languages(answers: Answers, hypothesis: Hypothesis) -> list[str]:
 
 
 def temperatures(answers: Answers, hypothesis: Hypothesis) -> list[str]:
-    """Of the runs of a side, that of the report first; of two models those that both have, after the report's own where
-    these differ.
-    """
+    """Temperatures of the runs, the report's first; of two models those of both, after AS_REPORTED if theirs differ."""
     data, found = answers.planned, list[list[str]]()
     for text in filter(None, (hypothesis.a, hypothesis.b)):
         side = read_side(text)
@@ -157,13 +155,13 @@ def unfinished(answers: Answers, hypothesis: Hypothesis) -> list[str]:
 
 
 def when(is_there: Callable[[Answers, Hypothesis], Any], *options: str) -> Callable[[Answers, Hypothesis], list[str]]:
-    """These options, where there is something to vary."""
+    """Offers these options if there is something to vary."""
     return lambda answers, hypothesis: list(options) if is_there(answers, hypothesis) else []
 
 
 @dataclass(frozen=True)
 class Choice:
-    """`options` of a hypothesis: as planned first; fewer than two leave nothing to choose."""
+    """A choice of analysis. `options` are a hypothesis's, as planned first; fewer than two leave nothing to choose."""
 
     label: str
     options: Callable[[Answers, Hypothesis], list[str]]
@@ -212,7 +210,7 @@ CHOICES: dict[str, Choice] = {
 
 
 def choices_for(answers: Answers, hypothesis: Hypothesis) -> dict[str, list[str]]:
-    """What is varied for it: of the choices that the plan names, or of all, those with two options or more."""
+    """What varies for a hypothesis: those choices, of the plan's or else of all, that have at least two options."""
     plan = answers.definition.plan
     named = (plan and plan.multiverse) or tuple(CHOICES)
     found = {name: CHOICES[name].options(answers, hypothesis) for name in CHOICES if name in named}

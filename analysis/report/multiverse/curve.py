@@ -1,4 +1,4 @@
-"""The specification curve: estimates from the least to the most, and below each of them the choices behind it."""
+"""The specification curve: estimates in ascending order, and below each the choices behind it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +50,7 @@ def table_of(curve: Row) -> list[Row]:
 
 
 def taken_in(curve: Row, row: Row) -> dict[str, str]:
-    """By choice the option that the universe takes."""
+    """The option that the universe takes, by choice."""
     return dict(zip((each["choice"] for each in curve["choices"]), row["options"], strict=True))
 
 
@@ -132,7 +132,7 @@ def ticks(x: alt.X, names: Sequence[str], room: int, pitch: float) -> list[alt.C
 
 
 def opening_of(found: Row, curves: Sequence[Row]) -> str:
-    """3 hypotheses in 64 universes; the planned sign in 38 to 100 % of those with an estimate."""
+    """For example: 3 hypotheses in 64 universes; the planned sign in 38 to 100 % of those with an estimate."""
     if not found["done"]:
         return ""
     what = f"{plural(len(found['hypotheses']), 'hypothesis', 'hypotheses')} in {plural(found['done'], 'universe')}"
@@ -144,7 +144,7 @@ def opening_of(found: Row, curves: Sequence[Row]) -> str:
 
 
 def say_curve(curve: Row) -> str:
-    """How many universes there are, and what share has the sign and a small p; it judges nothing."""
+    """Says how many universes there are, and what shares have the planned sign and a small p; it judges nothing."""
     drawn = f"{curve['all']:,} of {curve['possible']:,} universes were drawn, with all that change one choice"
     whole = drawn if curve["all"] < curve["possible"] else plural(curve["all"], "universe")
     parts = [f"{whole}; {curve['computed']:,} {'is' if curve['computed'] == 1 else 'are'} computed"]
@@ -176,7 +176,7 @@ def describe(curve: Row) -> str:
 
 
 def rows_alone(curve: Row) -> list[dict[str, Any]]:
-    """What one choice changes, all else as planned, in words; the planned universe first."""
+    """Rows in words for the universes that change one choice only, after the planned one."""
     labels = {each["choice"]: each for each in curve["choices"]}
     planned = [(("As planned", ""), curve["planned"])] if curve["planned"] else []
     alone = [((labels[name]["label"], option), row) for row in curve["alone"]

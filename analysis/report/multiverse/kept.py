@@ -1,4 +1,4 @@
-"""A multiverse that is kept while it is computed, so that one that was stopped goes on where it was."""
+"""Keeps a multiverse while it is computed, so that an interrupted one goes on where it stopped."""
 
 import time
 from collections.abc import Callable
@@ -23,8 +23,8 @@ from surveys.studies.access import connection
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
 NAME, SEED = "multiverse", 0
-EVERY = 5.0  # seconds between two times that it is kept
-UNDER_WAY = 300  # seconds after which one that never came is asked for again
+EVERY = 5.0  # seconds between saves
+UNDER_WAY = 300  # seconds after which one that never came may be asked for again
 Progress = Callable[[int, int], None]
 
 
@@ -33,7 +33,7 @@ class MultiverseError(Exception):
 
 
 def check(study: Study) -> None:
-    """Raises MultiverseError: before the end each universe would be a look."""
+    """Raises MultiverseError if there are no hypotheses, or before the end, when each universe would be a look."""
     check_definition(study)
     if not definition_of(study.current_id).of_answers:
         raise MultiverseError(f"{study.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it.")
@@ -50,7 +50,7 @@ def fingerprint_of(study: Study) -> str:
 
 
 def find_multiverse(study: Study) -> tuple[dict[str, Any] | None, bool]:
-    """The one of today's answers, or else the last whole one; and whether it is of today's."""
+    """The multiverse of today's answers, or the last whole one while that is not whole; and whether it is today's."""
     row, is_today = find_kept(study)
     return row and row.value, is_today
 
@@ -70,7 +70,7 @@ def is_whole(document: dict[str, Any]) -> bool:
 
 
 def progress_of(study: Study) -> tuple[int, int] | None:
-    """Universes of today's answers that are done, and all; None where nobody computes them."""
+    """How many universes of today's answers are done, and of how many; None if nobody computes them."""
     with suppress(redis.RedisError):
         if isinstance(found := connection().get(mark_of(study)), bytes):
             done, _, total = found.partition(b"/")
@@ -83,7 +83,7 @@ def mark_of(study: Study) -> str:
 
 
 def mark(study: Study, done: int = 0, total: int = 0, is_new: bool = False) -> bool:
-    """Note how far it is, of a new one only if nobody computes it yet (else False). Raises RedisError."""
+    """Notes the progress; for a new one only if nobody computes it yet, else returns False. Raises RedisError."""
     return bool(connection().set(mark_of(study), f"{done}/{total}", ex=UNDER_WAY, nx=is_new))
 
 
@@ -95,7 +95,7 @@ def unmark(study: Study) -> None:
 def keep_multiverse(
     study: Study, seconds: float = float("inf"), progress: Progress = lambda done, total: None
 ) -> dict[str, Any]:
-    """Go on with the one of today's answers, at most for so long. Raises MultiverseError."""
+    """Continues the multiverse of today's answers for about `seconds`. Raises MultiverseError."""
     check(study)
     Reporting(study).part("as_planned")  # notes that the end was reached and shown
     stamp, before = fingerprint_of(study), withdrawals(study)
@@ -118,7 +118,7 @@ def keep_multiverse(
 def save(study: Study, stamp: str, document: dict[str, Any], seconds: float, before: int) -> None:
     with transaction.atomic():
         hold_withdrawals(study)
-        if withdrawals(study) != before:  # it may hold what somebody has taken back meanwhile
+        if withdrawals(study) != before:  # it may hold answers withdrawn meanwhile
             raise MultiverseError("Somebody withdrew while it was computed. Start it again.")
         rows = MetricValue.objects.filter(study=study, name=NAME)
         new = {"value": tidy(document), "seconds": seconds, "computed_at": timezone.now()}

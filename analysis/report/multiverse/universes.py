@@ -1,4 +1,4 @@
-"""All universes of a study's hypotheses: which there are, each of them tested, and what they say together."""
+"""All universes of a study's hypotheses: lists them, tests each, and summarises them as curves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -15,12 +15,12 @@ from analysis.stats.resampling import generator
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 
 ABOUT = ("hypothesis", "text", "measure", "of", "expected", "smallest", "alpha", "choices")
-MOST = 256  # universes of a hypothesis; of more a part is drawn
+MOST = 256  # universes of a hypothesis; of more, a sample is drawn
 Done = dict[tuple[str, tuple[str, ...]], list[Row]]  # by hypothesis and options
 
 
 def universes_of(choices: Mapping[str, Sequence[str]], slug: str, seed: int) -> tuple[list[Universe], int]:
-    """As planned first, then those that differ in one choice, then the others; and how many there are in all."""
+    """Universes, planned first, then those that change one choice, then the others; and how many exist in all."""
     found = [dict(zip(choices, options, strict=True)) for options in product(*choices.values())]
     planned = found[0]
     found.sort(key=lambda one: min(2, sum(one[name] != planned[name] for name in choices)))
@@ -32,7 +32,7 @@ def universes_of(choices: Mapping[str, Sequence[str]], slug: str, seed: int) -> 
 
 
 def list_universes(answers: Answers, seed: int, draws: int) -> dict[str, Any]:
-    """Nothing computed yet."""
+    """The document of a multiverse with nothing computed yet."""
     study, plan = answers.study, answers.definition.plan or PlanKeys()
     found = [list_universes_of(answers, hypothesis, plan, seed) for hypothesis in answers.definition.hypotheses]
     return {
@@ -67,7 +67,7 @@ def list_universes_of(answers: Answers, hypothesis: Hypothesis, plan: PlanKeys, 
 
 
 def done_in(document: Mapping[str, Any] | None) -> Done:
-    """What a multiverse that was stopped already has."""
+    """The rows that an interrupted multiverse already has."""
     found: Done = {}
     for entry in document["hypotheses"] if document else ():
         for row in entry["rows"]:
@@ -76,7 +76,7 @@ def done_in(document: Mapping[str, Any] | None) -> Done:
 
 
 def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dict[str, Any]]:
-    """The multiverse after each universe; those `done` are not computed again."""
+    """Yields the multiverse after each universe; does not compute those `done` again."""
     document = list_universes(answers, seed, draws)
     plan, waiting = answers.definition.plan or PlanKeys(), list[tuple[int, Universe, Hypothesis, Row]]()
     for hypothesis, entry in zip(answers.definition.hypotheses, document["hypotheses"], strict=True):
@@ -87,7 +87,7 @@ def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dic
                 names = (choice["choice"] for choice in entry["choices"])
                 waiting.append((rank, dict(zip(names, options, strict=True)), hypothesis, entry))
     yield document
-    # Hypotheses of the same universe one after the other: they share its answers.
+    # Hypotheses in the same universe follow one another, as they share its answers.
     waiting.sort(key=lambda each: (each[0], *each[1].items()))
     before = None
     for _, universe, hypothesis, entry in waiting:
@@ -117,7 +117,7 @@ def row_of(row: Row, universe: Universe) -> Row:
 
 
 def curves_of(document: Mapping[str, Any]) -> list[Row]:
-    """A specification curve for each hypothesis, or for each of its prompts where they are not pooled."""
+    """A specification curve for each hypothesis, or for each of its prompts if they are not pooled."""
     found = []
     for entry in document["hypotheses"]:
         for prompts in dict.fromkeys(tuple(row["prompts"]) for row in entry["rows"]):
@@ -127,7 +127,9 @@ def curves_of(document: Mapping[str, Any]) -> list[Row]:
 
 
 def curve_of(entry: Row, prompts: list[str], rows: Sequence[Row]) -> Row:
-    """`rows` rising by their estimates. Shares are of the universes that have one; p is of each universe alone."""
+    """A curve with rows in ascending order of estimate. Shares are of the universes that have an estimate (a p, for
+    `significant`); p is of each universe alone.
+    """
     planned = next((row for row in rows if not changed_in(entry, row)), None)
     known = sorted((row for row in rows if row["value"] is not None), key=lambda row: row["value"])
     values = [row["value"] for row in known]
@@ -155,7 +157,7 @@ def curve_of(entry: Row, prompts: list[str], rows: Sequence[Row]) -> Row:
 
 
 def changed_in(entry: Row, row: Row) -> list[tuple[str, str]]:
-    """Choices that are otherwise than planned, with the words of the option taken."""
+    """The choices that differ from the plan, with the words of the option taken."""
     found = []
     for choice, taken in zip(entry["choices"], row["options"], strict=True):
         words = {each["option"]: each["words"] for each in choice["options"]}

@@ -1,4 +1,4 @@
-"""A report in sections with figures and tables: as one HTML file that needs nothing else, and as a paged PDF."""
+"""A report in sections with figures and tables: as one self-contained HTML file, and as a paged PDF."""
 
 import json
 import re
@@ -53,7 +53,7 @@ class Document:
 
 
 def make_document(report: Mapping[str, Any], scheme: str) -> Document:
-    """Everything that is in the report; figures in the colours of `scheme` (light or print)."""
+    """Gathers everything in the report, with figures in the colours of `scheme` (light or print)."""
     sections, flow = list(sections_of(report, scheme)), report.get("flow") or {}
     return Document(
         report=report,
@@ -102,7 +102,7 @@ def drawings_of(report: Mapping[str, Any], part: str, scheme: str) -> Iterator[D
 
 
 def options_of(report: Mapping[str, Any], name: str) -> list[Options]:
-    """Items are drawn for each prompt; measures of unequal samples rarefied."""
+    """How to draw a part: `items` once for each prompt, all others once, with rarefied measures."""
     if name == "items":
         prompts = dict.fromkeys(row["prompt"] for row in report["items"])
         return [Options(prompt=prompt, names=names_in(report)) for prompt in prompts]
@@ -118,7 +118,7 @@ def write_html(report: Mapping[str, Any]) -> str:
 
 
 def style_element() -> str:
-    """All styles of the file in one element; they are our own files, and no page of the platform has such a thing."""
+    """All styles of the file in one element, marked safe as they are our own; platform pages have no such element."""
     found = [finders.find(name) for name in STYLES]
     styles = "\n".join(Path(path).read_text() for path in found if path)
     return mark_safe(f"<style>\n{styles}\n</style>")
@@ -129,7 +129,7 @@ WIDE, HIGH = 760.0, 430.0  # points of a page inside its margins, with room for 
 
 
 def write_pdf(report: Mapping[str, Any]) -> bytes:
-    """The bytes of the file: the same for the same report."""
+    """Writes the PDF; the same report gives the same bytes."""
     data = json.dumps(page_data(make_document(report, "print")))
     source: Any = PAGE.read_bytes()
     return bytes(typst.compile(source, sys_inputs={"data": data}, root=str(PAGE.parent)))
@@ -161,7 +161,7 @@ def section_data(section: Section) -> dict[str, Any]:
 
 
 def height_of(svg: str) -> float:
-    """How high the drawing is on the page: as its shape says, and never more than a page has."""
+    """The drawing's height on the page in points: by its shape, and at most what a page has."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     wide, high = (float(found[1]), float(found[2])) if found else (1.0, 1.0)
     return min(HIGH, WIDE * high / wide)

@@ -1,4 +1,4 @@
-"""A report as tables of words, and for a terminal: findings as sentences, then tables with aligned columns."""
+"""A report as tables of words, and as text for a terminal: findings as sentences, then aligned tables."""
 
 import shutil
 import textwrap
@@ -17,14 +17,14 @@ from surveys.console.wording import plural
 
 
 def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[tuple[str, Table]]:
-    """The tables of these parts that have rows, each with its part's name, in the order of the registry."""
+    """The tables of these parts that have rows, each with its part's name, in the order of PARTS."""
     wanted = PARTS.keys() if parts is None else set(parts)
     chosen = [(part.name, spec) for part in PARTS.values() if part.name in wanted for spec in part.tables]
     return [(name, make_table(spec, rows)) for name, spec in chosen if (rows := spec.rows(report, Options()))]
 
 
 def make_table(spec: TableSpec, rows: list[Row]) -> Table:
-    """Columns that hold nothing are left out."""
+    """Makes a table without its empty columns, with the reasons for what is undefined."""
     table = spec.table(rows, Options())
     shown = [at for at in range(len(table.columns)) if any(row[at].line != NOTHING for row in table.rows)]
     undefined = [row[key] for row in rows for key in ("why", "why_references", "why_nearest") if row.get(key)]
@@ -39,7 +39,7 @@ def make_table(spec: TableSpec, rows: list[Row]) -> Table:
 
 # What is printed unless parts are named.
 SHORT = tuple(part.name for part in PARTS.values() if part.is_brief)
-PLANNED = "as_planned"  # stands before all that was explored
+PLANNED = "as_planned"  # comes before all that was explored
 
 
 def write_text(report: Mapping[str, Any], parts: Iterable[str] | None = None, width: int | None = None) -> str:
@@ -61,7 +61,7 @@ def heading(report: Mapping[str, Any], columns: int) -> Iterator[str]:
 
 
 def basis(report: Mapping[str, Any]) -> Iterator[str]:
-    """What the numbers rest on, in sentences."""
+    """Says in sentences what the numbers rest on."""
     answers, simulated = report["answers"], report["simulated"]
     yield (
         f"{answers['field']:,} answers of {plural(answers['people'], 'person', 'people')} and {answers['models']:,} of "
@@ -111,7 +111,7 @@ def found_lines(report: Mapping[str, Any], columns: int) -> Iterator[str]:
 
 
 def found_title(report: Mapping[str, Any]) -> str:
-    """The heading of findings: what no hypothesis of a study with a plan asked for is explored."""
+    """The heading of findings; in a study with a plan these are explored, as no hypothesis asked for them."""
     return "Explored: what stands out" if report.get(PLANNED) else "What stands out"
 
 

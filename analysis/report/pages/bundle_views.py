@@ -1,4 +1,4 @@
-"""The page that waits for a replication bundle: workers compute its report, and the file comes when that is there."""
+"""The page that waits for a replication bundle: workers compute its report, then the page hands out the file."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,12 +30,12 @@ HERE = "export"
 @require_safe
 @study_page()
 def bundle(request: HttpRequest) -> HttpResponseBase:
-    """The replication bundle; with the pasted texts only where they are asked for."""
+    """The replication bundle; with the pasted texts only if requested."""
     return labels_instead(request) or send_bundle(request, begin_bundle)
 
 
 def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> HttpResponseBase:
-    """The file, or the export page with a sentence that says why there is none."""
+    """Sends the file, or redirects to the export page with a message that says why there is none."""
     try:
         texts = request.GET.get("texts", "").lower() in YES
         made = begin(request.study, request.user.get_username(), texts)
@@ -46,7 +46,7 @@ def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> Http
 
 
 def labels_instead(request: HttpRequest) -> HttpResponse | None:
-    """To the bundle of labels, where people annotate: its report is there at once."""
+    """Redirects annotation studies to the bundle of labels, whose report is there at once; None for other studies."""
     study = request.study
     if study.current_id is None or definition_of(study.current_id).annotation is None:
         return None
@@ -57,7 +57,7 @@ def labels_instead(request: HttpRequest) -> HttpResponse | None:
 @require_safe
 @study_page()
 def prepare(request: HttpRequest) -> HttpResponse:
-    """Have what is missing computed; when nothing is, the page hands out the file by itself."""
+    """Has missing parts computed; once none are missing, the page hands out the file by itself."""
     if elsewhere := labels_instead(request):
         return elsewhere
     try:
@@ -72,7 +72,7 @@ def prepare(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def progress(request: HttpRequest) -> HttpResponse:
-    """How far the report is; the page is loaded anew when it is there, or cannot be made any more."""
+    """Shows how far the report is; reloads the page once it is there, or can no longer be made."""
     try:
         page = bundle_page(request.study)
     except ReportError:
@@ -84,7 +84,7 @@ def progress(request: HttpRequest) -> HttpResponse:
 
 
 def bundle_page(study: Study) -> dict[str, Any]:
-    """Which parts are computed, of the answers as they are read now. Raises ReportError where there is nothing yet."""
+    """Which parts of today's report are computed; has workers compute the rest. ReportError without a definition."""
     check_definition(study)
     shown = Shown(study, Asked(Filters(compare=usual_pair(study))), tuple(PARTS))
     missing, is_stuck = shown.missing(), False

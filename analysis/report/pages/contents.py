@@ -1,4 +1,4 @@
-"""What stands on a comparing page: filters, the first screen, sections, notices, and the way to the other pages."""
+"""The contents of a comparing page: filters, the first screen, sections, notices, and links to the other pages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ RULE = "Of each side the answer that has most items in common with all others of
 
 
 def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
-    """What a page has before its numbers are there: the others, filters, chips and its address."""
+    """What a page shows before its numbers are there: links to the others, filters, chips and its address."""
     study = request.study
     offered = filter_options(study)
     return {
@@ -64,7 +64,7 @@ def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
 
 
 def navigation(study: Study, name: str = "", filters: Filters = NO_FILTERS) -> dict[str, Any]:
-    """The tabs, and the pages in the one that is open: the filters go with the reader."""
+    """The tabs, and the pages of the open one; links keep the filters."""
     query, of_pair = replace(filters, compare=()).to_query(), filters.to_query()
     addresses = {page: address_of(study, page, of_pair if page == "pair" else query) for page in PAGES}
     tabs = [
@@ -149,7 +149,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
 
 
 def finding_links(places: Places, finding: dict[str, Any]) -> dict[str, Any]:
-    """Where a finding is shown, and the texts it rests on."""
+    """Links to the page that shows a finding, and to the texts it rests on."""
     params = finding["params"]
     query = places.shown.asked.with_filters(**({"prompt": (params["prompt"],)} if "prompt" in params else {}))
     name = PAGE_OF_KIND.get(finding["kind"], OVERVIEW.name)
@@ -171,7 +171,7 @@ def picker_of(places: Places, picked: str) -> list[tuple[str, str, bool]]:
 
 
 def searched_with(asked: Asked, picked: str) -> list[tuple[str, str]]:
-    """What a search keeps of the view: its filters, and the prompt that is shown."""
+    """What a search keeps of the view: its filters, and the prompt shown."""
     kept = [pair for pair in asked.filters.to_pairs() if pair[0] != "prompt"]
     return [*kept, ("prompt", picked)] if picked else kept
 
@@ -198,7 +198,7 @@ def where_compared(row: dict[str, Any]) -> str:
 
 
 class Headline(NamedTuple):
-    """A claim about an item, with the rows of the two sources that it is about."""
+    """A claim about an item, with the rows of the two sources it compares."""
 
     claim: Row
     row: Row
@@ -218,7 +218,7 @@ def first_screen(places: Places) -> dict[str, Any]:
 
 
 def about_figure(places: Places, name: str) -> dict[str, Any]:
-    """What stands beside a figure of the first screen; nothing beside others."""
+    """A first-screen figure's question, sentence and link; empty for other figures."""
     if name not in OVERVIEW_FIGURES:
         return {}
     figure = OVERVIEW_FIGURES[name]
@@ -230,7 +230,7 @@ def about_figure(places: Places, name: str) -> dict[str, Any]:
 
 
 def find_headline(report: Report) -> Headline | None:
-    """The first claim of the page where it is about an item and filters show both sources; None otherwise."""
+    """The overview's first claim, if it is about an item and the filters show both sources; else None."""
     claim = next((claim for claim in report.get("claims") or () if claim["page"] == "overview"), None)
     if claim is None or "headline" not in claim:
         return None
@@ -257,7 +257,7 @@ def pair_on_page(places: Places, headline: Headline | None) -> dict[str, Any] | 
 
 
 def pair_of(report: Report, headline: Headline | None) -> tuple[Row, Row] | None:
-    """The rows of the field and of offline whose typical answers are shown: of the headline's prompt, else a first."""
+    """The rows of the field and of offline whose typical answers are shown: the headline's, else the first pair."""
     rows: list[Any] = list(report.get("heterogeneity") or [])
     if headline:
         rows.sort(key=lambda row: (row["prompt"], row["model"]) != (headline.row["prompt"], headline.row["model"]))
@@ -273,7 +273,7 @@ def pair_of(report: Report, headline: Headline | None) -> tuple[Row, Row] | None
 
 @dataclass(frozen=True)
 class Notice:
-    """`look` is its class on the page; `is_live` of the one that is renewed by itself while newer numbers come."""
+    """A notice. `look` is its class on the page; `is_live` marks the one renewed by itself as newer numbers come."""
 
     words: str
     links: tuple[tuple[str, str], ...] = ()
@@ -282,7 +282,7 @@ class Notice:
 
 
 def notices_of(slug: str, report: Report, tested: Row | None, query: str, newer: bool) -> list[Notice]:
-    """The most severe first: what is made up, what is not counted yet, what may turn out otherwise, what to know."""
+    """All notices, most severe first: what is simulated, not counted yet, may still change, or is good to know."""
     return list(find_notices(slug, report["answers"], report, (tested or {}).get("held", 0), query, newer))
 
 

@@ -1,4 +1,4 @@
-"""What goes beyond reading *As planned*: taking a look before the end, and the page of the multiverse."""
+"""Views that go beyond reading *As planned*: taking a look before the end, and the page of the multiverse."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on
 @require_POST
 @study_page(Role.RESEARCHER)
 def take(request: HttpRequest) -> HttpResponse:
-    """Look at the hypotheses of so many people; who did stays in the audit trail."""
+    """Takes a look at the hypotheses at so many people; the audit trail keeps who did."""
     at = request.POST.get("at", "")
     try:
         if not (at.isascii() and at.isdecimal() and len(at) < 8):
@@ -50,7 +50,7 @@ def take(request: HttpRequest) -> HttpResponse:
 
 
 def planned(request: HttpRequest) -> Study:
-    """The study, where it has hypotheses."""
+    """The study. Raises Http404 if it has no hypotheses."""
     study: Study = request.study
     if study.current_id is None or not definition_of(study.current_id).of_answers:
         raise Http404
@@ -106,7 +106,7 @@ def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
 
 @compare_page
 def curve_part(request: HttpRequest, number: int) -> HttpResponse:
-    """A curve that was not drawn yet when its page was asked for: it takes a second."""
+    """A curve that was not drawn yet when its page was requested, since drawing takes a second."""
     curve = find_curve(request, number)
 
     def draw() -> list[str]:
@@ -134,7 +134,7 @@ def standing(study: Study) -> dict[str, Any]:
 @require_POST
 @study_page(Role.RESEARCHER)
 def compute(request: HttpRequest) -> HttpResponse:
-    """Have a worker go on with it, unless one does already."""
+    """Has a worker go on with the multiverse, unless one does already."""
     study = planned(request)
     try:
         kept.check(study)
@@ -150,7 +150,7 @@ def compute(request: HttpRequest) -> HttpResponse:
 
 @compare_page
 def progress(request: HttpRequest) -> HttpResponse:
-    """How far it is; the page is loaded again when nobody is at it any more."""
+    """Shows how far it is; reloads the page once nobody computes it any more."""
     done = standing(planned(request))
     if done["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})

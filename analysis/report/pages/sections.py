@@ -1,4 +1,4 @@
-"""The sections of a page: a figure, and tables whose numbers have an interval and lead to the texts behind them."""
+"""The sections of a page: a figure, and tables whose numbers have an interval and link to the texts behind them."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ class Places:
         return "Everybody" if slug in (None, ALL) else self.names.get(("chatbot", str(slug)), str(slug))
 
     def model(self, row: Row) -> str:
-        """The model; of the field, whose answers they are."""
+        """The model's name; for the field, the chatbot's."""
         return self.chatbot(row["model"]) if row["source"] == FIELD else str(row["model"] or "all models")
 
     def prompt_cell(self, row: Row) -> Cell:
@@ -69,20 +69,20 @@ class Places:
         return Cell(self.prompt(row["prompt"]), key=place)
 
     def source_cell(self, row: Row, settings: bool = False) -> Cell:
-        """With all that sets it apart, or how much history stands in front."""
+        """The source with all its settings, or only with how much history it has."""
         made_up = "simulated" if row.get("simulated") else ""
         name = LABELS.get(row["source"], row["source"])
         return named(str(name), chip=made_up, soft=setting_words(row) if settings else amount_words(row))
 
     def model_cell(self, row: Row) -> Cell:
-        """The chatbot, with the model that stands for it; a model of no chatbot by itself."""
+        """The chatbot with its model; a model of no chatbot alone."""
         name = self.model(row)
         chatbot, _, model = names_in(self.shown.report).get(name, name).partition(BESIDE)
         return named(chatbot, soft=model)
 
     def texts(self, row: Row, study: str = "", **more: str | list[int]) -> str:
-        """The texts behind a row; `more` names an item, a letter or runs, or filters that narrow the field, or another
-        study whose field it is.
+        """The address of the texts behind a row; `more` names an item, letter, runs or filters of the field, `study`
+        another study with this field.
         """
         about = {name: row[name] for name in ABOUT}
         left = (*about, *more, *(["compare"] if study else []))
@@ -102,7 +102,7 @@ class Places:
     # --- how the page shows its parts
 
     def options(self, figure: str, narrow: bool = False) -> Options:
-        """What the address chooses, as far as the figure's page lets a reader choose it."""
+        """What the address chooses, as far as the figure's page offers that choice."""
         asked, switches = self.shown.asked, FIGURE_PAGES[figure].switches
         return Options(
             narrow=narrow,
@@ -115,7 +115,7 @@ class Places:
 
     @property
     def chosen_prompt(self) -> str:
-        """The one that the address names, else that of the page's first sentence, else the first that has items."""
+        """The prompt of the page's first claim, else the first recommendation; one that the address names, if any."""
         report, wanted = self.shown.report, self.shown.asked.filters.prompt
         lists = [prompt["slug"] for prompt in report["prompts"] if prompt["kind"] == "recommendation"]
         told = [claim["prompt"] for claim in report["claims"] if claim["page"] == "items"][:1]
@@ -164,14 +164,14 @@ def named(text: str, chip: str = "", soft: str = "") -> Cell:
 
 
 def setting_words(row: Row) -> str:
-    """What sets a row apart from others of the same source and model."""
+    """The row's settings in words; a switch that is off is left out."""
     settings = ", ".join(map(spoken_setting, (row.get("settings") or "").split(", ")))
     given = {name: None if value is False else value for name, value in row.items()}  # a switch that is off goes unsaid
     return ", ".join(words_of(given | {"settings": settings}))
 
 
 def spoken_setting(setting: str) -> str:
-    """As a reader says it what a row has in the words of a study file."""
+    """Puts a setting in the words of a study file into a reader's."""
     before, _, code = setting.rpartition("histories in ")
     return f"histories in {language_name(code)}" if before == "" and code != setting else PUT_AS.get(setting, setting)
 
@@ -186,7 +186,7 @@ DRAWN_BY = FIGURES | {name: figure.draw for name, figure in OVERVIEW_FIGURES.ite
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A figure as a page shows it: broad, and narrow for phones."""
+    """A figure as a page shows it: wide, and narrow for phones."""
 
     name: str
     title: str
@@ -198,12 +198,12 @@ class PageFigure:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing to draw: the figure is one sentence, which is its caption and its description too."""
+        """Whether there is nothing to draw: the figure is one sentence, both its caption and its description."""
         return self.alt == self.caption
 
     @property
     def said(self) -> str:
-        """The description, unless it is long, and what the caption adds to it."""
+        """The description and what the caption adds to it; the caption's own part alone if the description is long."""
         if len(self.alt) >= LONG:
             return self.own
         return " ".join([self.alt, *(part for part in SENTENCE_END.split(self.own) if part not in self.alt)])
@@ -218,13 +218,13 @@ def key_of(kind: str, *about: Any) -> str:
 
 
 def key_in(places: Places, what: str) -> str:
-    """Anything that changes what is drawn changes the key."""
+    """A cache key that changes with anything that changes what is drawn."""
     shown = places.shown
     return key_of("compare", shown.study.pk, shown.fingerprint, shown.asked.address(sort="", q=""), what)
 
 
 def draw_once(key: str, make: Callable[[], Made]) -> Made:
-    """What is made, or was made under this key within the hour."""
+    """Returns what was made under this key within the hour, else makes it."""
     found: Made | None = cache.get(key)
     if found is None:
         found = make()
@@ -233,7 +233,7 @@ def draw_once(key: str, make: Callable[[], Made]) -> Made:
 
 
 def find_drawing(places: Places, name: str) -> PageFigure | None:
-    """The figure if it has been drawn; drawing takes a second that a page need not wait for."""
+    """The figure if it has been drawn, else None: drawing takes a second that a page need not wait for."""
     return cache.get(key_in(places, f"page {name}"))
 
 
@@ -247,7 +247,7 @@ def draw(places: Places, name: str) -> PageFigure:
 
 
 def write_figure(places: Places, name: str, kind: str, scheme: str, column: int = 0) -> bytes:
-    """The file of a figure; `kind` is one of FIGURE_FILES, `column` mm of a journal's."""
+    """Writes the file of a figure; `kind` is one of FIGURE_FILES, `column` the mm of a journal column."""
 
     def make() -> bytes:
         return file_of(make_figure(places, name, column=column), kind, scheme, column)
@@ -286,7 +286,7 @@ def figure_of(places: Places, name: str) -> dict[str, Any]:
 
 
 def drawing_of(drawing: PageFigure | None) -> dict[str, Any]:
-    """The drawing for a template; its SVG is the renderer's, cleaned by figures.svg."""
+    """The drawing for a template; its SVG is safe, as `analysis.charts.rendering` cleans it."""
     return {
         "drawing": drawing,
         "wide": mark_safe(drawing.wide) if drawing else "",  # noqa: S308

@@ -1,4 +1,4 @@
-"""Which comparing pages there are, what an address asks of them, and what is kept of the report that they show."""
+"""The comparing pages, what an address asks of them, and what is kept of the report they show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,9 +30,9 @@ from surveys.studies.access import studies_of
 
 @dataclass(frozen=True)
 class Page:
-    """`parts` are what has to be computed, of which `shown` stand on the page, all unless it says so.
+    """A comparing page. `parts` have to be computed for it; it shows those in `shown`, or all of them.
 
-    `kind` names the claims that lead to it; `switches` what a reader may choose on it.
+    `kind` names the claims that lead to it, `switches` what a reader may choose on it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Page:
         return self.parts if self.shown is None else self.shown
 
     def say(self, report: Report) -> str:
-        """Its first claim, that there is none, or why nothing is compared."""
+        """Its first claim, that there is none, why nothing is compared, or its question."""
         say = PARTS[self.parts[0]].say
         return opening_of(report, self.name) or (say(report) if say else "") or self.question
 
@@ -159,7 +159,7 @@ PAGES: dict[str, Page] = {
         ),
     )
 }
-# What the tabs hold: the first page of each stands for it.
+# The tabs and their pages; a tab opens its first one.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Answer": ("overview", "pair"),
     "What people get": ("items", "choices"),
@@ -170,7 +170,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Scores": ("benchmarks", "field-benchmark"),
     "Checks": ("drift", "precision", "sensitivity", "costs"),
 }
-# The page that shows a figure: what has to be there before it can be drawn.
+# The page that shows a figure, whose parts are needed to draw it.
 PAGE_OF_FIGURE = {PARTS[part].drawn_as: page for page in PAGES.values() for part in page.sections}
 FIGURE_PAGES = PAGE_OF_FIGURE | dict.fromkeys(OVERVIEW_FIGURES, OVERVIEW)
 # Where a finding leads.
@@ -185,7 +185,7 @@ MEASURES = tuple(ASKED)
 OWN = ("values", "measure", "sort", "q", "page", "show")
 LONGEST_SEARCH = 200
 MOST_OFFERED = 40
-# Menus that stand open to sight; the other filters are behind one more.
+# Filters with a menu of their own; the others are behind one more.
 MENUS = ("chatbot", "cell", "source", "excluded")
 IN_FORM = tuple(name for name in dict.fromkeys(("prompt", "model", "chatbot", "source", *FILTERS)) if name != "compare")
 
@@ -197,12 +197,12 @@ class Asked:
     filters: Filters
     values: str = VALUES[0]
     measure: str = MEASURES[0]
-    sort: str = ""  # table and column, such as `items.2`, with a minus in front for falling
+    sort: str = ""  # table and column, such as `items.2`, with a minus in front for descending order
     q: str = ""
 
     @classmethod
     def read(cls, request: HttpRequest, ignore: tuple[str, ...] = ()) -> Self:
-        """Raises FilterError."""
+        """Reads the view from a request. Raises FilterError."""
         query = request.GET
         filters = checked(request.study, Filters.from_query(query, (*OWN, *ignore)), studies_of(request.user))
         return cls(
@@ -224,7 +224,7 @@ class Asked:
         return urlencode([*asked.filters.to_pairs(), *((name, v) for name, v in own if v != getattr(Asked, name))])
 
     def of_pair(self, study: Study) -> Self:
-        """The same with the sides that a page opens with, where none are named."""
+        """The same view, with the pair that its page opens with if no sides are named."""
         if self.filters.compare or not (usual := usual_pair(study)):
             return self
         return replace(self, filters=replace(self.filters, compare=usual))
@@ -251,7 +251,7 @@ class Option:
 
 @dataclass(frozen=True)
 class FilterField:
-    """One filter of the form; of `single` ones one option is always chosen."""
+    """One filter of the form; a `single` one always has one option chosen."""
 
     name: str
     label: str
@@ -268,7 +268,7 @@ class FilterField:
 
     @property
     def chosen(self) -> str:
-        """What its menu says: all, one by name, or how many."""
+        """What its menu says: all or both, one by name, or how many."""
         names = [option.label for option in self.options if option.chosen]
         if len(names) in (0, len(self.options)):
             return "all" if len(self.options) != 2 else "both"
@@ -287,12 +287,12 @@ Offered = Mapping[str, Mapping[Any, str]]
 
 
 def words_of(offered: Offered, name: str) -> dict[Any, str]:
-    """The values of a filter and how each is written."""
+    """The values of a filter, with their words."""
     return {value: words for value, (words, _) in FILTERS[name].options.items()} or dict(offered[name])
 
 
 def form_of(offered: Offered, filters: Filters) -> list[FilterField]:
-    """A filter that leaves no choice is not shown."""
+    """The fields of the form, without filters that leave no choice."""
     found = []
     for name in IN_FORM:
         single, chosen = bool(FILTERS[name].options), getattr(filters, name)
@@ -321,7 +321,7 @@ def chips_of(offered: Offered, asked: Asked) -> list[Chip]:
 
 @dataclass
 class Shown:
-    """What is kept of the parts that a page needs. `older` says that newer answers are not counted yet."""
+    """The kept results of the parts a page needs. `older` says that newer answers are not counted yet."""
 
     study: Study
     asked: Asked
@@ -331,7 +331,7 @@ class Shown:
 
     @cached_property
     def reportings(self) -> dict[str, Reporting]:
-        """For each part the view of the report that it is taken from."""
+        """The view of the report that each part is taken from."""
         return views_for(self.study, self.asked.filters, self.parts, every_item=bool(self.asked.q))
 
     @property
@@ -340,7 +340,7 @@ class Shown:
 
     @property
     def wanted(self) -> dict[str, tuple[str, str]]:
-        """For each part the name and the fingerprint under which it would be kept."""
+        """The name and fingerprint under which each part would be kept."""
         return {name: (f"{name}:{view.view}", view.fingerprint) for name, view in self.reportings.items()}
 
     @property
@@ -349,12 +349,12 @@ class Shown:
         return MetricValue.objects.filter(study=self.study, name__in=names)
 
     def missing(self) -> list[str]:
-        """The names of the parts that are not there as they should be, of which nothing is read."""
+        """The names of parts that are not kept for today's answers; reads no results."""
         there = {*self.rows.values_list("name", "fingerprint")}
         return [part for part, key in self.wanted.items() if key not in there]
 
     def look(self) -> list[str]:
-        """Find what is kept; the names of the parts that are not there as they should be."""
+        """Finds what is kept, older results included; returns the names of parts not kept for today's answers."""
         wanted, rows = self.wanted, self.rows.order_by("computed_at", "pk")
         newest = {row.name: row for row in rows}
         exact = {(row.name, row.fingerprint): row for row in rows}
@@ -378,11 +378,11 @@ class Shown:
 
     @cached_property
     def report(self) -> dict[str, Any]:
-        """As analysis.reports.report gives it, with these parts and these rows only."""
+        """The report as `analysis.report.reports.report` gives it, with these parts and these rows only."""
         return write_report(self.reportings["about"], self.asked.filters, self.kept)
 
 
-SMALL = 1_000  # texts; a report of so many is computed while the reader waits
+SMALL = 1_000  # texts; a report of at most so many is computed while the reader waits
 PATIENCE = 120  # looks at a report under way, after which a missing worker is suspected
 
 
@@ -395,12 +395,12 @@ def has_few_texts(study: Study) -> bool:
 
 
 def begin(shown: Shown) -> bool:
-    """Ask a worker for the parts, and then for those of the other pages; False when none can be reached."""
+    """Asks a worker for the parts, and then for all others; returns False if none can be reached."""
     return ask_for(shown.reportings, [part for part in PARTS if part not in shown.reportings])
 
 
 def ask_for(views: Mapping[str, Reporting], others: Sequence[str] = ()) -> bool:
-    """Ask a worker for each part in its view, then for others in that of `about`; False when none can be reached."""
+    """Asks a worker for each part in its view, then for others in that of `about`; False if none can be reached."""
     by_query: dict[str, list[str]] = {}
     for part, view in views.items():
         by_query.setdefault(view.filters.to_query(), []).append(part)
@@ -415,7 +415,7 @@ def ask_for(views: Mapping[str, Reporting], others: Sequence[str] = ()) -> bool:
 
 
 def standing(shown: Shown, missing: Sequence[str], looks: int = 0) -> dict[str, Any]:
-    """How many of the parts are there, and which."""
+    """How many of the parts are computed, and which."""
     parts = shown.reportings
     return {
         "parts": [(PARTS[part].words, part not in missing) for part in parts],

@@ -1,4 +1,4 @@
-"""The texts behind a number: who or what wrote each, what was read in it, and the item marked where it stands."""
+"""The texts behind a number: who or what wrote each, how it was read, and where it names the item."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -30,8 +30,8 @@ ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run", "arm
 
 @dataclass(frozen=True)
 class WantedText:
-    """Which number it is: of `runs`, or all that the source has; those that name `item`, or any; those that choose
-    `letter` ("" is unknown), or any; of the field in this state and on this occasion.
+    """The number whose texts are wanted: of `runs`, or all of the source; those that name `item`, or any; those that
+    choose `letter` ("" is unknown), or any; for the field, of this `asking` (arm and occasion).
     """
 
     prompt: str
@@ -87,7 +87,7 @@ def behind_page(request: HttpRequest, asked: Asked, wanted: WantedText) -> Page:
 
 
 def benchmark_page(request: HttpRequest, wanted: WantedText) -> Page:
-    """Completions of benchmark runs: of those that are named, else of all of this source and model."""
+    """Completions of benchmark runs: of the runs named, else of all of this source and model."""
     runs = runs_of(request.study).filter(benchmark=wanted.benchmark).select_related("endpoint")
     mine = [run.pk for run in runs if (run.source, run.model) == (wanted.source, wanted.model)]
     mine = [run for run in mine if not wanted.runs or run in wanted.runs]
@@ -105,7 +105,7 @@ def spellings_behind(study: Study, wanted: WantedText) -> set[str]:
 
 
 def describe(names: dict[tuple[str, str], str], wanted: WantedText, named: Counter[str]) -> dict[str, str]:
-    """The words of the heading; the item as these texts write it most often."""
+    """The words of the heading, with the item as these texts most often write it."""
     whose = wanted.model
     if wanted.source == FIELD:
         whose = "everybody" if wanted.model == ALL else names.get(("chatbot", wanted.model), wanted.model)
@@ -123,7 +123,7 @@ def describe(names: dict[tuple[str, str], str], wanted: WantedText, named: Count
 
 
 def behind(study: Study, filters: Filters, wanted: WantedText) -> tuple[str, list[int]]:
-    """`response` (the field's) or `completion`, and their ids in the order in which they are counted."""
+    """Returns `response` (for the field) or `completion`, and the ids in the order in which they are counted."""
     kind = "response" if wanted.source == FIELD else "completion"
     frames = load_frames(study, [wanted.prompt] if wanted.asking == FIRST else ())
     data = Data(study, definition_of(study.current_id), frames, filters).asked(*wanted.asking)

@@ -1,4 +1,4 @@
-"""One text as a page shows it: who or what wrote it, what was read in it, and an item marked where it stands."""
+"""One text as a page shows it: who or what wrote it, how it was read, and where it names an item."""
 
 import re
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Text:
 
 
 def load_texts(kind: str, ids: list[int]) -> list[Response | Completion]:
-    """In the order of the ids."""
+    """Loads responses or completions in the order of the ids."""
     if kind == "response":
         rows: Any = Response.objects.select_related("participant", "prompt", "answer")
     else:
@@ -73,7 +73,7 @@ def call_of(study: Study, row: Completion) -> tuple[str, str]:
 
 
 def mark_names(text: str, names: Iterable[str]) -> SafeString:
-    """The text with every place where one of the names stands marked."""
+    """Escapes the text and marks every place where it has one of the names."""
     wanted = sorted({name for name in names if name}, key=len, reverse=True)
     if not wanted:
         return SafeString(escape(text))

@@ -1,4 +1,4 @@
-"""The comparing pages: shown at once where their numbers are kept, else while a worker computes them."""
+"""The comparing pages: shown at once if their numbers are kept, else once a worker has computed them."""
 
 from functools import wraps
 
@@ -32,7 +32,7 @@ TAKEN = 4  # of the most variable questions
 
 
 def compare_page(view: View) -> View:
-    """A page of a study's comparisons; an address that means nothing is answered with a sentence."""
+    """Makes a view a page of a study's comparisons; FilterError becomes a page that explains it."""
 
     @wraps(view)
     def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:
@@ -63,7 +63,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 def show_page(request: HttpRequest, wanted: Page) -> HttpResponse:
     asked = Asked.read(request)
     if "show" in request.GET:
-        # The form sends every choice; the address keeps those that say something.
+        # The form sends every choice; the address keeps those that are not defaults.
         return HttpResponseRedirect(f"{request.path}?{asked.address()}")
     asked = asked.of_pair(request.study) if wanted.name == "pair" else asked
     shown = Shown(request.study, asked, wanted.parts)
@@ -92,7 +92,7 @@ def here(wanted: Page) -> str:
 
 @compare_page
 def computing(request: HttpRequest, name: str) -> HttpResponse:
-    """How far the numbers of a page are; the page is loaded again when they are there."""
+    """Shows how far the numbers of a page are; reloads the page once they are there."""
     asked, wanted = Asked.read(request, ignore=("looks", "newer")), PAGES[name]
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
@@ -110,7 +110,7 @@ def computing(request: HttpRequest, name: str) -> HttpResponse:
 
 @compare_page
 def figure_part(request: HttpRequest, name: str) -> HttpResponse:
-    """A figure that was not drawn yet when its page was asked for."""
+    """A figure that was not drawn yet when its page was requested."""
     asked = Asked.read(request)
     places = Places(computed(request.study, asked, name))
     section = {"figure": name, **drawing_of(draw(places, name)), **about_figure(places, name)}
@@ -120,7 +120,7 @@ def figure_part(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def computed(study: Study, asked: Asked, figure: str) -> Shown:
-    """What a figure is drawn from, computed if it is not kept."""
+    """The parts that a figure is drawn from, computed if they are not kept."""
     shown = Shown(study, asked, FIGURE_PAGES[figure].parts)
     if shown.look():
         shown.compute()
@@ -133,7 +133,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     scheme = request.GET.get("scheme", "print" if kind == "pdf" else "light")
     if scheme not in SCHEMES:
         raise FilterError(f"scheme is one of {', '.join(SCHEMES)}, not {scheme[:60]}.")
-    width = request.GET.get("width", "")  # mm of a journal's column; none where the figure is for a page
+    width = request.GET.get("width", "")  # mm of a journal column; none if the figure is for a page
     if width and width not in map(str, COLUMN_PX):
         raise FilterError(f"width is one of {', '.join(map(str, COLUMN_PX))} (mm), not {width[:60]}.")
     written = write_figure(Places(computed(request.study, asked, name)), name, kind, scheme, int(width or 0))

@@ -1,1 +1,1 @@
-"""Hypotheses of the study file, tested as they were planned, with what differs from the plan."""
+"""Hypotheses of the study file, tested as planned, with deviations from the plan."""

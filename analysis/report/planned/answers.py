@@ -1,4 +1,4 @@
-"""Both sides of a hypothesis with their answers to its prompts, as the tests of its measure take them."""
+"""Both sides of a hypothesis and their answers to its prompts, in the form that its measure's test takes."""
 
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ from surveys.studies.files.hypotheses import ALONE, OF_CROWD, Hypothesis
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Whose answers a hypothesis is about; `b` is None where it is about one side, or where the other is not there."""
+    """The sides of a hypothesis; None for a side without answers, and for `b` if the hypothesis has one side only."""
 
     hypothesis: Hypothesis
     a: Chosen | None
@@ -51,7 +51,7 @@ def find_sides(data: Data, hypothesis: Hypothesis) -> Sides:
 
 
 def examine(data: Data, sides: Sides, prompts: list[str]) -> Tested:
-    """Of one prompt, or the mean of several."""
+    """Tests a hypothesis on one prompt, or on the mean of several."""
     if sides.why or sides.a is None:
         return Tested(None, None, None, why=sides.why)
     if sides.hypothesis.measure == ALONE:  # as *Person or dice* has it
@@ -80,7 +80,7 @@ def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> PromptSide
 
 
 def unlikeness_of(data: Data, a: Chosen, b: Chosen, prompts: list[str]) -> Tested:
-    """Of the first answers of both sides; the crowd is everybody with the same chatbot, on either side or on none."""
+    """Tests the first answers of both sides; the crowd is everybody with the same chatbot, whether on a side or not."""
     crowd = gather(data)
     of_a, of_b = (people_of(side, prompts) for side in (a, b))
     kept = np.isin(crowd.prompts, prompts) & np.isin(crowd.persons, np.concatenate([of_a, of_b]))
@@ -89,13 +89,13 @@ def unlikeness_of(data: Data, a: Chosen, b: Chosen, prompts: list[str]) -> Teste
 
 
 def people_of(side: Chosen, prompts: list[str]) -> NDArray[np.int64]:
-    """Who answered any of the prompts."""
+    """The people who answered any of the prompts."""
     who = side.data.frame(side.source.is_field).who
     return np.unique(np.concatenate([np.empty(0, np.int64), *(who[side.rows(prompt)] for prompt in prompts)]))
 
 
 def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
-    """A side by name, with how many independent units of it answered any of the prompts."""
+    """A side by name, with the number of its units that answered any of the prompts."""
     if chosen is None:
         unit = "person" if read_side(text).is_field else "repeat"
         return {"side": text, "name": text, "unit": unit, "n": 0, "answers": 0}
@@ -113,7 +113,7 @@ def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
 
 
 def first_people(data: Data, count: int, until: str = "") -> Data:
-    """Only those who completed first, as many as a look is at; `until` then: after a withdrawal nobody moves up."""
+    """The data of the first `count` people to complete, none after `until`: after a withdrawal nobody moves up."""
     people = data.frames.people
     counted = data.people.sort_values(["finished_at", "origin"], kind="stable")
     counted = counted[counted["finished_at"] <= pd.Timestamp(until)] if until else counted
@@ -123,11 +123,11 @@ def first_people(data: Data, count: int, until: str = "") -> Data:
 
 
 def without_later(frames: Frames, until: str) -> Frames:
-    """Without those who completed since."""
+    """Drops people who completed after `until`."""
     return replace(frames, people=frames.people[~(frames.people["finished_at"] > pd.Timestamp(until))])
 
 
 def until_of(data: Data, count: int) -> str:
-    """A time by which so many had completed; halfway to the next, so that nobody's own is kept."""
+    """A time by which `count` people had completed; halfway to the next, so that nobody's own is kept."""
     last, following = [*sorted(data.people["finished_at"]), timezone.now()][count - 1 : count + 1]
     return str(last + (following - last) / 2)

@@ -1,4 +1,4 @@
-"""The cards of *As planned*: each hypothesis with its verdict, its number in words, and a line to see it on."""
+"""The cards of *As planned*: each hypothesis with its verdict, its number in words, and a line to show it on."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ OTHER = ("open", "≈")
 
 
 def planned_on_page(report: Report) -> dict[str, Any] | None:
-    """What Compare opens with; nothing for a study without hypotheses."""
+    """What Compare opens with; None for a study without hypotheses."""
     found = report.get("as_planned") or {}
     rows = rows_of(report, Options())
     if not rows:
@@ -57,7 +57,7 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
 
 
 def look_to_take(plan: Row) -> Row | None:
-    """The planned one that is due, or one outside the plan where somebody has come since the last; none at the end."""
+    """The planned look that is due, or one outside the plan if people came since the last; None if there is none."""
     if plan["frozen_at"] is None or plan.get("next") is None:
         return None
     if plan["due"]:
@@ -94,7 +94,7 @@ def measure_words(row: Row) -> str:
 
 
 def line_of(row: Row) -> dict[str, Any] | None:
-    """Where the interval lies beside zero, the smallest difference that matters, and what would be supported."""
+    """Where to draw the interval, zero, the smallest difference that matters, and the range that would be supported."""
     if row["ci"] is None:
         return None
     value, ci = from_reference(row)
@@ -121,5 +121,5 @@ def line_of(row: Row) -> dict[str, Any] | None:
 
 
 def px(at: float) -> str:
-    """With a point in every language, as a drawing wants it."""
+    """Formats px with a decimal point in every language, as a drawing needs."""
     return f"{at:.1f}"

@@ -1,4 +1,4 @@
-"""What differs from the plan: amendments, later exclusions, other numbers of people, missing runs."""
+"""Deviations from the plan: amendments, later exclusions, other numbers of people, missing runs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ PLANNED = ("hypotheses", "plan")
 
 
 def plan_of(study: Study) -> Row:
-    """The version in which the plan was frozen: that of the launch, or today's where there was none yet."""
+    """The plan and the version in which it was frozen: the launch's, or today's before the launch."""
     versions = StudyVersion.objects.filter(study=study).order_by("-number")
     frozen = versions.filter(amendment="").first() or study.current
     assert frozen is not None
@@ -35,7 +35,7 @@ def plan_of(study: Study) -> Row:
 
 
 def later_hypotheses(study: Study, frozen: Row) -> set[str]:
-    """Slugs of those that are not in the frozen plan as they stand now."""
+    """Slugs of hypotheses that the frozen plan lacks or has in another form; none before the launch."""
     assert study.current is not None
     launched = {entry["slug"]: entry for entry in frozen["document"]["hypotheses"] or ()}
     now = study.current.document.get("hypotheses") or ()
@@ -45,7 +45,7 @@ def later_hypotheses(study: Study, frozen: Row) -> set[str]:
 def deviations(
     seen: Data, sides: list[Sides], frozen: Row, standing: Standing, alphas: Mapping[str, float]
 ) -> list[Row]:
-    """`alphas`: by family."""
+    """All deviations from the plan; `alphas` are by family."""
     return [
         *amendments(seen.study, frozen),
         *(
@@ -79,7 +79,7 @@ def amendments(study: Study, frozen: Row) -> Iterator[Row]:
 
 
 def other_looks(standing: Standing) -> Iterator[Row]:
-    """Looks that the plan does not have, and those of the plan that nobody took."""
+    """Yields looks outside the plan, and planned ones that nobody took."""
     for row in standing.taken:
         if not row["look"]:
             yield {"kind": "look", "text": f"{say_look(row)}, by {row['by']}.", "when": row["when"][:10]}
@@ -91,7 +91,7 @@ def other_looks(standing: Standing) -> Iterator[Row]:
 
 
 def versions_of(study: Study) -> Row:
-    """Of reading rules and tests: those of the launch, None where it did not name them yet, and today's."""
+    """The versions of reading rules and tests: at the launch, None if it did not name them yet, and today's."""
     launched = AuditEvent.objects.filter(study=study, action=LAUNCHED).order_by("number").first()
     now = {"rules": RULES_VERSION, "tests": TESTS_VERSION}
     known = launched is not None and now.keys() <= launched.detail.keys()
@@ -110,7 +110,7 @@ def other_analysis(versions: Row) -> Iterator[Row]:
 
 
 def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
-    """Fewer, or more, than were planned."""
+    """Yields a deviation if fewer or more came than were planned."""
     there, planned = standing.people, standing.places
     if standing.is_over and there != planned:
         more = "Fewer" if there < planned else "More"
@@ -120,7 +120,7 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
 
 
 def spent_in_part(standing: Standing, alphas: Mapping[str, float]) -> Iterator[Row]:
-    """After a look the end spends less than all of alpha if fewer people come than were planned then."""
+    """Yields a deviation if the end spends only part of alpha: fewer people came than were planned at a look."""
     if standing.is_over and standing.times[-1] < 1:
         levels = join_words([f"{standing.level(alpha):.2g} ({family})" for family, alpha in alphas.items()])
         text = (
@@ -131,7 +131,7 @@ def spent_in_part(standing: Standing, alphas: Mapping[str, float]) -> Iterator[R
 
 
 def came_later(standing: Standing, seen: Data) -> int:
-    """The people who completed after the end was shown."""
+    """The number of people who completed after the end was shown."""
     return standing.people - len(seen.people) if standing.shown else 0
 
 

@@ -1,4 +1,4 @@
-"""Looks at hypotheses before the end: who took which, kept in the audit trail, and what each may spend of alpha."""
+"""Looks at hypotheses before the end: who took which, kept in the audit trail, and how much alpha each may spend."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -16,12 +16,12 @@ from surveys.studies.files.hypotheses import PlanKeys
 from surveys.studies.lifecycle import definition_of
 
 ACTION = "look taken"
-END = audit.END_REACHED  # and shown: nobody who withdraws, and no place that is added, makes it undone
+END = audit.END_REACHED  # and shown: neither withdrawals nor added places undo it
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a study with hypotheses is: people who completed, the looks planned before the end, those taken."""
+    """The progress of a study with hypotheses: people who completed, looks planned before the end, and looks taken."""
 
     people: int
     planned: int
@@ -32,18 +32,18 @@ class Standing:
 
     @property
     def shown(self) -> Row | None:
-        """The end, once it was shown: it stays the end, whatever is amended afterwards."""
+        """The look of the end, once shown: it stays the end, whatever is amended afterwards."""
         last = self.taken[-1] if self.taken else {}
         return last if last.get("at", 0) >= last.get("planned", inf) else None
 
     @property
     def places(self) -> int:
-        """The people planned, or those planned when the end was shown."""
+        """The number of people planned, now or when the end was shown."""
         return self.shown["planned"] if self.shown else self.planned
 
     @property
     def reached(self) -> int:
-        """The people there are, or were at a look where some have withdrawn since; none who came after the end."""
+        """The number of people, or that of a look if some have withdrawn since; without any who came after the end."""
         return max([self.shown["people"] if self.shown else self.people, *(row["at"] for row in self.taken)])
 
     @property
@@ -52,12 +52,12 @@ class Standing:
 
     @property
     def is_unnoted(self) -> bool:
-        """Whether all places are filled, and nothing in the audit trail says so yet."""
+        """Whether all places are filled but the audit trail does not say so yet."""
         return self.is_launched and not self.is_closed and self.people >= self.planned > 0 and not self.shown
 
     @property
     def end(self) -> int:
-        """The people of the last look: all places, or those who came to a study that was closed before."""
+        """The number of people at the last look: all places, or those who came to a study closed before."""
         return max(1, self.reached) if self.is_closed and self.reached < self.places else self.places
 
     @property
@@ -66,41 +66,41 @@ class Standing:
 
     @property
     def at(self) -> int | None:
-        """The people at the newest look; None before the first."""
+        """The number of people at the newest look; None before the first."""
         return self.end if self.is_over else self.newest
 
     @property
     def due(self) -> int | None:
-        """The planned look that can be taken: of several that were passed over the last."""
+        """The planned look that can be taken; the last one if several were passed over."""
         passed = [at for at in self.looks if (self.at or 0) < at <= self.people]
         return passed[-1] if passed and self.is_launched and not self.is_over else None
 
     @property
     def next(self) -> int | None:
-        """The people at the next look that was planned, the last one included, for whom it waits."""
+        """The number of people that the next planned look, or the end, waits for; None at the end."""
         return None if self.is_over else next(at for at in (*self.looks, self.planned) if at > self.reached)
 
     def number(self, at: int) -> str:
-        """1 of 3"""
+        """The look's place among all planned ones, such as 1 of 3."""
         ends = (*self.looks, self.planned)
         return f"{ends.index(at) + 1} of {len(ends)}"
 
     @property
     def whole(self) -> int:
-        """The people at whom all of alpha is spent. Who has looked cannot bring that nearer: not by closing the study,
-        nor by fewer places than there were at the look.
+        """The number of people at which all of alpha is spent. After a look nothing brings that nearer: not closing the
+        study, nor fewer places than at the look.
         """
         planned = (row.get("planned", 0) for row in self.taken)
         return max(self.places, *planned) if self.taken else self.end
 
     @property
     def before(self) -> tuple[Row, ...]:
-        """The looks without the end."""
+        """The looks before the end."""
         return self.taken[:-1] if self.shown else self.taken
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Of each look the share of `whole`; a look that nobody took spends nothing."""
+        """Each look's share of `whole`, with the end if reached; a look that nobody took spends nothing."""
         before = sorted({row["at"] / self.whole for row in self.before})
         if not self.is_over:
             return tuple(before)
@@ -109,20 +109,20 @@ class Standing:
 
     @property
     def level(self) -> Callable[[float], float]:
-        """By a family's alpha: the largest p that passes at the newest look."""
+        """The largest p that passes at the newest look, as a function of a family's alpha."""
         times = self.times
         whole = times if times and times[-1] == 1 else (*times, 1.0)
         return partial(level_at, len(times) - 1, whole) if times and len(whole) > 1 else float
 
     def and_at(self, at: int, until: str) -> "Standing":
-        """As if the look at so many people, who completed `until` then, were taken."""
+        """The standing as if a look at `at` people, who had completed by `until`, were taken."""
         which = self.number(at) if at in (*self.looks, self.planned) else ""
         row = {"look": which, "at": at, "until": until, "people": self.people, "planned": self.planned}
         return replace(self, taken=(*self.taken, row))
 
 
 def people_of(study: Study) -> int:
-    """How many completed, without the pilot."""
+    """The number of people who completed, without the pilot and previews."""
     counted = Participant.objects.filter(study=study, state=Participant.State.COMPLETED, pilot=False)
     return counted.exclude(origin=Participant.Origin.PREVIEW).count()
 
@@ -140,7 +140,7 @@ def stand(study: Study, people: int | None = None) -> Standing:
 
 
 def looks_taken(study: Study) -> list[Row]:
-    """The end as well, if it was shown before the study was closed, and nothing after it."""
+    """The looks taken, with the end if it was shown before the study was closed, and nothing after it."""
     events = AuditEvent.objects.filter(study=study, action__in=(ACTION, END)).order_by("number")
     end = next((event.number for event in events if event.action == END), inf)
     return [
@@ -152,12 +152,12 @@ def looks_taken(study: Study) -> list[Row]:
 
 
 def by_family(alpha: Any) -> list[Row]:
-    """Looks of earlier versions name families by key."""
+    """Alpha as rows, one a family; looks recorded by earlier versions have it by family."""
     return [{"family": name, **row} for name, row in alpha.items()] if isinstance(alpha, dict) else alpha
 
 
 def note_look(study: Study, actor: str, action: str, looked: Standing, rows: Collection[Row]) -> None:
-    """The newest look into the audit trail, with what it spends of alpha and its verdicts."""
+    """Records the newest look in the audit trail, with the alpha it spends and its verdicts."""
     look = looked.taken[-1]
     audit.record(
         study,
@@ -171,7 +171,7 @@ def note_look(study: Study, actor: str, action: str, looked: Standing, rows: Col
 
 
 def alpha_of(standing: Standing, alpha: float) -> Row:
-    """Of a family: its alpha, what is spent of it so far, and the p from which on a hypothesis alone passes here."""
+    """A family's alpha, how much of it is spent so far, and the largest p with which a hypothesis alone passes here."""
     spent, level = spent_at(standing.times[-1], alpha), standing.level(alpha)
     return {"alpha": alpha, "spent": float(f"{spent:.6g}"), "level": float(f"{level:.6g}")}
 

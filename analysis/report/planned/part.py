@@ -41,7 +41,7 @@ UNSEEN = "Nobody has looked yet."
 
 
 def compute(data: Data) -> Row:
-    """Nothing for a study without hypotheses."""
+    """Computes the part, empty without hypotheses; notes the end in the audit trail when it is first seen."""
     if not data.definition.of_answers:
         return {}
     standing = stand(data.study, len(data.people))
@@ -49,7 +49,7 @@ def compute(data: Data) -> Row:
     seen = seen_by(data, standing)
     rows, sides = decided(seen, standing)
     if standing.is_unnoted:
-        hold_withdrawals(data.study)  # before the audit trail, as all do
+        hold_withdrawals(data.study)  # before the audit trail, as everywhere
         if not stand(data.study, standing.people).is_unnoted:  # somebody else has shown it meanwhile
             return compute(data)
         note_look(data.study, SYSTEM, END, standing.and_at(standing.planned, until_of(data, standing.people)), rows)
@@ -75,7 +75,7 @@ def compute(data: Data) -> Row:
 
 
 def seen_by(data: Data, standing: Standing) -> Data:
-    """Without those who came after the newest look, or after the end that was shown."""
+    """The data without people who came after the newest look, or after a shown end."""
     if standing.shown:
         frames = without_later(data.frames, standing.shown["until"])
         return Data(data.study, data.definition, frames, data.filters, data.seed, data.draws)
@@ -84,7 +84,7 @@ def seen_by(data: Data, standing: Standing) -> Data:
 
 
 def decided(seen: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
-    """The hypotheses at the newest look; those of a launched study have no numbers before the first one."""
+    """The hypotheses at the newest look; those of a launched study have no numbers before the first look."""
     plan = seen.definition.plan or PlanKeys()
     sides = [find_sides(seen, hypothesis) for hypothesis in seen.definition.of_answers]
     is_hidden = standing.is_launched and standing.at is None
@@ -100,7 +100,7 @@ def decided(seen: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
 
 
 def about(hypothesis: Hypothesis, plan: PlanKeys) -> Row:
-    """What the file says of it."""
+    """What the study file says about it."""
     return {
         "hypothesis": hypothesis.slug,
         "text": hypothesis.text,
@@ -115,7 +115,7 @@ def about(hypothesis: Hypothesis, plan: PlanKeys) -> Row:
 
 
 def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
-    """One, or one for each prompt where they are not pooled."""
+    """One row, or one for each prompt if they are not pooled."""
     hypothesis = sides.hypothesis
     asked = data.definition.asked_by(hypothesis)
     found = []
@@ -140,14 +140,14 @@ def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
 
 
 def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None, is_over: bool = True) -> None:
-    """Put corrected p and verdict into each row. `waits`: the people, or labels, there are and those there have to be,
-    where no look is due; a side of too few waits too, unless all `is_over`.
+    """Puts corrected p and verdict into each row. `waits`: how many people (or labels) there are and are needed, while
+    more are awaited; a side with too few waits too, unless `is_over`.
     """
     for family in dict.fromkeys(row["family"] for row in rows):
         of_family = [row for row in rows if row["family"] == family]
         p_values = [row["p"] for row in of_family]
         passes = passed(p_values, level, of_family[0]["alpha"])
-        corrected = holm([1.0 if p is None else p for p in p_values])  # who has no p counts in the family too
+        corrected = holm([1.0 if p is None else p for p in p_values])  # hypotheses without p count in the family too
         for row, p_holm, is_passed in zip(of_family, corrected, passes, strict=True):
             row["p_holm"] = None if row["p"] is None else p_holm
             row["level"] = level(row["alpha"])
@@ -167,9 +167,9 @@ class LookError(Exception):
 
 
 def take_look(data: Data, at: int, actor: str) -> bool:
-    """Look at the hypotheses of the `at` people who completed first; False where somebody has done so before.
+    """Takes a look at the hypotheses at the first `at` people to complete; False if it was taken before.
 
-    A look that the plan does not have spends alpha too, and is a deviation. Raises LookError.
+    A look outside the plan spends alpha too, and is a deviation. Raises LookError.
     """
     study = data.study
     with transaction.atomic():

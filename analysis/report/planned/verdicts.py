@@ -1,4 +1,4 @@
-"""What a test says of a hypothesis, and its sentences: decided here for pages and simulated studies alike."""
+"""Verdicts on hypotheses and their sentences, decided here for pages and simulated studies alike."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +19,13 @@ UNITS = {"entropy_bits": "bits", "jsd_excess": "bits", ALPHA: COEFFICIENT, KAPPA
 
 
 def p_of(expected: str, smallest: float, found: Tested) -> float | None:
-    """What the family is corrected over: of `equal` that of lying beyond the bounds, else that of no difference."""
+    """The p that is corrected over the family: for `equal` of lying beyond the bounds, else of no difference."""
     return found.p_within(smallest) if expected == EQUAL else found.p
 
 
 def decide(expected: str, smallest: float, value: float | None, ci: Interval | None, passes: bool) -> str:
-    """`passes`: whether its p does within the family. A difference is supported where it is on the planned side and its
-    interval reaches the smallest one that matters.
+    """Decides a verdict; `passes`: whether p does within the family. A difference is supported if it is on the planned
+    side and its interval reaches the smallest one that matters.
     """
     if value is None or ci is None:
         return NOT_APART
@@ -42,7 +42,7 @@ def decide(expected: str, smallest: float, value: float | None, ci: Interval | N
 
 
 def alphas_in(rows: Iterable[Row]) -> dict[str, float]:
-    """By family."""
+    """Alpha by family."""
     return {row["family"]: row["alpha"] for row in rows}
 
 
@@ -70,17 +70,17 @@ def unit_word(measure: str) -> str:
 
 
 def sized_as(measure: str, value: float) -> str:
-    """0.1 bits, 6 points, and of a coefficient the number alone."""
+    """A size with its unit, such as 0.1 bits or 6 points; a coefficient has none."""
     return f"{written(measure, value)} {unit_word(measure)}".rstrip()
 
 
 def say_level(measure: str, value: float) -> str:
-    """A value that is no difference, as a file writes it: 0.667, 50 %."""
+    """A value that is not a difference, as a study file writes it: 0.667, 50 %."""
     return with_unit(f"{100 * value:.6g}", "%") if unit_of(measure) == "share" else minus(f"{value:g}")
 
 
 def say_difference(row: Row) -> str:
-    """6 points more (−2 to 14), or of what is held against a reference 58 % (52 to 64)."""
+    """The difference, 6 points more (−2 to 14); against a reference the value itself, 58 % (52 to 64)."""
     if row["value"] is None:
         return row.get("why") or "no number"
     measure, level = row["measure"], row.get("reference")
@@ -92,14 +92,14 @@ def say_difference(row: Row) -> str:
 
 
 def from_reference(row: Row) -> tuple[float | None, Interval | None]:
-    """Value and interval minus what they are held against, as a verdict takes them."""
+    """Value and interval minus the reference, if any, as a verdict takes them."""
     less, ci = row.get("reference") or 0.0, row["ci"]
     value = None if row["value"] is None else row["value"] - less
     return value, (ci[0] - less, ci[1] - less) if ci else None
 
 
 def say_wanted(row: Row) -> str:
-    """What had to come for it to be supported."""
+    """What result would support the hypothesis."""
     size = sized_as(row["measure"], row["smallest"])
     reference = row.get("reference")
     level = "" if reference is None else f" {say_level(row['measure'], reference)}"

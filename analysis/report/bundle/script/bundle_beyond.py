@@ -1,4 +1,4 @@
-"""What recompute.py takes of samples about those they stand for: the population's entropy, missing answers, mixes."""
+"""Checks for recompute.py: the population's entropy, missing answers, and mixes."""
 
 import math
 from typing import Any
@@ -44,7 +44,7 @@ FOUND: dict[tuple[Any, ...], tuple[float, float]] = {}
 
 
 def population(counts: np.ndarray) -> tuple[float, float]:
-    """Chao, Wang and Jost (2013), sums written out; NaN where nothing is named."""
+    """Entropy in bits and coverage by Chao, Wang and Jost (2013), sums written out; NaN if nothing is named."""
     key = tuple(np.sort(counts[counts > 0]))
     if key not in FOUND:
         FOUND[key] = _population(np.array(key, dtype=int))
@@ -55,7 +55,7 @@ def _population(counts: np.ndarray) -> tuple[float, float]:
     total, once, twice = int(counts.sum()), int((counts == 1).sum()), int((counts == 2).sum())
     if not total:
         return math.nan, math.nan
-    psi = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, total + 1))]) - EULER  # psi[n - 1] is that of n
+    psi = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, total + 1))]) - EULER  # psi[n - 1] is psi of n
     known = float((counts / total * (psi[total - 1] - psi[counts - 1])).sum())
     several, others = (2 * twice, once) if twice else (2, max(once - 1, 0))
     b = (total - 1) * others / ((total - 1) * others + several)
@@ -68,7 +68,7 @@ def _population(counts: np.ndarray) -> tuple[float, float]:
 
 
 def missing_from(bundle: Bundle, model: str, prompt: str) -> int:
-    """People with an answer to some prompt, less those with one to this."""
+    """How many people answered some prompt but not this one."""
     everybody: set[str] = set()
     for slug in bundle.prompts:
         everybody |= set(bundle.field(model, slug)["participant"])
@@ -92,7 +92,7 @@ def distance_bounds(bundle: Bundle, one: pd.DataFrame, other: pd.DataFrame, miss
 
 
 def largest(counts: np.ndarray, others: np.ndarray, missing: int, named: int) -> float:
-    """All missing answers name the same items: those by which the distance grows most, one after the other."""
+    """The largest distance if all missing answers name the same k items, those that add most, over all possible k."""
     q, found = others / others.sum(), [float(distance(counts, others)[0])]
     for k in range(1, named + 1):
         total = counts.sum() + k * missing
@@ -105,7 +105,7 @@ def largest(counts: np.ndarray, others: np.ndarray, missing: int, named: int) ->
 
 
 def least(counts: np.ndarray, others: np.ndarray, mentions: int) -> float:
-    """Filled up to one level in proportion to the others' shares; the level by halving."""
+    """The least distance: counts filled up to one level in proportion to the others' shares; finds it by bisection."""
     total, q = counts.sum() + mentions, others / others.sum()
     low, high = 0.0, float(total)
     for _ in range(200):
@@ -152,7 +152,7 @@ def check_mixes(bundle: Bundle) -> Checks:
 
 
 def stratum(table: pd.DataFrame, row: Row) -> tuple[int, float, Ends]:
-    """How many answers, the share of them that give the answer, and its interval."""
+    """The number of answers, the share of them that give the row's answer, and its interval."""
     if row["kind"] == "choice":
         given = np.array([[letter == other for other in LETTERS] for letter in table["letter"]], dtype=float)
         matrix, at = np.column_stack([given, given.sum(axis=1) == 0]), LETTERS.index(row["answer"])

@@ -1,4 +1,4 @@
-"""What recompute.py takes of a blend: distances as means over pairs, and weights by trying every set of sources."""
+"""Checks of blends for recompute.py: distances as means over pairs, and weights by trying every set of sources."""
 
 import math
 from itertools import combinations
@@ -11,7 +11,7 @@ from bundle_data import Bundle, Row, place
 from bundle_persons import is_choice, readable, unlike, welch
 
 MOST_TRIED = 12  # sources, of which there are 4,095 sets
-TOLERANCE = 1e-4  # of a weight, which the platform finds step by step
+TOLERANCE = 1e-4  # of a weight, which the platform finds iteratively
 
 
 def check_blend(bundle: Bundle) -> Checks:
@@ -44,7 +44,7 @@ def blend_checks(bundle: Bundle, row: Row, sources: list[Row]) -> Checks:
 
 
 def groups_of(answered: list[set[str]]) -> list[set[str]]:
-    """Sides that share simulated users are one group."""
+    """Merges the units of sides that share simulated users into one group."""
     groups: list[set[str]] = []
     for units in answered:
         shared = [group for group in groups if group & units]
@@ -53,13 +53,13 @@ def groups_of(answered: list[set[str]]) -> list[set[str]]:
 
 
 def distance(means: np.ndarray, weights: np.ndarray) -> float:
-    """Of a blend with these weights; that of the field is 0."""
+    """The distance of a blend with these weights from the field, whose own weight is 0."""
     return float(2 * means[0] @ weights - means[0, 0] - weights @ means @ weights)
 
 
 def nearest(means: np.ndarray) -> np.ndarray:
-    """Of every set of sources the weights, 1 together, at which the distance has no slope; of those without a negative
-    one the nearest.
+    """Finds, for every set of sources, the weights summing to 1 at which the distance has no slope; returns the nearest
+    of those without a negative one.
     """
     count, best = len(means) - 1, (math.inf, np.zeros(0))
     for size in range(1, count + 1):
@@ -80,7 +80,7 @@ Sums = tuple[np.ndarray, np.ndarray, list[tuple[int, str]]]
 
 
 def sums_of(bundle: Bundle, row: Row, sources: list[Row], prompt: str) -> Sums:
-    """Of each unit on each side the sum of unlikeness to every side, over pairs of units, and how many these are."""
+    """Each unit's unlikeness to every side, summed over pairs with other units; how many these are; and the units."""
     tables = [bundle.field(row["chatbot"] or "all", prompt)]
     tables += [bundle.calls(bundle.runs_of(source), prompt) for source in sources]
     table = pd.concat([one.assign(side=side) for side, one in enumerate(tables)], ignore_index=True)
@@ -99,7 +99,7 @@ def sums_of(bundle: Bundle, row: Row, sources: list[Row], prompt: str) -> Sums:
 
 
 def mean_without(sums: list[Sums], unit: str | None) -> np.ndarray:
-    """Mean unlikeness of field and sources, over prompts, without a unit."""
+    """Mean unlikeness between all sides, field and sources, over prompts, without one unit."""
     return np.asarray(np.mean([without(prompt, unit) for prompt in sums], axis=0))
 
 
@@ -116,7 +116,7 @@ def without(sums: Sums, unit: str | None) -> np.ndarray:
 
 
 def jackknifed(value: float, parts: list[list[float]]) -> Any:
-    """Of sides whose units are left out in turn."""
+    """The jackknife interval of a value, from its changes when units of each group are left out in turn."""
     kept = [part for part in parts if sum(change**2 for change in part) > 1e-18]
     squares = [(len(part) - 1) / len(part) * sum(change**2 for change in part) for part in kept]
     return welch(value, squares, [*map(len, kept)], 0, math.inf) if kept else None

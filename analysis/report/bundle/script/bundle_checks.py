@@ -1,4 +1,4 @@
-"""What the scripts of every bundle share: one number held against the report, its ends, and how the comparison ends."""
+"""Shared by the scripts of every bundle: compares numbers and intervals with the report, and says how that ends."""
 
 import hashlib
 import json
@@ -13,11 +13,11 @@ import pandas as pd
 
 SHOWN = 20
 EXACT = 1e-6
-OF_WIDTH = 0.3  # of an interval's width: so far may an end that was drawn anew lie from the reported one
+OF_WIDTH = 0.3  # of an interval's width: how far an end drawn anew may be from the reported one
 
 
 class Check(NamedTuple):
-    """One number: where it stands, what the report says and what the data say."""
+    """One number: where it is, the report's value and the data's value."""
 
     where: str
     name: str
@@ -39,7 +39,7 @@ Checks = Iterator[Check]
 
 
 def row_checks(where: str, row: Mapping[str, Any], **found: Any) -> Checks:
-    """Each of these numbers, by its name in the row."""
+    """Checks each number against the row's number of the same name."""
     return (Check(where, name, row[name], value) for name, value in found.items())
 
 
@@ -55,7 +55,7 @@ Ends = tuple[float, float] | None
 
 
 def interval_checks(where: str, name: str, reported: list[float] | None, found: Ends, loosely: float = 0.0) -> Checks:
-    """Both ends; where one of the two has no interval, neither may have."""
+    """Checks both ends; if either has no interval, neither may have one."""
     if reported is None or found is None:
         yield Check(where, name, reported and reported[0], found and found[0])
         return
@@ -76,12 +76,12 @@ def t_quantile(freedom: int) -> float:
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Cells are texts, empty ones included."""
+    """Reads a table with all cells as text, empty ones included."""
     return pd.read_csv(folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False)
 
 
 def unguard(cell: str) -> str:
-    """Without the apostrophe that keeps spreadsheets from taking a cell for a formula."""
+    """Drops the apostrophe that keeps spreadsheets from taking a cell for a formula."""
     return cell[1:] if len(cell) > 1 and cell[0] == "'" and cell[1] in "=+-@\t\r" else cell
 
 
@@ -104,9 +104,9 @@ def compare(
     figures: Mapping[str, Callable[[Any], Checks]],
     unchecked: Callable[[Any], Sequence[str]] = lambda bundle: (),
 ) -> int:
-    """Compare the bundle in the folder named, by default this one, figure by figure; returns the exit status.
+    """Compares a bundle with its report, figure by figure; returns the exit status.
 
-    `unchecked` names the measures of the report that are not computed again.
+    The folder is the script's argument, by default its own. `unchecked` names measures of the report not recomputed.
     """
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent
     changed = list(changed_files(folder))

@@ -1,4 +1,4 @@
-"""What this bundle holds, as tables in memory, and the measures that recompute.py takes of them."""
+"""The bundle's tables in memory, and the measures that recompute.py takes of them."""
 
 import json
 import math
@@ -18,8 +18,8 @@ SETTINGS = (
     "settings",
 )
 MEASURES = ("unique", "top5_coverage", "entropy_bits")
-FEWEST_UNITS = 5  # for an interval that is no share's
-ALIKE = 1e-12  # error of units that are all alike
+FEWEST_UNITS = 5  # for intervals other than a share's
+ALIKE = 1e-12  # the most error of units that are all alike
 Z = NormalDist().inv_cdf(0.975)
 
 
@@ -42,7 +42,7 @@ class Bundle:
         self.rng = np.random.default_rng(0)
 
     def read(self, name: str) -> pd.DataFrame:
-        """Cells are texts, empty ones included; those of the columns below are numbers or truth values."""
+        """Reads a table with the columns below as numbers or truth values, all others as text, empty cells included."""
         table = read_table(self.folder, name)
         for column in table.columns.intersection(NUMBERS):
             table[column] = pd.to_numeric(table[column])
@@ -51,25 +51,25 @@ class Bundle:
         return table
 
     def told(self, table: pd.DataFrame, column: str) -> pd.Series:
-        """What is known of the person behind each answer, in whichever table of people it stands."""
+        """A column about the person behind each answer, from whichever table has it."""
         if column in table:
             return table[column]
         people = next(people for name in ("context", "participants") if column in (people := self.read(name)))
         return table["participant"].map(people.set_index("participant")[column])
 
     def first_time(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Without what people were asked once more."""
+        """Keeps first askings in the usual state, of prompts in this bundle."""
         kept = table["prompt"].isin(self.prompts)
         return table[kept & (table["occasion"] == 1) & (table["arm"] == "")] if "occasion" in table else table[kept]
 
     def read_aliases(self) -> dict[tuple[str, str], str]:
-        """By family of prompts and spelling; where an original and its variant differ, the original decides."""
+        """Items by family of prompts and spelling; if an original and its variant differ, the original decides."""
         rows = self.read("aliases").to_dict("records")
         rows.sort(key=lambda row: self.family(row["prompt"]) == row["prompt"])
         return {(self.family(row["prompt"]), unguard(row["spelling"])): unguard(row["item"]) for row in rows}
 
     def respondents(self) -> list[str]:
-        """Whose each completion is: a simulated user's, whom runs with one seed and recipe share, or its own."""
+        """Each completion's respondent: its simulated user, whom runs with one seed and recipe share, or itself."""
         runs = self.runs.set_index("run")[["source", "seed"]].to_dict("index")
         columns = (self.completions[name] for name in ("run", "user", "user_name", "recipe"))
         found = []
@@ -94,7 +94,7 @@ class Bundle:
         return self.counted(self.answers, model, prompt, excluded, flagged, people)
 
     def again(self, model: str, prompt: str, arm: str = "") -> pd.DataFrame:
-        """Those of people who were asked once more in this state, and could reach it, in the order of occasions."""
+        """Answers of people asked again in this state who could reach it, in the order of occasions."""
         table = self.askings[(self.askings["arm"] == arm) & ~self.askings["unreached"]]
         return self.counted(table, model, prompt).sort_values("occasion", kind="stable")
 
@@ -108,7 +108,7 @@ class Bundle:
         people: str = "completed",
     ) -> pd.DataFrame:
         mask = (table["prompt"] == prompt) & table["rules_version"].notna()
-        # Only what was asked with other options is neither counted nor excluded.
+        # Only answers to other options than today's are neither counted nor excluded.
         mask &= table["counted"] | (table["excluded"] & (excluded == "with"))
         mask &= (table["state"] == "completed") | (people == "all")
         if flagged not in ("with", "without"):  # the name of one check
@@ -128,7 +128,7 @@ class Bundle:
         return self.calls(self.runs_of(row), prompt)
 
     def as_read(self, prompt: str) -> pd.DataFrame:
-        """Everybody's answers to a prompt, `named` and `letter` as the rules read them where people were shown that."""
+        """Everybody's answers to a prompt, `named` and `letter` as the rules read them if people were shown that."""
         table = self.answers[(self.answers["prompt"] == prompt) & self.answers["rules_version"].notna()]
         shown, names = (self.first_time(self.read(name)) for name in ("read_backs", "read_back_names"))
         letters = shown[shown["newest"] & (shown["prompt"] == prompt)].set_index("participant")["read_letter"]
@@ -143,7 +143,7 @@ class Bundle:
         return table.assign(named=named, letter=letter)
 
     def runs_of(self, row: Row) -> list[int]:
-        """The runs of a source: of all its settings where the row names them, else of those that the tables show."""
+        """The runs of a row's source: with all its settings if the row has them, else those that the tables show."""
         for source in self.report["sources"]:
             names = SETTINGS if "history_size" in row else SETTINGS[:2]
             same = all(source[name] == row[name] for name in names)
@@ -163,7 +163,7 @@ TRUTHS = ("flagged", "excluded", "counted", "imported", "simulated", "per_user",
 
 
 def incidence(table: pd.DataFrame, vocabulary: list[str]) -> np.ndarray:
-    """Which response (row) names which item (column)."""
+    """A matrix of 0 and 1: which response (row) names which item (column)."""
     place = {item: number for number, item in enumerate(vocabulary)}
     matrix = np.zeros((len(table), len(vocabulary)))
     for row, named in enumerate(table["named"]):
@@ -176,7 +176,7 @@ def vocabulary_of(*tables: pd.DataFrame) -> list[str]:
 
 
 def measure(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """The three measures of counts of the shape (..., items)."""
+    """The three measures of counts with the shape (..., items)."""
     shares = shares_of(counts)
     logs = np.log2(np.where(shares > 0, shares, 1.0))
     return {
@@ -187,7 +187,7 @@ def measure(counts: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def shares_of(counts: np.ndarray) -> np.ndarray:
-    """Undefined where nothing is named."""
+    """Shares of counts; NaN if nothing is named."""
     total = counts.sum(axis=-1, keepdims=True)
     return counts / np.where(total > 0, total, np.nan)
 
@@ -200,7 +200,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_unit(table: pd.DataFrame, matrix: np.ndarray) -> np.ndarray:
-    """The rows of each unit, which are one person's, one simulated user's or one call's, added up."""
+    """Sums the rows of each unit: one person's, one simulated user's or one call's."""
     number, names = pd.factorize(table["respondent"])
     found = np.zeros((len(names), matrix.shape[1]))
     np.add.at(found, number, matrix)
@@ -214,7 +214,7 @@ def redraw(units: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def drawn_interval(drawn: np.ndarray, value: float, units: int) -> Ends:
-    """From draws of units, round the value, and wider for few of them."""
+    """The interval from draws of units, centred on the value and widened for few of them."""
     ends = np.nanpercentile(drawn, [2.5, 97.5]) - np.nanmean(drawn)
     if units < FEWEST_UNITS or ends[1] - ends[0] < 1e-12:
         return None
@@ -223,7 +223,7 @@ def drawn_interval(drawn: np.ndarray, value: float, units: int) -> Ends:
 
 
 def ends_of(value: float, error: float, freedom: float, units: int, least: float, most: float) -> Ends:
-    """By Student's t, within what the value can be; none of few units, or where these are all alike."""
+    """The interval by Student's t, within the value's possible range; None for few units, or if all are alike."""
     if units < FEWEST_UNITS or math.isnan(error) or error <= ALIKE:
         return None
     half = t_quantile(freedom) * error
@@ -231,13 +231,13 @@ def ends_of(value: float, error: float, freedom: float, units: int, least: float
 
 
 def error_interval(name: str, units: np.ndarray) -> Ends:
-    """Of a measure of item counts, leaving out each unit in turn."""
+    """The interval of a measure of item counts, leaving out each unit in turn."""
     m, total = len(units), units.sum(axis=0)
     if m < FEWEST_UNITS or not total.any():
         return None
     value, left_out = float(measure(total)[name]), measure(total - units)[name]
     error = math.sqrt((m - 1) * left_out.var()) if not np.isnan(left_out).any() else 0.0
-    if name == "unique":  # items that two units name say how much of the scatter of those that one names is chance
+    if name == "unique":  # items named by two units tell how much scatter of those named by one is chance
         named = (units > 0).sum(axis=0)
         added, once, twice = ((units > 0) & (named == 1)).sum(axis=1), (named == 1).sum(), (named == 2).sum()
         error = math.sqrt(m * added.var(ddof=1) * once / (once + twice)) if once else 0.0
@@ -245,7 +245,7 @@ def error_interval(name: str, units: np.ndarray) -> Ends:
 
 
 def share_interval(hits: np.ndarray, sizes: np.ndarray) -> list[Ends]:
-    """Wilson's of shares of which units (columns) have so many of their cases, at the number of independent cases."""
+    """Wilson intervals of shares (rows of `hits`, by unit in columns), at the number of independent cases."""
     m, n = len(sizes), float(sizes.sum())
     if m < 2:
         return [None] * len(hits)
@@ -294,7 +294,7 @@ def setting_key(row: Row) -> tuple[Any, ...]:
 
 
 def run_letters(bundle: Bundle, row: Row) -> pd.DataFrame:
-    """A row for each whole benchmark run, a column for each question, a letter or nothing in each cell."""
+    """A row for each complete benchmark run, a column for each question, a letter or nothing in each cell."""
     runs = bundle.runs[bundle.runs["benchmark"] == row["benchmark"]]
     for name in SETTINGS:
         same = runs[name].isna() if row[name] is None else runs[name] == row[name]
@@ -329,7 +329,7 @@ def spread_of_letters(wide: pd.DataFrame) -> dict[str, float | None]:
 
 
 def novel_split(wide: pd.DataFrame, offline: pd.DataFrame, runs: int, bundle: Bundle) -> tuple[float, float]:
-    """The novel share of offline runs held out at random, and of one run each of as many puppets."""
+    """The novel share of offline runs held out at random, and of one run each of as many simulated users."""
     order = bundle.rng.permutation(len(offline))
     reference = offline.iloc[order[runs:]]
     calls = bundle.completions.assign(user=bundle.completions["user"].fillna(-1))

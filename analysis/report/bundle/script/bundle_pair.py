@@ -1,4 +1,4 @@
-"""What recompute.py takes of two sides that are compared: shares, differences, intervals over all that is tested."""
+"""Checks of the pair for recompute.py: shares, differences, and intervals over all that is tested."""
 
 import math
 from collections import Counter
@@ -11,7 +11,7 @@ from bundle_checks import Check, Checks, interval_checks, row_checks
 from bundle_data import LETTERS, Bundle, Row, by_unit, incidence, place, vocabulary_of
 
 ITEMS, OPTIONS, VARIETY = "items of the pair", "options of the pair", "variety of the pair"
-# Of the 4 in 100 that chance may have anywhere on the page, the part of each; shared among those that there are.
+# Each kind's part of the 4 in 100 that chance may have anywhere on the page, shared among the kinds there are.
 LEVEL, WEIGHTS = 0.04, {ITEMS: 0.7, OPTIONS: 0.2, VARIETY: 0.1}
 NODES = 2.0 + 0.25 * np.arange(25)  # strengths, from 2 to 8
 FEWEST = 20  # units of a side below which nothing is tested
@@ -23,14 +23,14 @@ ASKED_AGAIN = ("arm", "occasion")
 
 
 class Gaps:
-    """All items, or all options, of one prompt: counts, shares and what chance makes of them."""
+    """All items, or all options, of one prompt: counts, shares, differences, and how large chance makes these."""
 
     def __init__(self, kind: str, names: list[str], tables: list[pd.DataFrame], named: list[np.ndarray]) -> None:
         self.names, self.kind = names, kind
         self.n = [len(table) for table in tables]
         self.units = [table["respondent"].nunique() for table in tables]
         self.counts = [matrix.sum(axis=0) for matrix in named]
-        if kind == ITEMS:  # of a unit's several answers the mean
+        if kind == ITEMS:  # the mean of a unit's answers
             sizes = [by_unit(table, np.ones((len(table), 1))) for table in tables]
             pairs = zip(tables, named, sizes, strict=True)
             self.shares = [(by_unit(table, matrix) / size).mean(axis=0) for table, matrix, size in pairs]
@@ -40,7 +40,7 @@ class Gaps:
         self.both = np.rint(self.shares[0] * a + self.shares[1] * b).astype(int)
         least = max(1.0, RARE * (a + b)) if kind == ITEMS else 1
         self.tested = self.both >= least
-        self.able = self.tested & (self.both < a + b)  # what all name differs in no split of them
+        self.able = self.tested & (self.both < a + b)  # an item that all name differs in no split
         self.difference = self.shares[0] - self.shares[1]
         self.width = self.width_of((self.shares[0] * a + self.shares[1] * b) / (a + b))
 
@@ -49,7 +49,7 @@ class Gaps:
         return ((1 - level) * np.sqrt(p * (1 - p)) + level / 2) * math.sqrt(1 / a + 1 / b)
 
     def tail(self) -> np.ndarray:
-        """How many of them a random split of all units makes as strong as each of NODES, expected."""
+        """The expected number of differences as strong as each of NODES if all units are split at random."""
         (a, b), found = self.units, np.zeros(len(NODES))
         for k, times in Counter(self.both[self.able].tolist()).items():
             gaps, chance = splits_of(k, a, b)
@@ -59,7 +59,7 @@ class Gaps:
 
 
 def splits_of(k: int, a: int, b: int) -> tuple[np.ndarray, np.ndarray]:
-    """How far apart the shares of `k` hits can lie in two sides of these sizes, and the chance of each."""
+    """The possible differences between the shares of `k` hits in two sides of these sizes, and the chance of each."""
     x = np.arange(max(0, k - b), min(k, a) + 1)
     chance = np.exp([ways(k, i) + ways(a + b - k, a - i) - ways(a + b, a) for i in x.tolist()])
     return np.abs(x / a - (k - x) / b), chance
@@ -70,7 +70,7 @@ def ways(n: int, k: int) -> float:
 
 
 def side_rows(bundle: Bundle, side: Row, prompt: str) -> pd.DataFrame:
-    """The answers of a side: of runs by their numbers, of people by what the side names."""
+    """The answers of a side: of runs by their numbers, of people by what the side's text selects."""
     if side["runs"]:
         return bundle.calls(side["runs"], prompt)
     _, *parts = side["side"].split("/")
@@ -103,7 +103,7 @@ def gaps_of(bundle: Bundle, pair: Row, prompt: str) -> Gaps:
 def check_pair(bundle: Bundle) -> Checks:
     pair = bundle.report.get("pair") or {}
     rows = {ITEMS: pair.get("items") or [], OPTIONS: pair.get("options") or []}
-    # Prompts of which nothing is frequent enough to be tested add nothing to what chance makes strong.
+    # Prompts with nothing frequent enough to test add nothing to the differences expected by chance.
     prompts = {kind: list(dict.fromkeys(row["prompt"] for row in found)) for kind, found in rows.items()}
     gaps = {prompt: gaps_of(bundle, pair, prompt) for found in prompts.values() for prompt in found}
     there = [kind for kind in prompts if (pair.get("tails") or {}).get(kind)] + [VARIETY] * any(

@@ -1,4 +1,4 @@
-"""What recompute.py takes of people who were asked more than once: how unlike their answers are, and what changes."""
+"""Checks for recompute.py of people asked more than once: how unlike their answers are, and what changes."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ Values = dict[str, float]  # by person
 
 
 class PersonNumber:
-    """A value, what it is without each person, and how many persons it rests on."""
+    """A value, its value without each person, and how many persons it rests on."""
 
     def __init__(self, value: float, without: Values, units: int) -> None:
         self.value, self.without, self.units = value, without, units
@@ -33,7 +33,7 @@ def readable(table: pd.DataFrame, is_choice: bool) -> pd.DataFrame:
 
 
 def unlike(table: pd.DataFrame, is_choice: bool) -> np.ndarray:
-    """Of each two answers."""
+    """The unlikeness of every two answers, as a matrix."""
     if is_choice:
         letters = table["letter"].to_numpy()
         return (letters[:, None] != letters).astype(float)
@@ -43,7 +43,7 @@ def unlike(table: pd.DataFrame, is_choice: bool) -> np.ndarray:
 
 
 def within_and_between(table: pd.DataFrame, is_choice: bool) -> tuple[PersonNumber, PersonNumber]:
-    """Means over pairs of one person's answers, and over pairs of persons."""
+    """Mean unlikeness over pairs of one person's answers, and over pairs of persons."""
     whose, far = table["respondent"].to_numpy(), unlike(table, is_choice)
     people = pd.unique(whose)
     inside: Values = {}
@@ -78,7 +78,7 @@ def mean_over(numbers: list[PersonNumber]) -> PersonNumber:
 
 
 def combine(one: PersonNumber, other: PersonNumber, how: Any) -> PersonNumber:
-    """Of the same persons."""
+    """Combines two numbers of the same persons by `how`."""
     people = dict.fromkeys([*one.without, *other.without])
     without = {person: how(one.left(person), other.left(person)) for person in people}
     return PersonNumber(how(one.value, other.value), without, min(one.units, other.units))
@@ -92,7 +92,7 @@ def number_checks(where: str, row: Row, name: str, number: PersonNumber, least: 
 
 
 def usual(bundle: Bundle, row: Row, prompt: str) -> pd.DataFrame:
-    """All answers in the usual state: a person's in the order of their occasions."""
+    """All answers in the usual state, each person's in the order of their occasions."""
     first = bundle.rows(row, prompt)
     return pd.concat([first, bundle.again(row["model"], prompt)]) if row["source"] == "field" else first
 
@@ -144,7 +144,7 @@ def offline_checks(
 
 
 def welch(value: float, squares: list[float], units: list[int], least: float, most: float) -> Any:
-    """Squared errors of sides add up."""
+    """An interval by Welch: the sides' squared errors add up."""
     parts = np.array(squares)
     freedom = float(parts.sum() ** 2 / (parts**2 / (np.array(units) - 1)).sum())
     return ends_of(value, math.sqrt(parts.sum()), freedom, min(units), least, most)
@@ -171,7 +171,7 @@ def check_arms(bundle: Bundle) -> Checks:
 
 
 class State:
-    """A prompt's answers in the usual state, at most two of each person, and in another one."""
+    """A prompt's answers in another state, and at most two of each person in the usual one."""
 
     def __init__(self, bundle: Bundle, row: Row, prompt: str) -> None:
         self.is_choice = is_choice(bundle, prompt)
@@ -181,7 +181,7 @@ class State:
         self.frequent = set(sorted(counts, key=lambda item: (-counts[item], item))[:5])
 
     def answers(self, read: bool) -> dict[str, list[pd.Series]]:
-        """By person: the one in the other state, then the usual ones."""
+        """Each person's answers: the one in the other state, then the usual ones."""
         tables = [readable(table, self.is_choice) if read else table for table in self.every]
         found = {row["respondent"]: [row] for _, row in tables[1].iterrows()}
         for _, row in tables[0].iterrows():

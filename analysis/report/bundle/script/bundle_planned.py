@@ -1,5 +1,5 @@
-"""What recompute.py takes of hypotheses as planned: differences, intervals and p of shares, and Holm's steps; and of
-their multiverse what its universes say together.
+"""Checks for recompute.py of planned hypotheses: differences, intervals and p of shares, and Holm's steps; and of their
+multiverse's summaries.
 """
 
 import math
@@ -15,7 +15,7 @@ CLOSE = 1e-9
 
 
 def check_planned(bundle: Bundle) -> Checks:
-    """Not numbers of people before a look, or before an end that was shown: the tables do not say who they are."""
+    """Checks hypotheses; no shares at a look before the end, or if people came later: tables do not say who counts."""
     planned = bundle.report.get("as_planned") or {}
     rows = planned.get("hypotheses") or []
     for family in dict.fromkeys(row["family"] for row in rows):
@@ -28,7 +28,7 @@ def check_planned(bundle: Bundle) -> Checks:
 
 
 def holm_checks(rows: list[Row]) -> Checks:
-    """Of all rows, though some have no p."""
+    """Checks p corrected over all rows, those without a p included."""
     known, highest = sorted((row for row in rows if row["p"] is not None), key=lambda row: row["p"]), 0.0
     for step, row in enumerate(known):
         highest = max(highest, min(1.0, row["p"] * (len(rows) - step)))
@@ -45,7 +45,7 @@ def share_checks_of(bundle: Bundle, row: Row) -> Checks:
         found = [hits_of(bundle, row, prompt, table) for table in tables]
         hits = [each for each in found if each is not None]
         if len(hits) < len(found):
-            return  # named as it is written, which the tables may not hold
+            return  # the item is named as written, which the tables may not hold
         shares = [float(each.mean()) for each in hits]
         gaps.append(shares[0] - shares[1])
         if not several and row["expected"] != "equal":
@@ -57,7 +57,7 @@ def share_checks_of(bundle: Bundle, row: Row) -> Checks:
 
 
 def hits_of(bundle: Bundle, row: Row, prompt: str, table: pd.DataFrame) -> np.ndarray | None:
-    """Which answers name the item or take the letter."""
+    """Which answers (1 or 0) name the item or take the letter; None if no answer of the table names the item."""
     if row["measure"] == "item_share":
         wanted = [item for item in vocabulary_of(table) if item.casefold() == row["of"].casefold()]
         return incidence(table, wanted)[:, 0] if wanted else None
@@ -67,7 +67,7 @@ def hits_of(bundle: Bundle, row: Row, prompt: str, table: pd.DataFrame) -> np.nd
 
 
 def newcombe(shares: list[float], ends: list[Ends]) -> Ends:
-    """Of a difference of two shares from the interval of each (Newcombe 1998)."""
+    """The interval of a difference of two shares, from the interval of each (Newcombe 1998)."""
     if ends[0] is None or ends[1] is None:
         return None
     (low, high), (other_low, other_high), gap = ends[0], ends[1], shares[0] - shares[1]
@@ -77,13 +77,13 @@ def newcombe(shares: list[float], ends: list[Ends]) -> Ends:
 
 
 def split_p(one: np.ndarray, other: np.ndarray) -> float:
-    """Of all splits of the answers into the two sizes, how many differ as much."""
+    """The share of all splits of the answers into the two sizes that differ at least as much."""
     gaps, chance = splits_of(int(one.sum() + other.sum()), len(one), len(other))
     return float(min(1.0, chance[gaps >= abs(one.mean() - other.mean()) - CLOSE].sum()))
 
 
 def check_multiverse(bundle: Bundle) -> Checks:
-    """From the rows of the universes, of which the one as planned is a hypothesis of the report."""
+    """Checks curves against the universes' rows, and the planned universe against its hypothesis in the report."""
     curves = bundle.report.get("multiverse", {}).get("curves", [])
     table = bundle.read("multiverse") if curves else pd.DataFrame()
     for curve in curves:

@@ -1,4 +1,4 @@
-"""What recompute.py takes of the questions of a benchmark of which each person was asked some."""
+"""Checks for recompute.py of the set: benchmark questions of which each person was asked some."""
 
 import math
 from typing import Any
@@ -49,7 +49,7 @@ def people_on(bundle: Bundle, row: Row, questions: pd.DataFrame, keys: dict[str,
 
 
 def calls_on(bundle: Bundle, row: Row, keys: dict[str, str]) -> Side:
-    """Of whole runs; the runs of one simulated user are one unit."""
+    """The answers of complete runs; all runs of one simulated user are one unit."""
     wide = run_letters(bundle, row)
     calls = bundle.completions.assign(user=bundle.completions["user"].fillna(-1))
     whose = calls.groupby(["run", "user", "repeat"])["respondent"].first()
@@ -85,7 +85,7 @@ def difference_checks(where: str, told: Row, one: Side, other: Side, size: int) 
 
 
 def order_checks(where: str, order: Row, sides: list[Any], size: int) -> Checks:
-    """Two models by their runs (the first two sides), and for people (the others)."""
+    """Checks the order of two models by their runs (the first two sides), and for people (the others)."""
     shared = sorted(set.intersection(*(set(side["item"]) for side in sides)))
     found = []
     for name, (one, other) in (("runs", sides[:2]), ("field", sides[2:])):
@@ -110,7 +110,7 @@ def signed_checks(
 
 
 def numbers(sides: list[tuple[Side, int]], items: list[str], size: int) -> Numbers:
-    """Mean over questions of the signed shares, its error in two stages, and the units of the smaller side."""
+    """The mean of signed shares over questions, its error in two stages, and the units of the smaller side."""
     if not items:
         return None
     here = [(side[side["item"].isin(items)], sign) for side, sign in sides]
@@ -127,7 +127,7 @@ def numbers(sides: list[tuple[Side, int]], items: list[str], size: int) -> Numbe
 
 
 def chance_of(side: Side, k: int) -> tuple[float, float]:
-    """What chance in the answers to k questions makes of the variance, and what the answers of a unit share."""
+    """The variance due to chance in the answers to k questions, and that due to what a unit's answers share."""
     of = side.groupby("item")["right"].agg(["mean", "count"])
     several = of[of["count"] > 1]
     spread = of["mean"] * (1 - of["mean"]) * of["count"] / (of["count"] - 1).clip(lower=1)
@@ -143,7 +143,7 @@ def chance_of(side: Side, k: int) -> tuple[float, float]:
 
 
 def wilson(share: float, error: float, units: int) -> Ends:
-    """At as many independent answers as would know the share as well; all or none right: at one a unit."""
+    """Wilson's interval at the number of independent answers with this error; one per unit if all or none are right."""
     spread, t2 = share * (1 - share), t_quantile(units - 1) ** 2
     n = units if spread < 1e-12 else max(spread / error**2, 1.0) if error > 0 else math.inf
     low, high = wilson_interval(share, n * Z * Z / t2)

@@ -2,10 +2,10 @@
 
     python recompute.py [FOLDER]
 
-It needs Python 3.11 with numpy and pandas, and nothing else. It exits with 1 when a number differs. Values are
-compared to six digits; random ones (rarefied measures, intervals of distances) are drawn anew and may differ as draws
-do. The p values but those of planned shares, `precision`, and the intervals of differences and rarefied measures come
-from the platform alone.
+Needs only Python 3.11 with numpy and pandas. Exits with 1 if a number or a file differs. Values are compared to six
+digits; random ones (rarefied measures, intervals of distances) are drawn anew and may differ as draws do. Not
+recomputed are p values other than those of planned shares, `precision`, and the intervals of differences and rarefied
+measures, which come from the platform alone.
 """
 
 import math
@@ -84,7 +84,7 @@ def item_measures(where: str, row: Row, table: pd.DataFrame, matrix: np.ndarray)
 
 
 def rarefied(where: str, row: Row, table: pd.DataFrame, matrix: np.ndarray, rng: np.random.Generator) -> Checks:
-    """So many units, one answer of each."""
+    """Checks rarefied measures by draws of `n` units, one answer of each."""
     whose, size = pd.factorize(table["respondent"])[0], row["n"]
     chosen = []
     for _ in range(DRAWS // 4):
@@ -168,7 +168,7 @@ def check_calibration(bundle: Bundle) -> Checks:
 
 
 def bound_checks(bundle: Bundle, where: str, row: Row) -> Checks:
-    """How many people have no answer, and what their answers could make of the mean distance."""
+    """Checks how many people have no answer, and the bounds of the mean distance whatever they had answered."""
     model, prompts = row["chatbot"] or "all", [part["prompt"] for part in row["by_prompt"]]
     missing = [missing_from(bundle, model, prompt) for prompt in prompts]
     for said, count in zip(row["missing"] or [], (min(missing, default=0), max(missing, default=0)), strict=False):
@@ -181,7 +181,7 @@ def bound_checks(bundle: Bundle, where: str, row: Row) -> Checks:
 
 
 def check_parts(part: str, name: str, column_of: Callable[[Row], str]) -> Callable[[Bundle], Checks]:
-    """The field in parts of the people: those for whom a column of the answers has the value that the row names."""
+    """Makes a check of the field by groups: the people whose value in a column is the row's."""
 
     def check(bundle: Bundle) -> Checks:
         for row in bundle.report[part]:
@@ -202,7 +202,7 @@ def field_measures(bundle: Bundle, where: str, row: Row, table: pd.DataFrame) ->
 
 
 def check_readings(bundle: Bundle) -> Checks:
-    """What people said of how their answers were read, and what that changes."""
+    """Checks what people said about the readings of their answers, and what that changes."""
     shown = bundle.first_time(bundle.read("read_backs"))
     kinds = shown["prompt"].map(lambda prompt: bundle.prompts[prompt]["kind"])
     for row in bundle.report["readings"]:
@@ -305,7 +305,7 @@ def check_benchmarks(bundle: Bundle) -> Checks:
 
 
 def offline_of(row: Row, scored: dict[tuple[Any, ...], pd.DataFrame]) -> pd.DataFrame:
-    """Those of the settings that the row names."""
+    """The offline runs with the settings that the row names."""
     return scored[row["benchmark"], "offline", row["model"], *(row["offline"][name] for name in SETTINGS[2:])]
 
 
@@ -324,12 +324,12 @@ def offline_checks(where: str, row: Row, wide: pd.DataFrame, offline: pd.DataFra
 
 
 def check_scores(bundle: Bundle) -> Checks:
-    """Rank correlations of the reported values, which the other figures check."""
+    """Checks rank correlations of reported values, which the checks of other figures cover."""
     pairs = list(pairs_of(bundle.report))
     for row in bundle.report["scores"]:
         if row["over"] not in ("prompts", "models", "prompts and models"):
             continue
-        if row["measure"] not in (*MEASURES, "correct_share"):  # none that this script knows
+        if row["measure"] not in (*MEASURES, "correct_share"):  # not one that this script knows
             continue
         mine = [p for p in pairs if p[:2] == (row["measure"], row["source"]) and row["model"] in (None, p[2])]
         values = [pair[4:] for pair in mine]
