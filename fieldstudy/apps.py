@@ -1,4 +1,4 @@
-"""Wherever Django runs, tasks reach the broker of our Celery application, and the pool hands out as we want it."""
+"""Wherever Django runs: tasks reach our Celery application's broker, and the pool hands out its newest first."""
 
 from django.apps import AppConfig
 from django.db import connection

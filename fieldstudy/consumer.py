@@ -1,4 +1,4 @@
-"""How a worker hears of its tasks: `worker_consumer` in fieldstudy/settings.py names it."""
+"""How a worker gets its tasks: `CELERY_WORKER_CONSUMER` in fieldstudy/settings.py names this consumer."""
 
 import logging
 
@@ -7,22 +7,22 @@ from celery.worker import consumer
 log = logging.getLogger(__name__)
 
 
-# What Kombu fails with over a connection that it has closed; Celery takes both for the worker's own end.
+# Kombu's errors over a connection that it has closed; Celery takes both for the worker's own end.
 CLOSED = (AttributeError, AssertionError)
 
 
 class Consumer(consumer.Consumer):
-    """Celery's, which also goes on when the broker was restarted.
+    """Celery's consumer, which also survives a restart of the broker.
 
-    Kombu gives unfinished messages back while it closes a lost connection, also where the broker does not listen yet;
-    and a task that ends after that is acknowledged through the closed connection. What is not given back or
-    acknowledged is delivered once more.
+    Kombu returns unfinished messages while it closes a lost connection, even if the broker does not listen yet; and a
+    task that ends after that is acknowledged through the closed connection. What is neither returned nor acknowledged
+    is delivered once more.
     """
 
     connection_errors: tuple[type[BaseException], ...]
 
     def update_strategies(self) -> None:
-        """Here tasks learn which errors of an acknowledgement are noted and no more."""
+        """Tell tasks which errors of an acknowledgement they only log."""
         lost = self.connection_errors
         self.connection_errors = (*lost, *CLOSED)
         super().update_strategies()

@@ -1,8 +1,8 @@
-"""What stands before the pages: a request is taken in whole before a thread works on it.
+"""The front of the pages: it takes a request in whole before a thread works on it.
 
-A thread that reads a body waits for whoever sends it, so a few half-sent forms would stop a process. Here bodies are
-taken in by the event loop of the server, and threads only work. Nor does a thread wait for somebody who reads slowly:
-pages and files are handed to the server whole; a download, whose end is not known, has a thread besides the others.
+A thread that reads a body waits for its sender, so a few half-sent forms would stop a process. Here the server's event
+loop takes bodies in, and threads only work. Nor does a thread wait for slow readers: pages and files are handed to the
+server whole; a download, whose end is not known, has a thread besides the others.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Application = Callable[[dict[str, Any], Callable[..., None]], Iterable[bytes]]
 PATIENCE, LEAST_RATE, LONGEST = 10.0, 4096, 120.0
 SMALL, MOST_IN_MEMORY = 2**18, 2**25  # bytes of a body in memory, and of all of them; others go to the disk
 LARGEST, MOST_ON_DISK = 2**26, 2**30  # of one body, and of all on the disk
-PIECE, STALLED = 2**16, 30.0  # a download ends where nobody takes so many bytes in so many seconds
+PIECE, STALLED = 2**16, 30.0  # a download ends if nobody takes so many bytes in so many seconds
 SWEEP = 1.0
 CLOSED = -1
 KNOWN = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
@@ -47,7 +47,7 @@ FAULT = 500, "Something went wrong here. Please try again."
 
 
 class RefusedRequest(Exception):
-    """A status and a sentence for whoever sent the request."""
+    """A refusal, with a status and a sentence for the sender."""
 
 
 class OpenFile:
@@ -64,7 +64,7 @@ class OpenFile:
 
 
 class Front:
-    """Serves a WSGI application as granian's interface RSGI does, with so many threads."""
+    """A WSGI application behind granian's interface RSGI, served by so many threads."""
 
     def __init__(self, application: Application, threads: int, folder: Path) -> None:
         self.application, self.threads, self.folder = application, threads, folder
@@ -100,7 +100,7 @@ class Front:
         self.loop.call_later(SWEEP, self.sweep)
 
     def settle(self) -> None:
-        """Threads answer by themselves; to wake the loop for each that is done would cost as much as to call it."""
+        """Mark answered requests as done, all at once: waking the loop for each would cost as much as calling it."""
         while self.answered:
             done = self.answered.popleft()
             if not done.done():
@@ -173,7 +173,7 @@ class Front:
                 return
 
     def answer(self, scope: Any, protocol: Any, body: IO[bytes], size: int) -> bool:
-        """Whether another thread has taken the place of this one meanwhile."""
+        """Answer a request; return whether another thread has taken this one's place meanwhile."""
         started: list[Any] = []
         replaced = False
 
@@ -231,7 +231,7 @@ class Front:
 
 
 def expected(headers: Any) -> int:
-    """Bytes of the body. Of one without a length nobody can say whether it came whole."""
+    """Bytes of the body. Raises RefusedRequest for too many, and without a length: it could be cut short."""
     length = headers.get("content-length", "0")
     if "transfer-encoding" in headers or not length.isdecimal():
         raise RefusedRequest(*NO_LENGTH)
@@ -241,7 +241,7 @@ def expected(headers: Any) -> int:
 
 
 def refuse(protocol: Any, status: int, sentence: str) -> None:
-    """Nothing where an answer has begun. The rest of a body that nobody takes in would be read as a request."""
+    """Refuse, unless an answer has begun, and close the line: the rest of the body would be read as a request."""
     headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
     if status == 503:
         headers.append(("retry-after", "60"))
@@ -249,7 +249,7 @@ def refuse(protocol: Any, status: int, sentence: str) -> None:
 
 
 def download(chunks: Iterable[bytes], client: str, protocol: Any, status: int, headers: list[tuple[str, str]]) -> None:
-    """The server reads a pipe no faster than its client does, so nothing piles up; it breaks when nobody reads on."""
+    """Answer through a pipe: the server reads it no faster than its client does, and it breaks if nobody reads on."""
     made = filter(None, chunks)
     if (first := next(made, None)) is None:
         protocol.response_empty(status, headers)
@@ -270,7 +270,7 @@ def download(chunks: Iterable[bytes], client: str, protocol: Any, status: int, h
 
 
 class Pipe:
-    """Whose reading end somebody else opens by its name."""
+    """A pipe whose reading end somebody else opens by its name."""
 
     def __init__(self) -> None:
         self.reader, self.writer = os.pipe()
@@ -295,7 +295,7 @@ class Pipe:
                     piece = piece[os.write(self.writer, piece) :]
 
     def let_go(self) -> None:
-        """Once the other has the reading end open, and has read: from then on the pipe breaks when it closes that."""
+        """Close our reading end once the other side has opened it and read; then the pipe breaks when theirs closes."""
         end, written = time.monotonic() + STALLED, self.filled()
         while written and self.filled() == written:
             if time.monotonic() > end:
@@ -309,7 +309,7 @@ class Pipe:
 
 
 def hang_up(client: str) -> None:
-    """Breaks the line to this address and port."""
+    """Break the line to this address and port."""
     host, _, port = client.rpartition(":")
     for number in map(int, os.listdir("/dev/fd")):
         with suppress(OSError):

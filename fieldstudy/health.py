@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from fieldstudy.embedded.schema import pending_migrations
 from surveys.studies.audit import head_of_all
 
-# Seconds: anybody may ask, and asking the worker is not free.
+# Seconds for which an answer is remembered: anybody may ask, and asking the worker is not free.
 REMEMBERED = {"ok": 5.0, "does not answer": 1.0, "unknown": 1.0}
 _worker_seen: tuple[float, str] = (0.0, "")
 

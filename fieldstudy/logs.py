@@ -1,4 +1,4 @@
-"""Lines of a log, and what they may not hold."""
+"""Log lines, and what they must not hold."""
 
 import logging
 import re
@@ -9,7 +9,7 @@ ROW = re.compile(r"^(DETAIL|CONTEXT): .*(?:\n {2,}.*)*", re.MULTILINE)
 
 
 class PrivateFormatter(logging.Formatter):
-    """Leaves these out, also of tracebacks and their messages."""
+    """A formatter that leaves these out, even of tracebacks and their messages."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = LINK.sub(lambda found: f"{found[1] or found[2]}…", super().format(record))
@@ -17,7 +17,7 @@ class PrivateFormatter(logging.Formatter):
 
 
 class OneLine(logging.Filter):
-    """What somebody sent us, such as a wrong Host header, is one line; our own faults keep their traceback."""
+    """A filter that puts bad requests, such as a wrong Host header, in one line; our own faults keep tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name.startswith("django.security."):

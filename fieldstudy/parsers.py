@@ -1,4 +1,4 @@
-"""How the API reads what programs send."""
+"""The API's JSON parser, which refuses what is nested too deeply."""
 
 import io
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The pool's connections: the newest goes first, and is still there without asking PostgreSQL each time."""
+"""Pooled connections: the newest goes first, and is known to be alive without asking PostgreSQL each time."""
 
 from collections import deque
 from functools import cached_property
@@ -10,7 +10,7 @@ import psycopg
 
 class PooledConnection(psycopg.Connection):
     def execute(self, query: Any, params: Any = None, **options: Any) -> psycopg.Cursor:
-        """Of the empty statement, by which a pool asks whether a connection is alive, nothing is sent where it is.
+        """Send nothing for the empty statement, by which a pool asks whether a connection is alive, if it is.
 
         A server that has ended closes its side, so that there is something to read. Sent and waited for, the question
         costs a tenth of a participant's page (benchmarks/README.md); nobody looks at the cursor.
@@ -35,8 +35,9 @@ class NewestFirst(deque):
 
 
 def hand_out_newest_first(pool: Any) -> None:
-    """Before it is opened. Else the connections take turns, and each finds that its processor has forgotten it.
+    """Make a pool, before it is opened, hand out the newest first.
 
-    It costs PostgreSQL a fifth of a submission (benchmarks/README.md).
+    Connections that take turns find that their processors have forgotten them, which costs PostgreSQL a fifth of a
+    submission (benchmarks/README.md).
     """
     pool._pool = NewestFirst()

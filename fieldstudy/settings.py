@@ -79,7 +79,7 @@ def broker_from_url(url: str) -> str:
 
 
 def kept_storage() -> dict:
-    """Where files lie that every host must find: a folder, or a bucket of a store that speaks S3's protocol."""
+    """Storage for files that every host must find: a folder, or a bucket of a store that speaks S3's protocol."""
     bucket = env("KEPT_BUCKET")
     if not bucket:
         folder = {"location": env("KEPT_FOLDER") or VAR_FOLDER, "base_url": None}
@@ -106,7 +106,7 @@ ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1],testserver"
 SITE_URL = env("SITE_URL", "http://localhost:8000").rstrip("/")
 DATABASE_URL = env("DATABASE_URL")
 REDIS_URL = env("REDIS_URL")
-PROXIES = env_int("PROXIES", 0)  # how many proxies of our own stand in front, for the abuse limits
+PROXIES = env_int("PROXIES", 0)  # how many proxies of our own are in front, for the abuse limits
 WEB_THREADS = env_int("WEB_THREADS", 8)  # of each web process
 ALLOW_PRIVATE_ENDPOINTS = env_bool("ALLOW_PRIVATE_ENDPOINTS", DEBUG)  # models inside our own network
 LIMIT_FACTOR = env_int("LIMIT_FACTOR", 1)  # multiplies every abuse limit; 0 switches them off
@@ -231,7 +231,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "console:login"
 LOGIN_REDIRECT_URL = "console:studies"
-CONSOLE_FRAME = "fieldstudy.frame.entries.frame_of"  # what stands around a study's pages
+CONSOLE_FRAME = "fieldstudy.frame.entries.frame_of"  # the frame around a study's pages
 LOGOUT_REDIRECT_URL = "console:login"
 
 # A 200 kB answer with its HTML flavour and drafts in %-encoding needs room; more is refused with 413.
@@ -300,7 +300,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long the broker is away
 CELERY_WORKER_CONSUMER = "fieldstudy.consumer:Consumer"
 CELERY_TASK_ACKS_LATE = True
-# A worker takes what it does at once and no more: what it took would wait for it, and be lost with it for an hour.
+# A worker takes only what it does at once: more would wait for it, and be lost with it for an hour.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # A task that is not done by then is delivered again. Lanes end themselves after some minutes.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}

@@ -1,7 +1,7 @@
 """All addresses of the site.
 
-What only researchers call for is imported when it is first asked for: a process that serves participants holds neither
-pandas nor scipy nor a chart library, which is two thirds of the memory of one that draws a report.
+Most pages of researchers are imported when they are first asked for: a process that serves participants holds neither
+pandas nor scipy nor a chart library, which are two thirds of the memory of one that draws a report.
 """
 
 from django.contrib import admin
@@ -18,7 +18,7 @@ from surveys.console.account_views import log_in_as_administrator
 class Later(URLResolver):
     """Like `include`, but the module is imported only when an address that begins with `under` is looked up or built.
 
-    The name space has to be said here, since the module would have to be imported to ask it; a test compares them.
+    The name space is given here, as asking the module for it would import it; a test compares them.
     """
 
     def __init__(self, urls: str, name: str, under: str = "console/", prefix: str = "") -> None:
@@ -31,7 +31,7 @@ class Later(URLResolver):
         return super().resolve(path)
 
     def _populate(self) -> None:
-        """Nothing yet: Django prepares every part of the site as soon as one address is built."""
+        """Do nothing yet: Django prepares every part of the site as soon as one address is built."""
 
     @property
     def reverse_dict(self) -> MultiValueDict[str, object]:

@@ -1,4 +1,4 @@
-"""The rows as they are, for support: to search and to read. Changes go through the console."""
+"""The database's rows for support, to search and to read. Changes go through the console."""
 
 from django.contrib import admin
 from django.db.models import Model
@@ -8,7 +8,7 @@ from surveys import models
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Rows that rules write. Changing one here would pass by quotas, codes and the audit trail."""
+    """Rows that only rules write. Changing one here would bypass quotas, codes and the audit trail."""
 
     list_per_page = 50
     show_full_result_count = False
@@ -24,7 +24,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 
 def show(model: type[Model], columns: str, related: str = "", *, filters: str = "", search: str = "") -> None:
-    """Register a model with these columns, what they read of other tables, filters and fields to search."""
+    """Register a model with these columns, the related rows they need, filters and fields to search."""
     options = {"list_display": columns, "list_select_related": related, "list_filter": filters, "search_fields": search}
     admin.site.register(model, ReadOnlyAdmin, **{name: words.split() for name, words in options.items() if words})
 

@@ -1,4 +1,4 @@
-"""What holds for every page about people: not stored by caches or search engines, forms taken whole or not."""
+"""Pages about people: kept out of caches and search engines, and their forms taken whole or not at all."""
 
 import logging
 from collections.abc import Callable
@@ -29,14 +29,14 @@ class PrivatePagesMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, fault: Exception) -> HttpResponse | None:
-        """Who follows a damaged link reads the same page wherever it runs, never Django's own for developers."""
+        """Answer 503 if the database is away; for a damaged link show our 404 page, never Django's for developers."""
         if is_away(fault):
             return come_back(fault)
         return page_not_found(request, fault) if isinstance(fault, Http404) else None
 
 
 def is_away(fault: BaseException) -> bool:
-    """Whether the database ended, starts, does not answer or has no connection left: not a fault of ours."""
+    """Whether the database has ended, is starting, does not answer or has no connection left: not a fault of ours."""
     if isinstance(fault, InterfaceError):
         return True
     state = getattr(fault.__cause__, "sqlstate", None)
@@ -44,7 +44,7 @@ def is_away(fault: BaseException) -> bool:
 
 
 def come_back(fault: Exception) -> HttpResponse:
-    """The same form may be sent again. Logged without the address, which may be a participant's link."""
+    """Say that the form may be sent again. Logged without the address, which may be a participant's link."""
     log.error("The database is away: %s", " ".join(str(fault).split()))
     response = HttpResponse(render_to_string("500.html"), status=503, headers={"Retry-After": "5"})
     response._has_been_logged = True  # else Django names the address
@@ -52,7 +52,7 @@ def come_back(fault: Exception) -> HttpResponse:
 
 
 def cut_short(request: HttpRequest) -> HttpResponse | None:
-    """The answer where the line broke within a form: servers hand over what came, and a part of an answer is none."""
+    """Refuse a form that was cut off on its way: servers hand over what came, but a part of an answer is none."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not request.path.startswith(PARTICIPANTS) or not length.isdecimal():
         return None

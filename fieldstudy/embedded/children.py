@@ -21,9 +21,9 @@ LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def start_child(command: list[str], log: Path, *, stop: signal.Signals, **options: Any) -> psutil.Popen:
-    """Start a command in a session of its own (Ctrl-C is not for it), adding to a log file.
+    """Start a command in a session of its own (Ctrl-C does not reach it), adding to a log file.
 
-    Where the system offers it (Linux), the kernel sends the child the stop signal when we are killed.
+    On Linux, the kernel sends the child the stop signal if we are killed.
     """
 
     with open(log, "ab") as output:
@@ -39,7 +39,7 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
 
 
 def following_parent(stop: signal.Signals) -> Callable[[], None]:
-    """What a child does before its program, so that the kernel sends it this signal when we are killed (Linux)."""
+    """What a child runs before its program, so that the kernel sends it this signal if we are killed (Linux)."""
 
     def follow_parent() -> None:
         if LIBC is not None:
@@ -56,7 +56,7 @@ def ask_to_stop(process: psutil.Process, stop: signal.Signals) -> None:
 def await_end(process: psutil.Process, patience: float) -> None:
     """Wait for a process that was asked to stop; end it by force if it does not, and what it leaves too.
 
-    One that has ended and that nobody has collected yet (a container's first process may never) is gone.
+    A process that has ended but was not collected yet (a container's first process may never do so) counts as gone.
     """
     deadline = time.monotonic() + patience
     while is_alive(process):
@@ -105,7 +105,7 @@ class Failure(Exception):
 
 
 def explain_output(what: str, output: str, place: Path) -> Failure:
-    """From what a program said before it gave up; PostgreSQL marks the reason with FATAL or error."""
+    """The failure that a program's last output explains; PostgreSQL marks the reason with FATAL, PANIC or error."""
     # A log on the full disk itself cannot say so.
     if "No space left on device" in output or shutil.disk_usage(place.parent).free < LEAST_SPACE:
         return disk_full(place)

@@ -51,7 +51,7 @@ IDENTIFIERS = {
 
 @dataclass
 class Child:
-    """A server that runs, how it is started again, and when that was done."""
+    """A running server, how it is started again, and when that was done."""
 
     name: str
     command: list[str]
@@ -89,7 +89,7 @@ class Child:
 
 
 def shared_memory_fault() -> str:
-    """Why the worker cannot share memory with its processes, and what to do; nothing where it can."""
+    """Why the worker cannot share memory with its processes, and what to do; empty if it can."""
     try:
         multiprocessing.Semaphore()
     except (OSError, ImportError) as error:
@@ -165,7 +165,7 @@ def record_path() -> Path:
 
 
 def remember_run(port: int, children: list[Child]) -> None:
-    """What the next run needs to recognise this one, or what a killed one left behind."""
+    """Record what the next run needs to recognise this one, or what a killed one left behind."""
     record = {
         "port": port,
         "runner": processes.describe_process(psutil.Process()),
@@ -221,7 +221,7 @@ def books_path() -> Path:
 
 
 def prepare_database(port: int) -> None:
-    """The command migrates the embedded database and loads the demo study where it is not there yet."""
+    """Migrate the embedded database and load the demo study, if it is not there yet, by management commands."""
     print("Preparing the database and the demo study", file=sys.stderr)
     for command in (["demo"], ["rehearse_paying", "--books", str(books_path())]):
         done = subprocess.run([sys.executable, "manage.py", *command], cwd=servers.ROOT, env=environment(port))
@@ -255,7 +255,7 @@ def wait_until_healthy(port: int, children: list[Child]) -> None:
     while not all(map(answers, healths)):
         keep_running(port, children)
         if time.monotonic() > deadline:
-            # What ended again and again, and else the web server.
+            # The server that was restarted most, or else the web server.
             late = max(children, key=lambda child: len(child.restarts))
             said = f"The demo did not answer within {START_PATIENCE} seconds. The end of {late.log}:"
             raise SystemExit(f"{said}\n{processes.last_lines(late.log)}")
@@ -263,7 +263,7 @@ def wait_until_healthy(port: int, children: list[Child]) -> None:
 
 
 def answers(address: str) -> bool:
-    """Whether it is well there; ours also needs a worker."""
+    """Whether the server at this address is healthy; ours also needs a worker."""
     try:
         with urllib.request.urlopen(address, timeout=5) as response:
             return json.load(response).get("worker", "ok") == "ok"

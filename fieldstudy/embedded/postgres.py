@@ -22,12 +22,12 @@ MAJOR = 18
 BINARIES = POSTGRES_VERSIONS[MAJOR]
 DATABASE = "fieldstudy"
 MAX_CONNECTIONS = 200
-# For root only, whose PostgreSQL runs under another account: what that account cannot reach where it lies.
+# For root only, whose PostgreSQL runs under another account: holds what that account cannot reach in place.
 APART = Path("/var/lib/fieldstudy-postgres")
 
 
 def server_account() -> pwd.struct_passwd:
-    """The account PostgreSQL runs under: ours, or another when we are root, which it refuses to be."""
+    """The account PostgreSQL runs under: ours, or another if we are root, which it refuses to be."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     account = ensure_user_exists("pgserver")
@@ -48,7 +48,7 @@ def may_read(folder: Path) -> bool:
 
 @cache
 def programs() -> Path:
-    """The folder of PostgreSQL's programs; of those that its account cannot read, a copy."""
+    """The folder of PostgreSQL's programs, or of a copy if its account cannot read them."""
     package = BINARIES.parents[1].resolve()
     libraries = package.with_name(f"{package.name}.libs")  # found by their place beside the package
     needed = [package / BINARIES.parent.name, *([libraries] if libraries.exists() else [])]
@@ -79,7 +79,7 @@ def make_apart() -> Path:
 
 
 def data_folder(var: Path, account: pwd.struct_passwd) -> Path:
-    """`var/postgres`, or what it links to: a folder elsewhere, where PostgreSQL's account cannot pass to `var`."""
+    """`var/postgres`, or the folder elsewhere that it links to if PostgreSQL's account cannot pass to `var`."""
     data = var / "postgres"
     if os.geteuid() != 0 or data.is_symlink() or may_pass(var.parent):
         return data.resolve()
@@ -112,7 +112,7 @@ def run_as(account: pwd.struct_passwd) -> dict[str, Any]:
 
 
 def make_cluster(data: Path, account: pwd.struct_passwd, var: Path) -> None:
-    """Made beside its place and then moved, so that a killed start leaves no half-made cluster behind."""
+    """Make the cluster beside its place and then move it, so that a killed start leaves none half made."""
     unfinished = data.with_name(f"{data.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
@@ -166,7 +166,7 @@ def start_postgres(var: Path, sockets: Path, account: pwd.struct_passwd) -> psut
         "listen_addresses": "",
         "unix_socket_directories": str(sockets),
         "max_connections": str(MAX_CONNECTIONS),
-        # No statement and no row stands in the log: both hold what people gave.
+        # Keeps statements and rows out of the log: both hold what people gave.
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
         "fsync": os.environ.get("FIELDSTUDY_FSYNC") or "on",

@@ -1,4 +1,4 @@
-"""Whether the database's tables are those that the code expects, and bringing the embedded one up to date."""
+"""Checks that the database has the tables that the code expects, and brings the embedded one up to date."""
 
 import io
 import sys
@@ -15,7 +15,7 @@ MIGRATION_LOCK = 0x6669656C  # one number for every process that migrates this d
 
 
 def migrations_on_disk() -> set[tuple[str, str]]:
-    """Read from the file names: loading Django's whole migration graph would cost each command 0.2 s."""
+    """All migrations, by file names: loading Django's whole migration graph would cost each command 0.2 s."""
     return {
         (app.label, file.stem)
         for app in apps.get_app_configs()
@@ -29,7 +29,7 @@ def pending_migrations() -> list[str]:
 
 
 def apply_pending_migrations() -> None:
-    """Two processes may start at once: the second waits for the first and finds nothing to do."""
+    """Migrate under a lock: of two processes that start at once, the second waits and finds nothing to do."""
     if not pending_migrations():
         return
     with connection.cursor() as cursor:
@@ -43,7 +43,7 @@ def apply_pending_migrations() -> None:
 
 
 class AppliedMigrations(io.StringIO):
-    """Counts what `migrate` says: over one line on a terminal, elsewhere a line now and then."""
+    """The progress of `migrate`: in one line on a terminal, elsewhere a line now and then."""
 
     def __init__(self, total: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class AppliedMigrations(io.StringIO):
 
 
 def refuse_pending_migrations() -> None:
-    """End a server's start while the tables are not those of the code, or cannot be seen."""
+    """End a server's start if the tables are not those the code expects, or cannot be seen."""
     try:
         pending = pending_migrations()
     except OperationalError as error:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL and Valkey from wheels, shared by this copy's processes, when no URL names others."""
+"""A real PostgreSQL and Valkey from wheels, shared by this copy's processes, if no URL names others."""
 
 import atexit
 import fcntl
@@ -21,7 +21,7 @@ DATA_COMMANDS = (
     *("changepassword", "clearsessions", "createsuperuser", "drf_create_token", "dumpdata", "loaddata"),
     *("remove_stale_contenttypes", "runserver", "shell"),
 )
-# Whoever runs these wants to see or to change the tables as they are.
+# Commands that show or change the tables as they are.
 SCHEMA_COMMANDS = (
     *("dbshell", "flush", "inspectdb", "makemigrations", "migrate", "optimizemigration", "showmigrations"),
     *("sqlflush", "sqlmigrate", "sqlsequencereset", "squashmigrations"),
@@ -39,7 +39,7 @@ def var_folder() -> Path:
 
 
 def needs_services(argv: list[str]) -> bool:
-    """Whether this command line talks to the database: help does not, nor does a command that is none."""
+    """Whether this command line talks to the database: help does not, nor does an unknown command."""
     if len(argv) < 2 or {"-h", "--help", "--version"} & set(argv):
         return False
     if argv[1] == "check":
@@ -49,7 +49,7 @@ def needs_services(argv: list[str]) -> bool:
 
 
 def assume_own_computer() -> None:
-    """Who gives a command and names neither database nor queue sits there, unless they say otherwise."""
+    """Turn DEBUG on, unless set, if neither database nor queue is named: then this is somebody's own computer."""
     if missing_urls() == set(URL_NAMES):
         os.environ.setdefault("DEBUG", "true")
 
@@ -57,7 +57,7 @@ def assume_own_computer() -> None:
 def attach(*, by_hand: bool = True) -> set[str]:
     """Point the URLs that nobody has set to the embedded services, started if needed; return their names.
 
-    Nothing is started in production. What a service manager starts is that, if nothing else is said: not `by_hand`.
+    Nothing is started in production, the default for what a service manager starts, which is not `by_hand`.
     """
     if by_hand:
         assume_own_computer()
@@ -77,7 +77,7 @@ def hold_services() -> dict[str, str]:
     """Keep the services up until this process ends (however it ends) and return their URLs.
 
     Every holder has a shared lock on one file, which the kernel takes back from a killed process too.
-    The keeper (fieldstudy/embedded/keeper.py) waits for that lock alone and then stops the services.
+    The keeper (fieldstudy/embedded/keeper.py) waits for the exclusive lock and then stops the services.
     """
     global _lease
     run = run_folder()
@@ -108,9 +108,9 @@ def run_folder() -> Path:
 
 
 def is_locked(path: Path, how: int = fcntl.LOCK_SH) -> bool:
-    """Whether one process has the lock alone, so that no shared one is to be had: two who ask do not collide.
+    """Whether a process holds the lock exclusively; tested by a shared lock, so that two callers do not collide.
 
-    With `LOCK_EX`: whether anybody has it.
+    With `LOCK_EX`: whether anybody holds it.
     """
     with open(path, "w") as file:
         try:
@@ -148,7 +148,7 @@ def start_keeper() -> dict[str, str]:
 
 
 def release_services(holder: int) -> None:
-    """Let go; the last holder waits until keeper and services have ended, so that nothing is left behind."""
+    """Let go; as the last holder, wait until keeper and services have ended, so that nothing is left behind."""
     global _lease
     if _lease is None or holder != os.getpid():  # a forked child shares the lock and must not give it back
         return

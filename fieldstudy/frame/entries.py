@@ -1,4 +1,4 @@
-"""The console's frame: the six entries of a study, how each stands, and the tabs of the one that is open."""
+"""The console's frame: a study's entries, the state of each, and their tabs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ NOTHING = Value("")
 
 @dataclass(frozen=True)
 class Advice:
-    """What somebody is to do next, and why."""
+    """What to do next, and why."""
 
     words: str
     why: str
@@ -38,7 +38,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class EntryStanding:
-    """How an entry stands: a count with its unit, one line, and what waits for somebody."""
+    """An entry's state: a count with its unit, one line, and the step that waits, if any."""
 
     count: str = ""
     unit: str = ""
@@ -48,14 +48,14 @@ class EntryStanding:
 
 @dataclass
 class Counts(PlacesOfCells):
-    """What the database has of a study: quota cells, runs by state, other studies, and single numbers by name."""
+    """A study's counts: quota cells, runs by state, the account's studies, and single numbers by name."""
 
     cells: list[CellProgress] = field(default_factory=list)
     runs: dict[str, int] = field(default_factory=dict)
     millionths: int = 0  # of a dollar, that the runs have cost
     studies: list[tuple[str, str]] = field(default_factory=list)
     numbers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    asked: dict[str, str] = field(default_factory=dict)  # what waits for a second person, with who asked
+    asked: dict[str, str] = field(default_factory=dict)  # what waits for a second person, and who asked
 
     def number(self, name: str) -> int:
         return sum(self.runs.values()) if name == "runs" else self.numbers.get(name, (0, 0, 0))[0]
@@ -106,7 +106,7 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
 
 
 def rows(what: str, of: QuerySet[Any], key: Any = NOTHING, name: Any = NOTHING, **numbers: Any) -> QuerySet[Any]:
-    """One row for each key and name; where nothing is found, none."""
+    """One row for each key and name; none if nothing is found."""
     words = {column: Cast(value, TextField()) for column, value in zip(WORDS, (Value(what), key, name), strict=True)}
     none = Value(0, BigIntegerField())
     found = {"rows": Count("pk"), "rows_done": none, "rows_now": none} | numbers
@@ -114,7 +114,7 @@ def rows(what: str, of: QuerySet[Any], key: Any = NOTHING, name: Any = NOTHING, 
 
 
 def work_of(study: Study) -> dict[str, Any]:
-    """What annotators are asked; nothing in other studies."""
+    """The study's annotation work; empty in other studies."""
     return study.current.document.get("annotation") or {} if study.current else {}
 
 
@@ -222,19 +222,19 @@ STANDINGS: dict[str, Callable[[Study, Counts], EntryStanding]] = {
     "export": export_stands,
 }
 
-# What the tabs of the comparing pages say stands with those pages, since filters go along (analysis/report/pages).
+# The tabs of the comparing pages are defined with those pages, since filters go along (analysis/report/pages).
 COMPARE = "compare"
 
 
 @dataclass(frozen=True)
 class Tab:
-    """A page of an entry: the address's name, and by which names pages say that they belong here."""
+    """A page of an entry: its address's name, and the names by which pages say that they belong here."""
 
     title: str
     page: str
     here: tuple[str, ...]
     least: Role = Role.VIEWER
-    count: str = ""  # which count stands beside it
+    count: str = ""  # the count shown beside it
     query: str = ""
     address: str = ""
     n: int = 0
@@ -345,7 +345,7 @@ EXPORT = Entry(
 
 
 def entries_of(study: Study) -> tuple[Entry, ...]:
-    """By what people do in the study: they paste answers, or they judge items."""
+    """The study's entries, by what people do in it: paste answers, or judge items."""
     document = study.current.document if study.current else {}
     if work := document.get("annotation"):
         items = GIVEN_ITEMS if work.get("kind") == "imported" else ITEMS
@@ -355,7 +355,7 @@ def entries_of(study: Study) -> tuple[Entry, ...]:
 
 
 def frame_of(request: HttpRequest, here: str) -> ConsoleFrame:
-    """The frame around a page of a study; `here` is what the page says of where it belongs."""
+    """The frame around a page of a study; `here` names the tab that the page says it belongs to."""
     study, rank = request.study, RANK[request.role]
     counts = count_study(study, request.user)
     entries = []

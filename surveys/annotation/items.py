@@ -1,4 +1,4 @@
-"""Items come in: checked as a whole, stored once and for good, each with the slots that it wants filled."""
+"""Import of items: checked as a whole, stored once and for good, each with the slots that it needs."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ Conversations = list[dict[str, Any]]
 
 
 class ItemFaults(ValueError):
-    """All that is wrong with one item, a sentence each."""
+    """All faults of one item, a sentence each."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -58,17 +58,17 @@ class NewItem:
 
     @property
     def sha256(self) -> str:
-        """Over everything: an item that is handed in again with another content is another item."""
+        """Hash of the whole content, by which an import tells a repeated item from a changed one."""
         return fingerprint(vars(self) | {HISTORY: fingerprint(self.history) if self.history else ""})
 
     @property
     def unlocated(self) -> int:
-        """Quotes that stand nowhere in the history."""
+        """How many quotes the history does not contain."""
         return sum(snippet["turn"] is None for snippet in self.payload.get("evidence", ()))
 
 
 def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None = None) -> NewItem:
-    """The item; `before` is the history that it has when it brings none of its own. Raises ItemFaults."""
+    """Read one item; `before` is its history if it brings none of its own. Raises ItemFaults."""
     reading = ItemReading(raw, kind, before)
     item = reading.read()
     if reading.faults:
@@ -77,10 +77,10 @@ def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None =
 
 
 class ItemReading:
-    """The faults found on the way through one item."""
+    """The reading of one item, which collects its faults."""
 
     def __init__(self, raw: Mapping[str, Any], kind: Kind, before: Conversations | None) -> None:
-        # What a table leaves empty is not there.
+        # Empty cells of a table count as missing.
         self.raw = {name: value for name, value in raw.items() if value is not None and value != ""}
         self.kind = kind
         self.before = before
@@ -209,7 +209,7 @@ Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
 @dataclass
 class Pushed:
-    """What became of items: new ones, those already there, and quotes that their history does not hold."""
+    """Counts of an import: new items, those already there, slots, histories, and quotes that no history contains."""
 
     items: int = 0
     skipped: int = 0
@@ -224,7 +224,7 @@ def next_position(study: Study) -> int:
 
 
 def work_of(study: Study) -> tuple[AnnotationWork, Kind]:
-    """What annotators of this study do, and its kind. Raises ImportFault where people paste answers instead."""
+    """The study's annotation work and its kind. Raises ImportFault if it has no work of one of our kinds."""
     work = annotation_of(study)
     if work is None or work.kind not in KINDS:
         refuse(f"{study.slug} has no items to annotate: its study file has no [annotation] table with a kind")
@@ -234,7 +234,7 @@ def work_of(study: Study) -> tuple[AnnotationWork, Kind]:
 def import_items(study: Study, path: Path, actor: str, *, pilot: bool = False) -> Pushed:
     """Store the items of a file, all or none. Raises ImportFault, OSError."""
     work_of(study)  # before a long file is read for a study that has no items
-    # Which keys an item has depends on its kind, so that they are checked with the item.
+    # An item's keys depend on its kind, so they are checked with the item.
     table = TableReader(other=lambda name: FileColumn(name, lambda cell: cell), longest=LONGEST_LINE)
     items = ((row.line, row.others) for row in table.read(path, json_too=True))
     return _push_numbered(study, items, actor, table.faults, pilot=pilot, subject=path.name)
@@ -243,7 +243,7 @@ def import_items(study: Study, path: Path, actor: str, *, pilot: bool = False) -
 def push_items(
     study: Study, items: Iterable[Mapping[str, Any]], actor: str, *, pilot: bool = False, subject: str = "analysis"
 ) -> Pushed:
-    """Store items, all or none, each with its slots. What is there already with the same content is left alone.
+    """Store items, all or none, each with its slots. Items already there with the same content only get missing slots.
 
     Each is a mapping: `key`, the kind's own keys, and optionally source, cluster, corpus, tags, purpose, gold and
     explanation. Raises ImportFault with every fault by the item's number, from 1.
@@ -254,7 +254,7 @@ def push_items(
 def _push_numbered(
     study: Study, items: Numbered, actor: str, faults: Faults, *, pilot: bool = False, subject: str = ""
 ) -> Pushed:
-    """`push_items` of a file's rows: `faults` may have some of the file's own when the last row was read."""
+    """`push_items` for numbered rows; `faults` may hold faults of the file itself once the last row is read."""
     work, kind = work_of(study)
     with storing(study, ANALYZE):
         pushing = Pushing(study, work, kind, pilot, faults)
@@ -267,7 +267,7 @@ def _push_numbered(
 
 
 def size_of(item: tuple[int, Mapping[str, Any]]) -> int:
-    """Characters of its texts, those in lists too, as far as that is cheap to say."""
+    """An item's size in characters, roughly."""
     return sum(len(str(value)) for value in item[1].values())
 
 
@@ -341,7 +341,7 @@ class Pushing:
         )
 
     def keep_history(self, conversations: Conversations) -> int:
-        """The stored history's id: one row for all items that are about the same conversations."""
+        """Store the history once for all items about the same conversations, and return its id."""
         sha256 = fingerprint(conversations)
         if sha256 not in self.histories:
             given = {"conversations": conversations, "characters": count_characters(conversations)}
@@ -351,7 +351,7 @@ class Pushing:
         return self.histories[sha256]
 
     def fill_slots(self, rows: list[AnnotationItem]) -> None:
-        """Make the slots that are missing, all of a new item's, or those that a raised overlap adds."""
+        """Make missing slots: all of a new item's, or those that a raised overlap adds."""
         wanted = self.work.labels_wanted(self.pilot)
         rows = [row for row in rows if row.purpose == AnnotationItem.Purpose.WORK]
         existing = Slot.objects.filter(item__in=rows)
@@ -367,9 +367,9 @@ class Pushing:
         self.done.slots += len(new)
 
     def side_of(self, number: int) -> str:
-        """Which response is to stand on the left: by turns within an item, so that three labels are two to one.
+        """The response on the left: alternating within an item, so that three labels are two to one.
 
-        The odd slot is for either: by it each annotator can have half of each.
+        An odd slot is for either, so that each annotator can have half of each.
         """
         if not self.kind.sided:
             return ""

@@ -47,7 +47,7 @@ ROW = 2_000  # bytes that a label takes beside its texts until it is stored
 
 @dataclass(frozen=True)
 class AnnotationRow:
-    """One row, checked by itself."""
+    """One row of a file, checked by itself."""
 
     line: int
     item: str
@@ -95,13 +95,13 @@ COLUMNS = (
 
 
 def _leave_out(name: str) -> None:
-    """Other columns are left out, and the import says so; but one that is nearly one of ours is a slip."""
+    """Ignore another column, which the import reports. Raises CellFault if its name is nearly one of ours: a slip."""
     if near := nearest(name, tuple(column.name for column in COLUMNS)):
         raise CellFault(f"{name[:60]!r} is not a column here{near}")
 
 
 class LabelReader:
-    """What rows have said so far, so that a later one can be held against them."""
+    """A reader that checks each row against the rows before it."""
 
     def __init__(self) -> None:
         self.faults = Faults()
@@ -142,9 +142,9 @@ class LabelReader:
     def find_scales(
         self, rows: list[AnnotationRow], known: Iterable[LabelScale], labels: tuple[str, ...], ordered: bool | None
     ) -> tuple[LabelScale, ...]:
-        """The scale of each question: the one that the study has, the one that was declared, or the one seen here.
+        """The scale of each question: the study's, else the one declared, else the one seen here.
 
-        `ordered` says whether new scales have an order, where the labels themselves can't.
+        `ordered` says whether new scales are ordered; None leaves it to the labels.
         """
         scales = {scale.question: scale for scale in known}
         by_question: dict[str, list[AnnotationRow]] = {}
@@ -171,7 +171,7 @@ class LabelReader:
                 self.faults.add(row.line, f"the label {row.label!r} is not on the scale of {scale.question}: {known}")
 
     def see_scale(self, question: str, rows: list[AnnotationRow]) -> LabelScale:
-        """Numbers in their order; words that one of our kinds has in its order; other words without an order."""
+        """The scale in the rows: numbers in order; words of one of our kinds in its order; other words unordered."""
         numbers = [row for row in rows if NUMBER.fullmatch(row.label)]
         words = [row for row in rows if not NUMBER.fullmatch(row.label)]
         if numbers and words:
@@ -248,10 +248,10 @@ class RaterLabels:
 def import_annotations(
     slug: str, path: Path, actor: str, labels: tuple[str, ...] = (), ordered: bool | None = None
 ) -> tuple[Study, ImportedLabels]:
-    """Store a file's labels, all or none; without a study of this name one is made, closed from the start.
+    """Store a file's labels, all or none; without a study of this name, make one that is closed from the start.
 
-    `labels` is the scale of new questions; left out, it is what the file has, with numbers in their order. `ordered`
-    says whether there is an order. Raises ImportFault, OSError.
+    `labels` is the scale of new questions; by default the file's labels, numbers in their order. `ordered` says whether
+    there is an order. Raises ImportFault, OSError.
     """
     study = Study.objects.filter(slug=slug).first()
     if study is None and not re.fullmatch(r"[a-z0-9-]{2,50}", slug):
@@ -288,7 +288,7 @@ def import_annotations(
 
 
 def _fit_native(study: Study, work: AnnotationWork, rows: list[AnnotationRow], faults: Faults) -> list[AnnotationRow]:
-    """Rows whose item, field and label the study knows; a row without a question answers the kind's first one."""
+    """Rows whose item, field and label the study knows; a row without a question answers the kind's main one."""
     items = AnnotationItem.objects.filter(study=study, pilot=False).defer("history")
     payloads = {item.key: item.payload for item in items}
     main, questions = KINDS[work.kind].main.name, questions_for(work)
@@ -398,7 +398,7 @@ class LabelStore:
         Annotation.objects.bulk_create(new, batch_size=BATCH)
 
     def keep_items(self, rows: list[AnnotationRow]) -> dict[str, int]:
-        """Ids by key; of a study made for the file, items are made too."""
+        """Ids of items by key; items that the study lacks are made."""
         items = AnnotationItem.objects.filter(study=self.study, pilot=False)
         there = {key: about for key, *about in items.values_list("key", "pk", "cluster", "corpus")}
         about = {row.item: row for row in reversed(rows)}

@@ -1,4 +1,4 @@
-"""What annotators and models say: submitted, changed, skipped and taken back, each a revision of its own."""
+"""Annotators' labels: submitted, changed, skipped and taken back, each a revision of its own."""
 
 import json
 import uuid
@@ -29,11 +29,11 @@ SKIP_REASONS = {
 
 
 class TooManyLabelRevisions(Exception):
-    """Somebody, or something, changed one label too often."""
+    """One label was changed too often."""
 
 
 class AnsweredSince(Exception):
-    """Another window has answered this item since the page was made, and saving would take that answer's place."""
+    """Another window has answered this item since the page was made, and saving would replace that answer."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class LabelSubmission:
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """What became of a submission, which is committed. `surplus`: it is kept and paid, but the item had enough."""
+    """What became of a submission, now committed. `surplus`: it is kept and paid, but the item had enough labels."""
 
     annotation: Annotation
     surplus: bool = False
@@ -60,8 +60,8 @@ class LabelOutcome:
 def submit(participant: Participant, shown: ShownTask, submission: LabelSubmission) -> LabelOutcome:
     """Keep one revision of one item's labels. The same key and labels again are the same revision.
 
-    Raises LabelFault when an answer is missing or unknown, AnsweredSince, TooManyLabelRevisions, and
-    Participant.DoesNotExist when the part has ended.
+    Raises LabelFault if an answer is missing or unknown, AnsweredSince, TooManyLabelRevisions, and
+    Participant.DoesNotExist if the participation has ended.
     """
     item = shown.item
     with transaction.atomic():
@@ -123,7 +123,7 @@ def skip(
 
 
 def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotation | None:
-    """Undo this person's last submit or skip; returns what was taken back, None when there is nothing.
+    """Undo this person's last submit or skip; return the withdrawal, or None if there is nothing to undo.
 
     The item is theirs again, unless they had skipped it and others have taken all its slots since.
     """
@@ -147,7 +147,7 @@ def take_back(participant: Participant, key: uuid.UUID | None = None) -> Annotat
 def check_newest(
     participant: Participant, shown: ShownTask, key: uuid.UUID, labels: Mapping[str, str] | None = None
 ) -> None:
-    """Raise AnsweredSince where a page would take the place of an answer that it did not know of, nor gave itself."""
+    """Raise AnsweredSince if a page would replace an answer that it neither knew of nor gave itself."""
     newest = find_newest(participant, shown.item)
     if newest is None or newest.state != State.GIVEN or newest.revision <= shown.revision or newest.labels == labels:
         return
@@ -158,7 +158,7 @@ def check_newest(
 def find_form(
     participant: Participant, key: uuid.UUID, labels: Mapping[str, str]
 ) -> tuple[uuid.UUID, Annotation | None]:
-    """What was kept of this form with these labels, and the key for it; with other labels it is a form of its own."""
+    """The key of this form with these labels, and its annotation if stored; other labels make another form."""
     known = find_by_key(participant, key)
     if known and known.labels != labels:
         key = changed_key(key, labels)
@@ -167,7 +167,7 @@ def find_form(
 
 
 def changed_key(key: uuid.UUID, labels: Mapping[str, str]) -> uuid.UUID:
-    """For a form that was changed and sent once more before the next page came."""
+    """The key of a form that was changed and sent again before the next page came."""
     return uuid.uuid5(key, json.dumps(labels, sort_keys=True))
 
 
@@ -180,7 +180,7 @@ def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID
     revision = newest.revision + 1 if newest else 1
     if revision > MOST_REVISIONS:
         raise TooManyLabelRevisions(f"This label was already changed {MOST_REVISIONS} times.")
-    if newest and newest.trace and values.get("trace"):  # what was read for it was read for this one
+    if newest and newest.trace and values.get("trace"):  # what was read then counts as read now
         values["trace"]["ends"] = newest.trace["ends"] | values["trace"]["ends"]
     return Annotation.objects.create(
         item=shown.item,
@@ -206,7 +206,7 @@ FASTEST = 10  # words a second: twice what people read with comprehension
 
 
 def count_words(item: AnnotationItem) -> int:
-    """About how many words an item asks to be read; a history is searched, not read, and does not count."""
+    """Roughly how many words of an item have to be read; a history is searched, not read, and does not count."""
     texts = list(item.payload.values())
     size = 0
     while texts:
@@ -225,9 +225,9 @@ def read_trace(raw: str) -> dict[str, Any]:
 
     {"ends": {"A", "B": ms of work after which the end of this answer had been in view}, "seen": {"A", "B",
     "history": ms of work with it in view}, "keys", "pointer" (moves), "presses", "scrolls": how many the browser
-    reported, "untrusted": how many a script had made, "automated": the browser says that a program drives it,
-    "hasty": "read" or "again", where the page asked whether all was read}. With the label goes "least_ms", in which
-    time nobody reads the item.
+    reported, "untrusted": how many a script made, "automated": the browser says that a program drives it, "hasty":
+    "read" or "again", if the page asked whether everything was read}. Stored with "least_ms", the time within which
+    nobody can read the item.
     """
     try:
         given = json.loads(raw[:LONGEST_TRACE]) if "[" not in raw and raw.count("{") <= OBJECTS else None

@@ -1,4 +1,4 @@
-"""What an annotator's page shows: one item, its questions as far as they are answered, and how far the work is."""
+"""What an annotator's page shows: one item, its questions with the answers so far, and the progress."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,13 +32,13 @@ from surveys.studies.lifecycle import definition_of
 State = Annotation.State
 LONGEST_SEARCH = 200
 MOST_HITS_LINKED = 40
-MOST_CHIPS = 12  # of a profile, beyond which only what is asked about is one
-LEAST_TO_ASK = 100  # words: of less it cannot be said that somebody was too quick
+MOST_CHIPS = 12  # of a profile; in a longer one only lines that are asked about are chips
+LEAST_TO_ASK = 100  # words; with fewer, nobody can be called too quick
 
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One question of the page's form: under which name, about what, and what is answered so far."""
+    """One question of the page's form: its field, what it is about, and the answer so far."""
 
     number: int
     field: str
@@ -61,12 +61,12 @@ class AskedQuestion:
 
     @property
     def columns(self) -> int:
-        """Choices stand side by side, or below each other where one of them is explained."""
+        """The number of columns: choices stand side by side, or below each other if one of them has a hint."""
         return 1 if any(choice.hint for choice in self.question.choices) else len(self.question.choices)
 
     @property
     def switch(self) -> LabelOption:
-        """What a toggle is when it is on."""
+        """A toggle's choice when it is on."""
         return self.question.choices[-1]
 
 
@@ -88,7 +88,7 @@ class ShownConversation:
 
 @dataclass(frozen=True)
 class Card:
-    """One of the things to say about the same user, in the list beside the history."""
+    """One of the items about the same user, in the list beside the history."""
 
     item: AnnotationItem
     url: str
@@ -103,7 +103,7 @@ def task_page(
     faults: Mapping[str, str] | None = None,
     since: str = "",
 ) -> dict:
-    """Everything that the template of an item's kind may show.
+    """Context of the template of an item's kind.
 
     `given` is what was sent and not saved, `since` what another window has answered meanwhile.
     """
@@ -141,7 +141,7 @@ def task_page(
 
 
 def haste_of(task: AnnotationTask, participant: Participant) -> dict[str, int]:
-    """In which time nobody reads an item, of those whose reader has not been asked yet whether they read it all."""
+    """The time within which nobody reads the item, and its words; empty for few words or a person already asked."""
     words = count_words(task.item)
     if words < LEAST_TO_ASK or Annotation.objects.filter(participant=participant, trace__hasty__in=HASTY).exists():
         return {}
@@ -157,7 +157,7 @@ def addresses_of(participant: Participant, item: AnnotationItem) -> dict[str, An
 
 
 def standing(request: HttpRequest, task: AnnotationTask) -> dict[str, Any]:
-    """How far the work is, and what an undo would take back. A page made ahead counts the item before it as done."""
+    """The progress, and what an undo would take back. A page made ahead counts the item before it as done."""
     participant = request.participant
     if task.is_training:
         training = training_of(participant)
@@ -174,7 +174,7 @@ def standing(request: HttpRequest, task: AnnotationTask) -> dict[str, Any]:
 
 
 def ahead_of(request: HttpRequest) -> int:
-    """1 when the page is asked for while its reader is still at an item that is not labelled yet."""
+    """1 if the page is fetched while its reader is still at an item that has no label yet, else 0."""
     before = request.GET.get("ahead", "")[:18]
     if not before.isdecimal():
         return 0
@@ -182,14 +182,14 @@ def ahead_of(request: HttpRequest) -> int:
 
 
 def describe(annotation: Annotation) -> str:
-    """What somebody said, in the words of the page."""
+    """An annotation in the words of the page."""
     if annotation.reason and not annotation.labels:
         return gettext("Skipped")
     return " · ".join(label for _, label in words_of(annotation))
 
 
 def words_of(annotation: Annotation) -> Iterator[tuple[str, str]]:
-    """(what it is about, the label in words) of each question that was answered; a switch only when it is on."""
+    """(what it is about, the label in words) of each answered question; of a toggle only if it is on."""
     item, questions = annotation.item, questions_for(definition_of(annotation.version_id).annotation)
     for field, question in fields_of(questions, item.payload).items():
         value = annotation.labels.get(field, "")
@@ -204,18 +204,18 @@ def label_in_words(question: LabelQuestion, value: str) -> str:
 
 
 def about(item: AnnotationItem, field: str, question: LabelQuestion) -> str:
-    """The part of the item that a field asks about; empty when it asks about the whole."""
+    """The part of the item that a field asks about; empty if it asks about the whole."""
     parts = item.payload.get(question.per, ()) if question.per else ()
     return next((part["text"] for part in parts if part["id"] == field.split(PART, 1)[1]), "")
 
 
 def headline(item: AnnotationItem) -> str:
-    """What an item is called in a list, such as its statement or its prompt."""
+    """An item's name in lists, such as its statement or its prompt."""
     return item.payload.get(KINDS[item.kind].headline) or item.key
 
 
 def prompt_of(item: AnnotationItem) -> str:
-    """The prompt, where the headline says something else."""
+    """The item's prompt; empty if that is the headline."""
     prompt = item.payload.get("prompt", "")
     return "" if prompt == headline(item) else prompt
 
@@ -224,7 +224,7 @@ def prompt_of(item: AnnotationItem) -> str:
 
 
 def labels_of(task: AnnotationTask) -> Mapping[str, str]:
-    """What this person said before. Training that is asked again begins anew."""
+    """This person's labels so far; none in training, which begins anew when it is repeated."""
     return task.newest.labels if task.newest and not task.is_training else {}
 
 
@@ -248,7 +248,7 @@ def sides_of(task: AnnotationTask, kind: Kind) -> list[tuple[str, str]]:
 def profile_of(item: AnnotationItem, asked: list[AskedQuestion]) -> dict[str, Any]:
     """The profile as chips, each line with the question that asks about it, if one does.
 
-    Of a long one what nothing asks about is a list of its own, so that the answers stay near.
+    If it is long, lines that nothing asks about form a list of their own, so that the answers stay near.
     """
     questions = {one.about: one.id for one in asked if one.about}
     chips = [(text, questions.get(text, "")) for text in dict.fromkeys([*item.payload.get("profile", ()), *questions])]
@@ -261,7 +261,7 @@ def profile_of(item: AnnotationItem, asked: list[AskedQuestion]) -> dict[str, An
 
 
 def cards_of(participant: Participant, task: AnnotationTask) -> list[Card]:
-    """All that this person is to say about the same user, and the open one, also when others have taken its slots."""
+    """This person's items about the same user, and the open one even if others have taken its slots."""
     mine = tasks_of_user(participant, task.item)
     if all(one.item != task.item for one in mine):
         mine = [*mine, task]
@@ -280,7 +280,7 @@ def cards_of(participant: Participant, task: AnnotationTask) -> list[Card]:
 
 
 def evidence_of(item: AnnotationItem, opened: list[int]) -> Iterator[dict[str, Any]]:
-    """Each quote with its number, whether it was opened, and for pages without scripts the link that opens it."""
+    """Each quote with its number, whether it was opened, and the link that opens it without scripts."""
     for number, snippet in enumerate(item.payload.get("evidence", ()), 1):
         after = ",".join(map(str, sorted({*opened, number})))
         here = {"number": number, "quote": snippet["quote"], "is_opened": number in opened}
@@ -288,14 +288,14 @@ def evidence_of(item: AnnotationItem, opened: list[int]) -> Iterator[dict[str, A
 
 
 def read_opened(raw: str, item: AnnotationItem) -> list[int]:
-    """Numbers of the snippets that were opened; anything else in the field is left out."""
+    """Numbers of the snippets that were opened; anything else in the field is ignored."""
     there = range(1, len(item.payload.get("evidence", ())) + 1)
     numbers = {int(part) for part in raw[:2_000].split(",") if part.isdecimal() and len(part) < 6}
     return sorted(numbers & set(there))
 
 
 def history_of(request: HttpRequest, item: AnnotationItem) -> dict[str, Any]:
-    """The conversations with evidence and search hits marked in them; nothing for items without a history."""
+    """The conversations with evidence and search hits marked in them; empty for items without a history."""
     if item.history is None:
         return {}
     words, hits, conversations = request.GET.get("find", "").strip()[:LONGEST_SEARCH], 0, []

@@ -1,4 +1,4 @@
-"""Whether somebody is good enough as an annotator: training, gold items, and the gate at which it is decided."""
+"""Whether a person is good enough as an annotator: training, gold items, and the gate that decides."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ TRIES = 2  # of each training item, as Prolific asks of checks before the work
 
 @dataclass(frozen=True)
 class Feedback:
-    """One field of a training item: what was said, what is right, and whether it is."""
+    """One field of a training item: the label given, the right ones, and whether it is one of them."""
 
     field: str
     question: str
@@ -34,9 +34,9 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Training:
-    """How far somebody has come: `due` is the training item to answer next, None when it is passed or failed.
+    """A person's progress in training: `due` is the item to answer next, None once training is passed or failed.
 
-    Once the wrong ones come again, `is_repeated`, these alone are counted in `total` and `answered`.
+    Once the wrong items come again (`is_repeated`), `total` and `answered` count these alone.
     """
 
     total: int
@@ -52,9 +52,9 @@ class Training:
 
 
 def training_of(participant: Participant) -> Training:
-    """Read from the annotations. Each item once; below the pass mark the wrong ones once more, then it is failed.
+    """A person's training, read from their annotations; passed if there are no training items.
 
-    Without training items it is passed.
+    Each item comes once. Below the pass mark, the wrong ones come once more, then the training is failed.
     """
     items = list(items_for(participant, Purpose.TRAINING))
     tries = given_by(participant, items)
@@ -96,7 +96,7 @@ def gold_left(participant: Participant) -> tuple[list[AnnotationItem], int]:
 
 
 def feedback_on(item: AnnotationItem, annotation: Annotation) -> tuple[Feedback, ...]:
-    """What was right and wrong about the labels of an item whose right labels are known."""
+    """What is right and wrong about the labels of an item whose right labels are known."""
     questions = {question.name: question for question in KINDS[item.kind].questions}
     found = []
     for name, right in item.gold.items():
@@ -111,7 +111,7 @@ def is_right(item: AnnotationItem, annotation: Annotation) -> bool:
 
 
 def gold_scores(study: Study, *, pilot: bool = False) -> dict[int, tuple[int, int]]:
-    """By participant (right, answered) of the gold items mixed into their work; the newest answer to each, if any."""
+    """(right, answered) by participant over the gold items in their work; the newest answer to each counts, if any."""
     items = AnnotationItem.objects.filter(study=study, pilot=pilot, purpose=Purpose.GOLD).defer("payload").in_bulk()
     said = Annotation.objects.filter(item__in=items, participant__isnull=False).order_by("revision")
     newest = {(row.participant_id, row.item_id): row for row in said}
@@ -132,7 +132,7 @@ NEWEST_VERDICT = Subquery(VERDICTS.values("kept")[:1])
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is decided about one person; `note` says why, where it is not what the rule says."""
+    """The decision about one person; `note` says why if it differs from the rule."""
 
     kept: bool
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -153,10 +153,10 @@ def decide_gate(
     thresholds: Mapping[str, Any],
     reason: str,
 ) -> GateDecision:
-    """Freeze who is kept and who is not, by pseudonym; the slots of those who are not reopen for others.
+    """Freeze who is kept and who is not, by pseudonym; the slots of those excluded reopen for others.
 
-    Their annotations stay and do not count. Somebody excluded before may be kept by a later decision; their slots
-    are gone by then. Raises GateError.
+    Their annotations stay and do not count. A later decision may keep a person excluded before, whose slots are gone
+    by then. Raises GateError.
     """
     if not verdicts or not reason.strip() or not rule.strip():
         raise GateError("A decision needs people, the rule in words and a reason.")
@@ -193,7 +193,7 @@ def decide_gate(
 
 
 def lock_annotators(study: Study, pilot: bool, pseudonyms: set[str]) -> list[Participant]:
-    """Person after person in one order, and before any slot, as everywhere."""
+    """Lock the people in one order, and before any slot, as everywhere. Raises GateError for unknown pseudonyms."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one decision at a time
     worked = annotators_of(study, pilot).values("pk")
     found = Participant.objects.filter(Q(pilot=pilot) | Q(pk__in=worked), study=study, pseudonym__in=pseudonyms)
@@ -205,18 +205,18 @@ def lock_annotators(study: Study, pilot: bool, pseudonyms: set[str]) -> list[Par
 
 
 def annotators_of(study: Study, pilot: bool) -> QuerySet[Participant]:
-    """Everybody who has labelled something in this part, each with `kept` by the newest decision (None: none yet)."""
+    """Everybody who has labelled in the pilot or main study, with `kept` by the newest decision (None: none yet)."""
     people = Participant.objects.filter(study=study, annotations__item__pilot=pilot)
     return people.exclude(origin=Participant.Origin.PREVIEW).distinct().annotate(kept=NEWEST_VERDICT).order_by("id")
 
 
 def kept_people(study: Study) -> QuerySet[Participant]:
-    """Whom the newest decision about them keeps, of the pilot or the main study: those to invite again."""
+    """People kept by the newest decision about them, in pilot or main study: those to invite again."""
     return Participant.objects.filter(study=study).annotate(kept=NEWEST_VERDICT).filter(kept=True).order_by("id")
 
 
 def list_invited(study: Study, actor: str) -> list[str]:
-    """Prolific ids of the people kept, for a participant group there; that they left the platform is recorded."""
+    """Prolific ids of the people kept, for a participant group there; the export is recorded."""
     with transaction.atomic():
         pids = list(kept_people(study).filter(origin=Participant.Origin.PROLIFIC).values_list("pid", flat=True))
         audit.record(study, actor, "Prolific ids exported", "people kept by the gate", people=len(pids))
@@ -224,9 +224,9 @@ def list_invited(study: Study, actor: str) -> list[str]:
 
 
 def is_invited(participant: Participant) -> bool:
-    """Whether the study is open to everybody, or this person was kept in the study that its people come from.
+    """Whether the study is open to this person: to everybody, or the study that it invites from has kept them.
 
-    Where that is the study itself, its pilot is open, and the main part is for those who are kept after it.
+    If that is the study itself, only its main study asks this. People not from Prolific need no invitation.
     """
     slug = work_for(participant).invited_from
     is_pilot_of_it = participant.pilot and slug == participant.study.slug

@@ -18,8 +18,8 @@ from surveys.studies.files.kinds import GENERIC, PERSONALISED
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
 
-# One slot for one person: of those that are free or whose hold ran out, on items that the person has no slot of and
-# said nothing about yet. Blocks that were begun come first, so that items are finished one after the other and the
+# One slot for one person: free or with its hold run out, on an item of which the person has no slot and about which
+# they have said nothing yet. Blocks already begun come first, so that items are finished one after the other and the
 # same people share many of them; among equals each person has an order of their own.
 OPEN = """
 WITH pool AS (
@@ -49,14 +49,14 @@ WHERE slot.done_at IS NULL AND (slot.participant_id IS NULL OR slot.held_until <
 ORDER BY share DESC, suits DESC, lot, position, fits DESC, best.held_until NULLS FIRST, id
 LIMIT 1
 """
-# Whoever can, takes another slot than the one that a neighbour is taking at this moment.
+# Skips slots that neighbours are taking at this moment.
 TAKE = OPEN + "FOR UPDATE OF slot SKIP LOCKED"
-# The last ones may be given back after all, so one of them is waited for.
+# Waits for a slot, as the last ones may be given back after all.
 WAIT = OPEN + "FOR UPDATE OF slot"
 
 
 def work_for(participant: Participant) -> AnnotationWork:
-    """What the study's file says about annotating, in the version that this person began with."""
+    """The annotation work in the version of the study file that this person began with."""
     work = definition_of(participant.version_id).annotation
     if work is None:
         raise ValueError(f"{participant.study_id} is not a study of annotators.")
@@ -67,9 +67,9 @@ def work_for(participant: Participant) -> AnnotationWork:
 
 
 def hold_slots(participant: Participant, count: int = 1) -> list[Slot]:
-    """The slots that this person is to work on now, taking what is missing up to `count`; a whole user's in blocks.
+    """The slots this person is to work on now: take missing ones up to `count`, or a user's whole block.
 
-    Inside a transaction. Fewer than `count`, or none, when the quota is reached or no item is left for this person.
+    Call it in a transaction. Fewer than `count`, or none, if the quota is reached or no item is left for this person.
     """
     touch_participant(participant)
     renew_holds(participant)
@@ -79,7 +79,7 @@ def hold_slots(participant: Participant, count: int = 1) -> list[Slot]:
     if work.block == "user" and held:
         return held
     while len(held) < count and room > 0:
-        # Whoever has locked slots of their own must not wait for one that somebody else is giving back.
+        # A person who has locked slots must not wait for one that somebody else is giving back.
         taken = take_block(participant, work, room, wait=not held)
         if not taken:
             break
@@ -89,7 +89,7 @@ def hold_slots(participant: Participant, count: int = 1) -> list[Slot]:
 
 
 def take_block(participant: Participant, work: AnnotationWork, room: int, wait: bool) -> list[Slot]:
-    """One slot, and in a study by users one of each other item about the same user, as far as the quota goes."""
+    """Take one slot and, if blocks are users, one of each other item about the same user, within the quota."""
     first = take_slot(participant, work, wait=wait)
     if first is None:
         return []
@@ -105,9 +105,9 @@ def take_block(participant: Participant, work: AnnotationWork, room: int, wait: 
 def take_slot(
     participant: Participant, work: AnnotationWork, *, wait: bool, block: str = "", item: int = 0, left: str = ""
 ) -> tuple[Slot, str] | None:
-    """Take one free slot, of this block or this item when one is named, and say of which block; None without one.
+    """Take one free slot, of the block or item if one is named; return it with its block, or None.
 
-    With `wait` a slot that somebody is taking or giving back at this moment is waited for when there is no other.
+    With `wait`, if there is no other, wait for a slot that somebody is taking or giving back at this moment.
     """
     values = {
         "study": participant.study_id,
@@ -123,7 +123,7 @@ def take_slot(
         "now": timezone.now(),
     }
     found = lock_one(TAKE, values)
-    # Slots are left that neighbours are taking or giving back. Each turn waits for one of them, so this ends.
+    # Neighbours are taking or giving back the slots that are left. Each turn waits for one of them, so this ends.
     while found is None and wait and (beside := run_one(OPEN, values)):
         found = lock_one(WAIT, values | {"slot": beside[0]})
     if found is None:
@@ -134,10 +134,10 @@ def take_slot(
 
 
 def lock_one(statement: str, values: dict[str, object]) -> tuple[int, str] | None:
-    """The row that the statement locks. Without one, what it locked in vain is let go again.
+    """The row that the statement locks; without one, release what it locked in vain.
 
-    PostgreSQL keeps the lock of a row that it waited for and that was taken meanwhile; two people who went on to
-    wait with such locks could wait for each other.
+    PostgreSQL keeps the lock on a row that it waited for, even if the row was taken meanwhile; two people who went on
+    to wait with such locks could deadlock.
     """
     with transaction.atomic():
         found = run_one(statement, values)
@@ -160,7 +160,7 @@ def grant(slot: Slot, participant: Participant, work: AnnotationWork, left: str)
 
 
 def wanted_left(participant: Participant) -> str:
-    """The response that this person has seen on the left less often; when equal, one by their pseudonym."""
+    """The response this person has seen less often on the left; if equal, one by their pseudonym."""
     lefts = list(slots_of(participant).values_list("left", flat=True))
     generic, personalised = lefts.count(GENERIC), lefts.count(PERSONALISED)
     if generic == personalised:
@@ -174,10 +174,10 @@ def by_lot(participant: Participant, seed: str) -> str:
 
 
 def claim_slot(participant: Participant, item: AnnotationItem, left: str = "") -> Slot | None:
-    """This person's own slot of the item, or one that is still free, if possible with the same response on the left.
+    """This person's own slot of the item, or a free one, if possible with the same response on the left.
 
-    For somebody who was away so long that the hold ran out and the slot was given to another. Inside a transaction,
-    with the person's row locked and no slot's. None when all slots have gone, or for items and people without slots.
+    For people away so long that the hold ran out and the slot was given to another. Call it in a transaction, with the
+    person's row locked and no slot's. None if all slots are gone, or for items and people without slots.
     """
     own = Slot.objects.select_related("item").filter(item=item, participant=participant).first()
     if own or not takes_slots(participant) or item.purpose != AnnotationItem.Purpose.WORK:
@@ -190,12 +190,12 @@ def claim_slot(participant: Participant, item: AnnotationItem, left: str = "") -
 
 
 def takes_slots(participant: Participant) -> bool:
-    """Researchers who preview a study work on its items without filling them; excluded people do so no longer."""
+    """Whether this person fills slots: previews work on items without filling them; excluded people no longer do."""
     return participant.origin != Participant.Origin.PREVIEW and not is_excluded(participant)
 
 
 def is_excluded(participant: Participant) -> bool:
-    """Whether the newest gate decision about this person was to go on without them."""
+    """Whether the newest gate decision about this person excludes them."""
     newest = GateVerdict.objects.filter(participant=participant).order_by("-decision__number").first()
     return newest is not None and not newest.kept
 
@@ -205,13 +205,13 @@ def slots_of(participant: Participant) -> QuerySet[Slot]:
 
 
 def sitting_of(participant: Participant) -> datetime | None:
-    """When the sitting began, of somebody who has come for a further one."""
+    """When this sitting began, if it is a further one; else None."""
     sittings = participant.sessions.filter(rule=Session.Rule.SITTING).order_by("-id")
     return sittings.values_list("first_seen_at", flat=True).first()
 
 
 def slots_of_sitting(participant: Participant) -> QuerySet[Slot]:
-    """Those that count towards the quota: of this sitting alone."""
+    """Slots of this sitting alone, which count towards the quota."""
     began = sitting_of(participant)
     return slots_of(participant).filter(taken_at__gte=began) if began else slots_of(participant)
 
@@ -222,7 +222,7 @@ def held_slots(participant: Participant) -> QuerySet[Slot]:
 
 
 def renew_holds(participant: Participant) -> int:
-    """A sign of activity: push the end of every hold away. Returns how many slots this person still holds."""
+    """Extend every hold after a sign of activity; return how many slots this person still holds."""
     until = timezone.now() + timedelta(minutes=work_for(participant).hold_minutes)
     return slots_of(participant).filter(done_at=None).update(held_until=until)
 
@@ -231,13 +231,13 @@ def renew_holds(participant: Participant) -> int:
 
 
 def untouched_items(participant: Participant) -> QuerySet[AnnotationItem]:
-    """Items of the work that this person has said nothing about."""
+    """Work items that this person has said nothing about."""
     items = AnnotationItem.objects.filter(study=participant.study_id, pilot=participant.pilot)
     return items.filter(purpose=AnnotationItem.Purpose.WORK).exclude(annotations__participant=participant)
 
 
 def items_left(participant: Participant) -> int:
-    """How many items this person could still be given now, beside those that they hold; the quota aside."""
+    """How many more items this person could be given now, besides those they hold and whatever the quota."""
     items = untouched_items(participant)
     if not takes_slots(participant):
         return items.count()

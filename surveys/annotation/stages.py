@@ -1,17 +1,17 @@
-"""Studies that follow one another: the study that comes after one, by its file, and the whole line of stages."""
+"""Studies that follow one another as stages: the next one, by the study file, and the whole line."""
 
 from surveys.models import Study
 from surveys.studies.lifecycle import annotation_of
 
 
 def next_of(study: Study) -> str:
-    """The slug of the study that the file of this one names as the next stage; empty where it names none."""
+    """The slug of the next stage that the study file names; empty if it names none."""
     work = annotation_of(study)
     return work.next if work else ""
 
 
 def stages_of(study: Study) -> list[str]:
-    """Slugs of all stages, the first one first, this study among them; one may be named that is not there yet."""
+    """Slugs of all stages in order, this study's among them; the last may not exist yet."""
     before = [study.slug]
     while (earlier := _before(before[0])) and earlier not in before:
         before.insert(0, earlier)

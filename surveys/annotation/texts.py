@@ -1,4 +1,4 @@
-"""Texts on pages: Markdown by an allow-list, and pieces cut where evidence or search hits stand."""
+"""Texts on pages: Markdown by an allow-list, and pieces cut at evidence and search hits."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,24 +17,24 @@ TAGS = {
     *("p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
-# The number that a list begins with. No link leads away from the task: its words stay, its address goes.
+# A list's first number. No link leads away from the task: its words stay, its address goes.
 ATTRIBUTES = {"ol": {"start"}}
 
 
 class Renderer(RendererHTML):
-    """Pictures are shown by what they say of themselves, so that nothing is loaded from elsewhere."""
+    """A renderer that shows pictures by their descriptions, so that nothing is loaded from elsewhere."""
 
     def image(self, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
         words = self.renderInlineAsText(tokens[place].children or [], options, env)
         return f"<em>[{escape(words)}]</em>" if words else ""
 
 
-# What somebody wrote as HTML is shown as they wrote it, as text.
+# HTML in the source is shown as text.
 MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=Renderer).enable(["table", "strikethrough"])
 
 
 def render_markdown(text: str, top: int = 1) -> str:
-    """HTML of these tags without any attribute but a list's first number; `# ` opens a heading of level `top`."""
+    """HTML of the allowed tags, with no attribute but a list's first number; `# ` opens a heading of level `top`."""
     env: dict[str, Any] = {}
     tokens = MARKDOWN.parse(text.replace("\x00", ""), env)
     for token in tokens:
@@ -49,7 +49,7 @@ register = template.Library()
 
 @register.filter
 def markdown(text: str, top: int = 1) -> SafeString:
-    """Safe by its allow-list; `top` is the level of the largest heading."""
+    """HTML that is safe by its allow-list; `top` is the level of the largest heading."""
     return mark_safe(render_markdown(text, top))
 
 
@@ -61,7 +61,7 @@ MOST_FOUND = 500
 
 @dataclass(frozen=True)
 class Highlight:
-    """Something that is highlighted from `start` to before `end`: evidence `number`, or with `found` a search hit."""
+    """A highlight from `start` to before `end`: evidence `number`, or with `found` a search hit."""
 
     start: int
     end: int
@@ -84,7 +84,7 @@ class Piece:
 
     @property
     def anchors(self) -> list[str]:
-        """Names by which links find the beginning of a mark."""
+        """Anchors of the marks that begin here, for links to them."""
         return [f"{'found' if mark.found else 'evidence'}-{mark.number}" for mark in self.opens]
 
 
@@ -112,7 +112,7 @@ def find_quote(text: str, quote: str, number: int) -> Iterator[Highlight]:
 
 
 def find_words(text: str, words: str, first: int) -> list[Highlight]:
-    """Where the words stand, in whatever case, numbered from `first`; at most MOST_FOUND in all."""
+    """Highlights of the words, in whatever case, numbered from `first`; at most MOST_FOUND in all."""
     if not words:
         return []
     hits = re.finditer(re.escape(words), text, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The annotator's work: the next item, submitting, skipping, taking back, and changing what was said."""
+"""The annotator's work: the next item, submitting, skipping, taking back, and changing earlier labels."""
 
 import uuid
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ LONGEST_ACTIVE = 24 * 3600 * 1000  # milliseconds
 
 @views.participant_page(Step.PROMPTS)
 def work(request: HttpRequest) -> HttpResponse:
-    """On to the next item. With `ahead` to the one after that item, so that a script has it before it is needed."""
+    """Redirect to the next item; with `ahead`, to the one after that item, so that a script has it in advance."""
     participant, before = request.participant, request.GET.get("ahead", "")
     tasks = next_tasks(participant, count=2 if before else 1)
     following = next((task for task in tasks if str(task.item.pk) != before), None)
@@ -66,7 +66,7 @@ def item(request: HttpRequest, item: int) -> HttpResponse:
 
 
 def answered_since(request: HttpRequest, task: AnnotationTask) -> dict:
-    """What an older page would have put in the place of a newer answer, and what that says; nothing of other pages."""
+    """What an older page would have replaced a newer answer with, and what that says; empty for other pages."""
     draft = views.draft_of(request, draft_name(task.item)) if views.AGAIN in request.GET else None
     newest = task.newest
     if draft is None or newest is None or newest.state != Annotation.State.GIVEN:
@@ -83,11 +83,11 @@ def draft_name(item: AnnotationItem) -> str:
 
 
 def task_at(participant: Participant, item_id: int) -> AnnotationTask | None:
-    """The task of an item that is this person's, also one that has no slot; training only while it is due."""
+    """This person's task of an item, even if it has no slot; training only while it is due."""
     task = find_task(participant, item_id)
     if task and not task.is_training:
         return task
-    # The second task holds items, so it is asked for only where the page is not that of the first.
+    # A second task holds items, so ask for it only if the page is not that of the first.
     tasks = (task for count in (1, 2) for task in next_tasks(participant, count))
     return next((task for task in tasks if task.item.pk == item_id), None)
 
@@ -123,7 +123,7 @@ def receive(request: HttpRequest) -> HttpResponse:
 
 
 def keep_and_ask(request: HttpRequest, shown: ShownTask) -> HttpResponse:
-    """Nothing is overwritten unsaid: what was sent is kept, and the item's page says what stands in its place."""
+    """Overwrite nothing silently: keep what was sent, and let the item's page show the newer answer."""
     views.keep_draft(request, draft_name(shown.item))
     return redirect(f"{address(request.participant, 'item', shown.item.pk)}?{views.AGAIN}=1")
 
@@ -149,7 +149,7 @@ def read_submission(request: HttpRequest, item: AnnotationItem) -> labelling.Lab
 
 
 def ask_again(request: HttpRequest, shown: ShownTask, faults: dict[str, str], error: str = "") -> HttpResponse:
-    """The same page with what was chosen still chosen; its seal stays the one that the answer came with."""
+    """Show the page again with the choices kept; its seal stays the one that the answer came with."""
     task = AnnotationTask(shown.item, shown.left, find_newest(request.participant, shown.item))
     page = pages.task_page(request, task, given=request.POST, faults=faults)
     page |= {"error": error, "page": request.POST["page"]}
@@ -189,7 +189,7 @@ def undo(request: HttpRequest) -> HttpResponse:
 @views.participant_page(Step.PROMPTS)
 @require_POST
 def alive(request: HttpRequest) -> HttpResponse:
-    """A sign of life from an open page: what this person holds stays theirs."""
+    """A sign of life from an open page, which renews this person's holds."""
     with transaction.atomic():
         touch_participant(request.participant)
         renew_holds(request.participant)
@@ -201,7 +201,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 @views.participant_page(Step.PROMPTS, own=True)
 def feedback(request: HttpRequest, item: int) -> HttpResponse:
-    """What was right about the last answer to a training item, and why."""
+    """What was right about the last answer to a training item, with the explanation."""
     participant = request.participant
     trained = AnnotationItem.objects.filter(study=participant.study_id, purpose=Purpose.TRAINING, pk=item).first()
     said = trained and find_newest(participant, trained)
@@ -233,7 +233,7 @@ def feedback_row(said: Annotation, row: Feedback) -> dict:
 
 @views.participant_page(Step.PROMPTS, own=True)
 def labels(request: HttpRequest) -> HttpResponse:
-    """Everything this person has said, the newest first, to be changed."""
+    """Everything this person has labelled, newest first, to be changed."""
     participant = request.participant
     rows = [
         {
@@ -276,7 +276,7 @@ def stop(request: HttpRequest) -> HttpResponse:
 
 
 def paid_way_out(request: HttpRequest) -> dict:
-    """Whether an annotator who stops now is paid in full, and else after how many more labels."""
+    """Whether an annotator who stops now is paid in full; if not, after how many more labels."""
     participant = request.participant
     if participant.has_ended or not has_reached(participant, Step.PROMPTS):
         return {"paid_now": False, "paid_after": 0}

@@ -53,7 +53,7 @@ class AnnotationTask:
 
 @dataclass(frozen=True)
 class LabellingProgress:
-    """Items done and items in all, of those that this person is sure of or can still be given now."""
+    """Items done and items in all, counting those this person is sure of or can still be given now."""
 
     done: int
     total: int
@@ -67,13 +67,13 @@ class NotShown(ValueError):
 
 
 def has_pages(study: Study) -> bool:
-    """Whether people can take part; labels that were collected elsewhere have no pages."""
+    """Whether people can take part: studies of labels collected elsewhere have no pages."""
     work = definition_of(study.current_id).annotation
     return work is None or work.kind != IMPORTED
 
 
 def begin(participant: Participant) -> Participant:
-    """Past the first questions at once, where a study of annotators has none; everybody else stays before theirs."""
+    """Take a newcomer past the first questions at once, if a study of annotators has none."""
     definition = definition_of(participant.version_id)
     if definition.annotation and not definition.questions:
         return admit(recruitment.screen(participant, "", {}))
@@ -81,7 +81,7 @@ def begin(participant: Participant) -> Participant:
 
 
 def admit(participant: Participant) -> Participant:
-    """Turn away at once who was not invited, or whom nothing is left for; with a code. After the first questions."""
+    """After the first questions, end the participation of people not invited or without work left, with a code."""
     if participant.has_ended:
         return participant
     if not is_invited(participant):
@@ -92,9 +92,9 @@ def admit(participant: Participant) -> Participant:
 
 
 def may_sit_again(participant: Participant) -> bool:
-    """Whether somebody who completed a sitting may come for a further one: of the study's, with work that is left.
+    """Whether a person who completed a sitting may come for another: the study has more, and work is left.
 
-    Who comes out of the pilot into the main part must be one of those whom the gate keeps.
+    From the pilot, only people whom the gate keeps come into the main study.
     """
     work = work_for(participant)
     had = 1 + participant.sessions.filter(rule=Session.Rule.SITTING).count()
@@ -109,7 +109,7 @@ def may_sit_again(participant: Participant) -> bool:
 
 
 def has_work(participant: Participant) -> bool:
-    """Whether there is anything to do: an item begun, or one to be had within the quota. Takes nothing."""
+    """Whether there is anything to do: an item held, or one to be had within the quota. Takes no slot."""
     if is_excluded(participant) or training_of(participant).failed:
         return False
     if held_slots(participant).exists():
@@ -118,14 +118,14 @@ def has_work(participant: Participant) -> bool:
 
 
 def worked_on(participant: Participant) -> int:
-    """Items of the work that this person has done or holds in this sitting."""
+    """How many work items this person has done or holds in this sitting."""
     if takes_slots(participant):
         return slots_of_sitting(participant).count()
     return newest_of(participant).filter(item__purpose=Purpose.WORK).exclude(state=State.SKIPPED).count()
 
 
 def may_stop_paid(participant: Participant) -> bool:
-    """Whether somebody who stops now is paid in full: `least` items are done, or no more are to be had."""
+    """Whether a person who stops now is paid in full: `least` items are done, or no more can be had."""
     return done_in_sitting(participant) >= work_for(participant).least or not has_work(participant)
 
 
@@ -135,8 +135,8 @@ def may_stop_paid(participant: Participant) -> bool:
 def next_tasks(participant: Participant, count: int = 1) -> list[AnnotationTask]:
     """The next tasks, at most `count`: training first, then work with gold items among it. Holds their slots.
 
-    Empty when the work is over (complete the part and pay) or the training failed. Raises Participant.DoesNotExist
-    when another window ended the part.
+    Empty if the work is over (complete the participation and pay) or the training failed. Raises
+    Participant.DoesNotExist if another window ended the participation.
     """
     with transaction.atomic():
         touch_participant(participant)
@@ -149,7 +149,7 @@ def next_tasks(participant: Participant, count: int = 1) -> list[AnnotationTask]
 
 
 def mix(participant: Participant, count: int) -> Iterator[AnnotationTask]:
-    """Work with a gold item after every `gold_every` items; in a study by users only between two users."""
+    """Work with a gold item after every `gold_every` items; if blocks are users, only between two users."""
     work = work_for(participant)
     gold, met = gold_left(participant)
     done, begun = done_work(participant), work.block == "user" and is_within_user(participant)
@@ -168,7 +168,7 @@ def mix(participant: Participant, count: int) -> Iterator[AnnotationTask]:
 
 
 def is_within_user(participant: Participant) -> bool:
-    """Whether some items about the user of the held ones are done: a block that is only held has not been begun."""
+    """Whether some items about the held items' user are done: a block that is only held has not been begun."""
     users = held_slots(participant).exclude(item__cluster="").values("item__cluster")
     return slots_of(participant).filter(done_at__isnull=False, item__cluster__in=users).exists()
 
@@ -194,7 +194,7 @@ def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = 
 def find_task(participant: Participant, item_id: int) -> AnnotationTask | None:
     """The task of an item that this person holds or has said something about, or of their next gold item; else None.
 
-    A gold item has no slot: nothing says that its page is open, while others make room that changes what is due.
+    No slot records that a gold item's page is open, while others make room that changes what is due.
     """
     item = AnnotationItem.objects.filter(study=participant.study_id, pilot=participant.pilot, pk=item_id).first()
     if item is None:
@@ -204,7 +204,7 @@ def find_task(participant: Participant, item_id: int) -> AnnotationTask | None:
 
 
 def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[AnnotationTask]:
-    """All work about the same user that this person holds or has done, in its order: the page's list beside it."""
+    """All work about the same user that this person holds or has done, in order, for the list beside the item."""
     if not item.cluster or item.purpose != Purpose.WORK:
         return []
     slots = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
@@ -216,7 +216,7 @@ def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Annota
 
 
 def done_tasks(participant: Participant) -> list[AnnotationTask]:
-    """What this person has labelled and may change, the newest first; training is not among it."""
+    """Tasks that this person has labelled and may change, newest first, without training."""
     newest = newest_of(participant).filter(state=State.GIVEN).exclude(item__purpose=Purpose.TRAINING)
     slots = {slot.item_id: slot for slot in slots_of(participant)}
     rows = newest.select_related("item").order_by("-id")
@@ -238,13 +238,13 @@ def find_newest(participant: Participant, item: AnnotationItem) -> Annotation | 
 
 
 def find_last(participant: Participant) -> Annotation | None:
-    """What this person said or skipped last and did not take back; training is not among it."""
+    """The last answer or skip that this person did not take back, without training."""
     rows = newest_of(participant).exclude(state=State.WITHDRAWN).exclude(item__purpose=Purpose.TRAINING)
     return rows.select_related("item").order_by("-id").first()
 
 
 def labelled_work(participant: Participant) -> QuerySet[Annotation]:
-    """The labels of the work, without training and gold, that count of this person."""
+    """This person's current labels of work items, without training and gold."""
     return newest_of(participant).filter(item__purpose=Purpose.WORK, state=State.GIVEN)
 
 
@@ -253,7 +253,7 @@ def done_work(participant: Participant) -> int:
 
 
 def done_before(participant: Participant, purpose: str = Purpose.WORK) -> int:
-    """Items that this person had labelled, or if they are gold met, when this sitting began."""
+    """How many items this person had labelled (or, if gold, met) when this sitting began."""
     began = sitting_of(participant)
     if began is None:
         return 0
@@ -267,7 +267,7 @@ def done_in_sitting(participant: Participant) -> int:
 
 
 def done_and_held(participant: Participant) -> tuple[int, int]:
-    """In one statement: an answer that arrives between two counts would be in neither."""
+    """Labels done and slots held, in one statement: an answer that arrives between two counts would be in neither."""
     done = labelled_work(participant).order_by().annotate(what=Value("done")).values_list("what")
     held = held_slots(participant).order_by().annotate(what=Value("held")).values_list("what")
     counts = Counter(what for (what,) in done.union(held, all=True))
@@ -275,10 +275,7 @@ def done_and_held(participant: Participant) -> tuple[int, int]:
 
 
 def progress_of(participant: Participant) -> LabellingProgress:
-    """Done and total of work and gold items of this sitting.
-
-    The total falls when others take the last items, and then says so.
-    """
+    """Work and gold items of this sitting, done and in all; the total falls when others take the last items."""
     work = work_for(participant)
     done, held = done_and_held(participant)
     more = max(0, min(work.quota - worked_on(participant), items_left(participant)))
@@ -305,12 +302,12 @@ class ShownTask:
 
 
 def seal_task(participant: Participant, task: AnnotationTask) -> str:
-    """For the page's form: proves later, however late, that this task was shown to this person."""
+    """Sign a task for the page's form, to prove later, however late, that it was shown to this person."""
     return PAGE.sign(f"{participant.pk}.{task.item.pk}.{task.left}.{task.revision}")
 
 
 def open_task(participant: Participant, sealed: str) -> ShownTask:
-    """Raises NotShown."""
+    """Read a page's seal. Raises NotShown."""
     try:
         person, item, left, revision = PAGE.unsign(sealed).split(".")
     except (BadSignature, ValueError):

@@ -1,4 +1,4 @@
-"""Accounts, members of a study, invitations, and the trail of what they decided."""
+"""Accounts, members of a study, invitations, and the audit trail."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def log_in_as_administrator(request: HttpRequest) -> HttpResponse:
-    """The door of the admin pages is the console's, with its limits."""
+    """Lead the log-in of the admin pages to the console's, with its limits."""
     if request.user.is_authenticated:
         messages.error(request, "Those pages are for the server’s administrators.")
         return redirect("console:studies")
@@ -137,7 +137,7 @@ def wanted_role(request: HttpRequest) -> str:
 
 
 PAGE_SIZE = 100
-UNSEEN = ("verdicts",)  # of looks at hypotheses, by blinded members
+UNSEEN = ("verdicts",)  # of looks at hypotheses; hidden from blinded members
 
 
 @study_page(Role.BLINDED, require_safe)
@@ -183,7 +183,7 @@ ROLES = {
 
 
 class InvitationForm(forms.Form):
-    """What the new account may do: make studies, or work on one study of the inviter's."""
+    """What a new account may do: make studies, or work on one of the inviter's."""
 
     study = forms.ChoiceField(label="What the new account is for")
     role = forms.ChoiceField(label="Role in the study", choices=list(ROLES.items()))
@@ -203,7 +203,7 @@ class InvitationForm(forms.Form):
 @member_page
 @FORM
 def invitations(request: HttpRequest) -> HttpResponse:
-    """The open ones, and a form for another. Its link is shown in the answer and never again."""
+    """List open invitations, with a form for another, whose link is shown once in the answer."""
     if not team.may_invite_anybody(request.user):
         raise PermissionDenied("Owners of a study may invite.")
     if "revoke" in request.POST:
@@ -231,7 +231,7 @@ def take_back(request: HttpRequest, number: str) -> HttpResponse:
 
 @FORM
 def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Name and password of the new account, which is logged in then and lands on its first page."""
+    """Ask for the new account's name and password; then log it in and lead to its first page."""
     use_english(request)
     if request.method == "POST" and not within_limit(request, "login"):
         return render(request, "console/accept.html", {"busy": True}, status=429)

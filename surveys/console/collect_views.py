@@ -69,7 +69,7 @@ def pay_row(pay: HourlyPay, currency: str) -> dict:
 
 
 def say_pay(pay: HourlyPay, currency: str) -> str:
-    """What the first sentence adds where people earn less than they were promised; else nothing."""
+    """A sentence about pay if people earn less than they were promised; else empty."""
     if not pay.below or pay.per_hour is None:
         return ""
     per_hour, promised = money(pay.per_hour, currency), money_range(pay.promised, currency)
@@ -77,12 +77,12 @@ def say_pay(pay: HourlyPay, currency: str) -> str:
 
 
 def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]]:
-    """The switch: only kinds of people that this study has, the main data and the chosen one always."""
+    """The switch's choices: kinds of people in this study, and always the main data and the chosen one."""
     return [(who, name, kinds[who]) for who, (name, _) in WHO.items() if kinds[who] or who in ("main", chosen)]
 
 
 def people_apart(watched: Monitor) -> list[str]:
-    """Sentences about people who are not what a reader would take them for."""
+    """Sentences about simulated, left-out and imported people, whom a reader might misjudge."""
     kinds, words = watched.kinds, []
     if watched.who in ("main", "all") and (n := kinds["simulated"]):
         words.append(f"{n} of these people {'is' if n == 1 else 'are'} simulated.")
@@ -247,7 +247,7 @@ def side_lines(counts: dict[str, int], reasons: dict, *without: str) -> list[tup
 
 
 def left_out_lines(counts: dict) -> list[tuple[int, str, bool]]:
-    """How many people each rule leaves out, then single responses; a rule in words only leaves out nothing here."""
+    """How many people each rule leaves out, then single responses, without rules in words only."""
     lines = [(0, f"Left out of the analysis: {counts['excluded']:,}", True)]
     if counts["excluded_later"]:
         lines.append((0, f"{counts['excluded_later']:,} of them only by rules declared later", False))

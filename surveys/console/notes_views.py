@@ -1,6 +1,4 @@
-"""Notes on the pages of what they are about: the list that a page shows, and the forms that write and change one. Each
-is changed and deleted by its author. The audit trail has none: they must be erasable.
-"""
+"""Notes: lists and forms. Only its author changes a note; the audit trail has none, as they must be erasable."""
 
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,7 +12,7 @@ from surveys.models import Note, Participant, Response, Study, StudyVersion
 from surveys.studies.access import Role
 
 LONGEST = 1000
-# What a note can be about: the model, and how its row is known to belong to a study.
+# What a note can be about: the model, and the lookup from its row to the study.
 ABOUT: dict[str, tuple[type, str]] = {
     "participant": (Participant, "study"),
     "response": (Response, "participant__study"),
@@ -27,7 +25,7 @@ class NoteError(Exception):
 
 
 def notes_about(study: Study, kind: str, key: int) -> QuerySet[Note]:
-    """The oldest first; about a person with those about their answers."""
+    """Notes, the oldest first; those about a person include those about their answers."""
     about = Q(**{kind: key})
     if kind == "participant":
         about |= Q(response__participant=key)
@@ -44,7 +42,7 @@ def read_text(text: str) -> str:
 
 
 def notes_on(request: HttpRequest, kind: str, key: int) -> dict:
-    """For `console/_notes.html`. Blinded members read none: a note may say what somebody saw."""
+    """Context of `console/_notes.html`. Blinded members read no notes: one may say what somebody saw."""
     rows = notes_about(request.study, kind, key) if request.role != Role.BLINDED else ()
     return {"rows": rows, "kind": kind, "key": key, "back": request.get_full_path(), "longest": LONGEST}
 
@@ -63,7 +61,7 @@ def write(request: HttpRequest, kind: str, key: int) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, require_POST)
 def change(request: HttpRequest, number: int) -> HttpResponse:
-    """Only its author changes or deletes a note."""
+    """Change or delete a note, which only its author may do."""
     note = get_object_or_404(Note, study=request.study, author=request.user, pk=number)
     with saying(request, NoteError):
         if "delete" in request.POST:
@@ -75,7 +73,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def back(request: HttpRequest) -> HttpResponse:
-    """To the page of this study that the form stands on."""
+    """Redirect to the page of this study that has the form."""
     address = request.POST.get("back", "")
     if address.startswith(f"/console/{request.study.slug}/") and url_has_allowed_host_and_scheme(address, None):
         return redirect(address)

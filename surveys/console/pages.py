@@ -28,7 +28,7 @@ STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def member_page(view: View) -> View:
-    """A page for everybody with an account, which says what it refuses and what it does not find."""
+    """Decorate a page for everybody with an account, which says what it refuses and what it does not find."""
 
     @wraps(view)
     def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:
@@ -46,15 +46,13 @@ def member_page(view: View) -> View:
 
 
 def use_english(request: HttpRequest) -> None:
-    """The console speaks one language; Django's own messages would else follow the browser's."""
+    """Switch to English, the console's only language; else Django's own messages would follow the browser."""
     translation.activate("en")
     request.LANGUAGE_CODE = "en"
 
 
 def study_page(least: Role = Role.VIEWER, only: Callable[[View], View] | None = None) -> Callable[[View], View]:
-    """A page of one study: found for its members only, refused to those whose role is too small. `only` is what its
-    view lets in of the methods.
-    """
+    """Decorate a page of one study: only members find it, roles below `least` are refused; `only` limits methods."""
 
     def decorate(view: View) -> View:
         view = only(view) if only else view
@@ -79,7 +77,7 @@ def ask_to_log_in(request: HttpRequest) -> HttpResponse:
 
 @contextmanager
 def saying(request: HttpRequest, *faults: type[Exception]) -> Iterator[None]:
-    """What goes wrong is said on the next page."""
+    """Show these faults as messages on the next page."""
     try:
         yield
     except faults as fault:
@@ -91,7 +89,7 @@ def may(request: HttpRequest, least: Role) -> bool:
 
 
 def show(request: HttpRequest, template: str, here: str, status: int = 200, **page: object) -> HttpResponse:
-    """Render a study's page; `here` is the tab that it belongs to. Parts of pages never look at the frame."""
+    """Render a study's page; `here` is its tab. The frame is lazy, as parts of pages never look at it."""
     frame = {
         "frame": SimpleLazyObject(lambda: import_string(settings.CONSOLE_FRAME)(request, here)),
         "study": request.study,
@@ -104,7 +102,7 @@ def show(request: HttpRequest, template: str, here: str, status: int = 200, **pa
 
 
 def show_live(request: HttpRequest, template: str, here: str, **page: object) -> HttpResponse:
-    """A part that htmx asks for again while something is `live`; when nothing is any more, the page is loaded anew."""
+    """Render a part that htmx polls while something is `live`; when nothing is any more, reload the page."""
     if page["live"]:
         return show(request, template, here, status=200, **page)
     response = show(request, template, here, STOPS_POLLING, **page)
@@ -113,7 +111,7 @@ def show_live(request: HttpRequest, template: str, here: str, **page: object) ->
 
 
 def page_of(request: HttpRequest, rows: QuerySet, size: int, count: int | None = None) -> Page:
-    """`count`: how many rows there are, where that is known."""
+    """The page of rows that the request asks for; `count` is the number of all rows, if known."""
     pages = Paginator(rows, size)
     if count is not None:
         pages.count = count
@@ -121,7 +119,7 @@ def page_of(request: HttpRequest, rows: QuerySet, size: int, count: int | None =
 
 
 def address_without_page(request: HttpRequest) -> str:
-    """The query string that page links go on from."""
+    """The query string without its page, for links to other pages."""
     query = request.GET.copy()
     query.pop("page", None)
     return f"{query.urlencode()}&" if query else ""

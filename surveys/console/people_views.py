@@ -106,7 +106,7 @@ def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
 
 
 def answer_rows(person: Participant, definition: Definition) -> list[tuple[str, str]]:
-    """Each first question that has an answer, in the order in which they were asked."""
+    """(question, answer) for each question that has an answer, in the file's order."""
     asked = {"chatbot": definition.chatbot_question.text}
     asked |= {question.slug: question.text for question in definition.questions}
     return [(text, person.answers[slug]) for slug, text in asked.items() if person.answers.get(slug)]
@@ -165,7 +165,7 @@ def answered_prompts(
     texts |= {slug: each.question for slug, each in definition.set_questions.items()}
     rows = []
     for number, slug in enumerate(person.order, 1):
-        if not slug:  # of an imported person, to whose prompt at this place there is no answer
+        if not slug:  # of an imported person, who gave no answer at this place
             continue
         row = PromptAnswer(number, asked[slug].label, texts[asked[slug].base])
         mine = [describe_revision(response) for response in revisions if response.prompt.slug == slug]
@@ -203,7 +203,7 @@ COUNTED = {
 
 
 def describe_evidence(evidence: Mapping[str, Any]) -> list[str]:
-    """Sentences about how the text was entered; without observation it says so and nothing else."""
+    """Sentences about how the text was entered; if that was not observed, only this and signs of an agent."""
     signs = describe_agent(evidence)
     if not evidence.get("observed"):
         return ["Not observed: the page ran without JavaScript.", *signs]
@@ -248,7 +248,7 @@ def describe_personal(personal: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 def describe_saying(response: Response) -> list[str]:
-    """What the person said of the answer: how useful it is, or why there is none."""
+    """The person's rating in words, or that they could not find the state of the account."""
     rated = [f"Rated {response.rating} of 5."] if response.rating else []
     rated += ["Said that they cannot rate it."] if response.is_unrated else []
     return rated + (["Said that they cannot find this state of the account."] if response.unreached else [])
@@ -278,7 +278,7 @@ def attention_rows(person: Participant, definition: Definition) -> list[dict]:
 
 
 def describe_perception(noted: dict | None) -> str:
-    """What somebody saw in moving dots. A wrong figure says little of one person, and nothing of their pay."""
+    """What a person saw in moving dots. A wrong figure says little about one person, and nothing about their pay."""
     if not noted:
         return ""
     right = {True: "right", False: "not right", None: "a person may say so"}[noted["right"]]

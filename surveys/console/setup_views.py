@@ -227,7 +227,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, FORM)
 def change_state(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask once, with everything that follows from it, then do it."""
+    """Ask once, with all consequences, then do it."""
     step = STEPS.get(name)
     if step is None:
         raise Http404
@@ -260,7 +260,7 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def launch_by_two(request: HttpRequest) -> str:
-    """Ask for the launch, or answer whoever asked; what happened, in a sentence."""
+    """Ask for the launch, or answer a request for it; return what happened, in a sentence."""
     study, account, said = request.study, request.user, request.POST.get("answer", "")
     if said not in ("confirm", "decline"):
         second_person.ask(study, "launch", "launch", account, what_is_launched(study))
@@ -281,7 +281,7 @@ def what_is_launched(study: Study) -> dict[str, str]:
 
 
 def stale_launch(study: Study, asked: TeamRequest | None) -> str:
-    """Why what was asked for cannot be confirmed any more."""
+    """Why the launch asked for cannot be confirmed any more; empty if it can."""
     if asked is None or asked.detail == what_is_launched(study):
         return ""
     return f"The version has changed since {asked.asked_by} asked. It has to be asked anew."

@@ -52,7 +52,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.BLINDED, require_safe)
 def study(request: HttpRequest) -> HttpResponse:
-    """How the study stands, and what is to be done next."""
+    """The study's state, and what to do next."""
     cells, people = list(count_cells(request.study)), people_of(request.study, "main")
     newest = time_of_last_answer(people.exclude(origin=Participant.Origin.IMPORTED))
     return show(
@@ -86,12 +86,12 @@ class Upload:
 
 
 def line_of(written: list[str], number: int | None) -> str:
-    """The line of this number, from 1; nothing where there is none."""
+    """The line of this number, from 1; empty if there is none."""
     return written[number - 1] if number is not None and 0 < number <= len(written) else ""
 
 
 def read_upload(request: HttpRequest, also: Callable[[dict[str, Any]], list[Misfit]]) -> Upload:
-    """The chosen file, or else the pasted text; with its definition, or all its faults, `also` those beside its own."""
+    """Read the chosen file, else the pasted text, into a definition or faults; `also` adds faults to the file's own."""
     chosen = request.FILES.get("file")
     content = chosen.read(LARGEST_FILE + 1) if chosen else request.POST.get("text", "").encode("utf-8", "replace")
     upload = Upload(content.decode("utf-8", "replace"), request.POST.get("amendment", "").strip())

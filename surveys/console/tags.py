@@ -1,4 +1,4 @@
-"""What templates write by rule: numbers, researchers' texts as paragraphs, headings and lists, chatbots' bold words."""
+"""Template filters: numbers, researchers' texts as paragraphs, headings and lists, chatbots' bold words."""
 
 import re
 
@@ -15,7 +15,7 @@ BOLD = re.compile(r"\*\*(?=\S)((?:<mark>[^<*]*</mark>|[^<*\n])+)(?<=\S)\*\*")
 
 @register.filter
 def study_text(text: str) -> SafeString:
-    """Blank lines part paragraphs, `## ` opens a heading, lines with `- ` make a list. No other markup."""
+    """Blank lines separate paragraphs, `## ` opens a heading, lines with `- ` make a list. No other markup."""
     blocks = [block.strip() for block in text.replace("\r\n", "\n").split("\n\n")]
     return mark_safe("\n".join(part for block in blocks if block for part in render_block(block)))
 

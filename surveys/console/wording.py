@@ -1,6 +1,6 @@
-"""How numbers, money, shares, durations and plurals are written for people, on pages, terminals and paper alike.
+"""Numbers, money, shares, durations and plurals as written for people, on pages, terminals and paper alike.
 
-It knows nothing of what it writes, so that every room above may use it.
+It knows nothing about what it writes, so that every room above may use it.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ SMALL = Decimal("0.1")  # dollars below which cents do not tell one sum from ano
 
 
 def number(value: Any) -> float | None:
-    """The value as a float, None for what is undefined or no number."""
+    """The value as a float; None if it is undefined or no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if isfinite(value) else None
@@ -32,7 +32,7 @@ def span(value: Any) -> Span | None:
 
 
 def minus(text: str) -> str:
-    """A real minus sign, and none before zero."""
+    """The number with a real minus sign, and none before zero."""
     if text.startswith("-"):
         return f"\u2212{text[1:]}" if text.strip("-0.,") else text[1:]
     return text
@@ -52,18 +52,18 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def p_value(p: float) -> str:
-    """Never 0."""
+    """A p value, never 0."""
     return f"<{THIN}0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def dollars(amount: float | Decimal) -> str:
-    """Cents, and two significant digits of what is less than ten of them."""
+    """Dollars and cents; sums below ten cents with two significant digits."""
     value = Decimal(str(amount))
     return exact_dollars(Decimal(f"{value:.2g}")) if 0 < value < SMALL else f"${value:,.2f}"
 
 
 def exact_dollars(amount: Decimal) -> str:
-    """To the last digit, at least cents: where two sums are held against each other."""
+    """Dollars to the last digit, at least to cents, for comparing two sums."""
     places = max(2, -int(amount.normalize().as_tuple().exponent))
     return f"${amount:,.{places}f}"
 
@@ -73,7 +73,7 @@ def money(cents: int, currency: str = "USD") -> str:
 
 
 def money_range(cents: Sequence[int], currency: str = "USD") -> str:
-    """The lowest and the highest, or the one that there is."""
+    """The lowest to the highest sum, or the only one."""
     return " to ".join(dict.fromkeys(money(each, currency) for each in (min(cents), max(cents))))
 
 
@@ -87,19 +87,19 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, word: str, many: str = "") -> str:
-    """1 call, 1,200 calls; `many` where an s does not make it."""
+    """1 call, 1,200 calls; `many` if the plural is more than an added s."""
     return f"{count:,} {word if count == 1 else many or word + 's'}"
 
 
 def counted(number: object, words: str = "") -> object:
-    """5,200, or with a word 5,200 answers; `person,people` where an s does not make it. What is no count stays."""
+    """5,200, or with a word 5,200 answers; `person,people` for other plurals. What is no count stays."""
     if isinstance(number, bool) or not isinstance(number, int):
         return number
     return plural(number, *words.split(",")) if words else f"{number:,}"
 
 
 def sized(*counts: int) -> str:
-    """`n = 400`, or `n = 352–400` where it differs."""
+    """`n = 400`, or `n = 352–400` if the counts differ."""
     return f"n{FIXED}={FIXED}{count_range(*counts)}"
 
 
@@ -111,7 +111,7 @@ def count_range(*counts: int) -> str:
 
 
 def language_name(code: str) -> str:
-    """In English; the code itself where nothing is known of it."""
+    """The language's name in English; the code itself if it is unknown."""
     try:
         return str(get_language_info(code)["name"])
     except KeyError:

@@ -1,4 +1,4 @@
-"""Everything a person does or is shown, as rows."""
+"""Database models: studies, participants, what they see and do, payments through Prolific, and the team."""
 
 from surveys.models.annotation import Annotation, AnnotationItem, GateDecision, GateVerdict, History, Slot
 from surveys.models.participants import (

@@ -1,4 +1,4 @@
-"""What annotators are shown, the slots that make overlap exact, what they said, and who was kept after a pilot."""
+"""Annotation items, the slots that make overlap exact, annotations, and who was kept after a pilot."""
 
 from django.db import models
 from django.db.models import Q
@@ -25,7 +25,7 @@ class History(models.Model):
 
 
 class AnnotationItem(models.Model):
-    """A frozen snapshot of one thing to judge: with its history exactly what the annotator sees. Never changed."""
+    """A frozen snapshot of one thing to judge; with its history, exactly what the annotator sees. Never changed."""
 
     class Purpose(models.TextChoices):
         WORK = "work", "Work"
@@ -67,16 +67,16 @@ class AnnotationItem(models.Model):
 
 
 class Slot(models.Model):
-    """One of the labels that an item wants: free, held until `held_until`, or done. Made with the item, never later.
+    """A seat for one label of an item: free, held until `held_until`, or done. Made with the item, never later.
 
-    An annotator's label counts when, and only when, they hold a done slot of its item.
+    An annotator's label counts if, and only if, they hold a done slot of its item.
     """
 
     class Left(models.TextChoices):
         GENERIC = "generic", "Generic"
         PERSONALISED = "personalised", "Personalised"
 
-    # Either is for whichever side its annotator has had less often: of three slots there is one of each.
+    # For whichever side its annotator has had less often; of three slots there is one of each.
     EITHER = "either"
 
     item = models.ForeignKey(AnnotationItem, on_delete=models.CASCADE, related_name="slots")
@@ -175,7 +175,7 @@ class Annotation(models.Model):
 
 
 class GateDecision(models.Model):
-    """Who was kept as an annotator, by which rule and why. Never changed; a later decision stands above it."""
+    """Which annotators were kept, by which rule and why. Never changed; a later decision supersedes it."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="gate_decisions")
     number = models.PositiveIntegerField(help_text="From 1 in each study.")
@@ -195,7 +195,7 @@ class GateDecision(models.Model):
 
 
 class GateVerdict(models.Model):
-    """One person in one decision, with the figures that it rests on; goes with the person when they withdraw."""
+    """One person's verdict in one decision, with the figures behind it; deleted when the person withdraws."""
 
     decision = models.ForeignKey(GateDecision, on_delete=models.PROTECT, related_name="verdicts")
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="verdicts")

@@ -1,4 +1,4 @@
-"""What columns named `sha256` hold: by it equal contents are known again."""
+"""The hashes in columns named `sha256`, by which equal contents are recognised."""
 
 import hashlib
 import json

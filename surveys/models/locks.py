@@ -1,4 +1,4 @@
-"""PostgreSQL's advisory locks: one at a time, over processes and hosts. A lock is a name and a number."""
+"""PostgreSQL advisory locks, which hold across processes and hosts. A lock is a name and a number."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,16 +20,16 @@ SELECT EXISTS(
 
 
 def hold(name: str, key: int, shared: bool = False) -> None:
-    """Wait for the lock and keep it until the transaction ends. Holders of a shared one keep out only the others."""
+    """Wait for the lock and keep it until the transaction ends. A shared lock excludes only exclusive ones."""
     _ask(HOLD_SHARED if shared else HOLD, name, key)
 
 
 @contextmanager
 def alone(name: str, key: int = 0, on: BaseDatabaseWrapper | None = None) -> Iterator[bool]:
-    """Whether nobody else has the lock; if so it is held meanwhile.
+    """Try to take the lock; yield whether it was free, and hold it meanwhile if so.
 
-    It belongs to the connection `on`, so that it ends with the process, however that ends, and so that the same
-    connection could take it twice.
+    It belongs to the connection `on`: it ends with the process, however that ends, but the same connection could take
+    it twice.
     """
     is_mine = _ask(TRY, name, key, on)
     try:
@@ -41,7 +41,7 @@ def alone(name: str, key: int = 0, on: BaseDatabaseWrapper | None = None) -> Ite
 
 @contextmanager
 def alone_in_process(name: str, key: int = 0) -> Iterator[bool]:
-    """As `alone`, and another thread or caller of the same process does not get it either."""
+    """Like `alone`, but exclude other threads and callers of this process too."""
     beside = connections.create_connection("default")
     try:
         with alone(name, key, beside) as is_mine:
@@ -51,7 +51,7 @@ def alone_in_process(name: str, key: int = 0) -> Iterator[bool]:
 
 
 def is_held(name: str, key: int) -> bool:
-    """Whether somebody has it now: work that says `running` without it was ended in the middle."""
+    """Whether anybody holds the lock now; work marked `running` without it was cut off."""
     with connection.cursor() as cursor:
         cursor.execute(HELD, {"name": name, "key": key})
         return cursor.fetchone()[0]

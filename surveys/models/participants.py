@@ -1,4 +1,4 @@
-"""Participants, the places they hold, their sessions, and what is kept of people who are gone."""
+"""Participants, their places, sessions and chatbots, and what is kept of those who refused or withdrew."""
 
 import re
 
@@ -9,12 +9,12 @@ from django.utils import timezone
 from surveys.models.studies import Study, StudyVersion
 
 PROLIFIC_ID = re.compile(r"[0-9A-Za-z]{24}")
-# States that a person leaves only by the rules of recruitment.resume; all others are open.
+# States that a person leaves only through recruitment.reopen; all others are open.
 ENDED = ("completed", "screened_out", "over_quota", "misunderstood", "technical", "returned")
 
 
 class QuotaCell(models.Model):
-    """One chatbot × one group of people; how many places it has is the number of its Place rows."""
+    """One chatbot × one group of people; it has as many places as Place rows."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cells")
     chatbot = models.SlugField(max_length=50)
@@ -102,7 +102,7 @@ class Participant(models.Model):
             ),
             models.CheckConstraint(name="overflow_only_completed", condition=Q(overflow=False) | Q(state="completed")),
         ]
-        # None over `last_seen_at`, which every autosave moves: then it writes the row alone and no index.
+        # No index on `last_seen_at`, which every autosave moves: so it writes only the row.
         indexes = [models.Index(fields=["study", "state"])]
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ class Place(models.Model):
 
 
 class Draw(models.Model):
-    """Which questions of the study's set a place has: given once, and kept for everybody who holds it."""
+    """The number that gives a place some of the set's questions: given once, the same for all who hold the place."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draws")
     place = models.OneToOneField(Place, on_delete=models.CASCADE, related_name="draw")
@@ -159,7 +159,7 @@ class Draw(models.Model):
 
 
 class Session(models.Model):
-    """One visit that Prolific knows: its SESSION_ID is the id of a submission there."""
+    """One visit known to Prolific, where its SESSION_ID is the id of a submission."""
 
     class Rule(models.TextChoices):
         FIRST = "first", "First visit"
@@ -186,9 +186,9 @@ class Session(models.Model):
 
 
 class ChatbotContext(models.Model):
-    """Which chatbot a person really used, and how it was set."""
+    """The chatbot that a person really used, and its settings."""
 
-    # Labels are translated where they are shown (forms.context_choices).
+    # Forms show labels of their own, translated (YES_NO and PLANS in participation/forms.py).
     class Plan(models.TextChoices):
         FREE = "free", "Free"
         PAID = "paid", "Paid"
@@ -226,7 +226,7 @@ class ChatbotContext(models.Model):
 
 
 class AnonymousExit(models.Model):
-    """Somebody who said no or withdrew: all that is kept of them."""
+    """All that is kept of somebody who did not consent or withdrew."""
 
     class Kind(models.TextChoices):
         NO_CONSENT = "no_consent", "No consent"

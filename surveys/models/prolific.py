@@ -1,4 +1,4 @@
-"""What Prolific says of studies and submissions, and the ledger of what is paid through it."""
+"""Prolific's studies and submissions as last read, the ledger, and drafts, groups and messages there."""
 
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from surveys.models.studies import Study
 
 
 class ProlificStudy(models.Model):
-    """A study on Prolific as it was last read. It belongs to one study here, so that nobody is paid by two."""
+    """A study on Prolific as last read. It belongs to one study here, so that no two pay the same person."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="prolific_studies")
     prolific_id = models.CharField(max_length=64, unique=True)
@@ -31,7 +31,7 @@ class ProlificStudy(models.Model):
 
 
 class Submission(models.Model):
-    """A submission as Prolific has it. The PID is kept only of people who agreed to take part here."""
+    """A submission as Prolific has it. Keeps the PID only of people who agreed to take part here."""
 
     remote = models.ForeignKey(ProlificStudy, on_delete=models.PROTECT, related_name="submissions")
     submission_id = models.CharField(max_length=64, unique=True)
@@ -60,7 +60,7 @@ class Submission(models.Model):
 
     @property
     def bonuses(self) -> int:
-        """Cents of bonuses that are decided, or that Prolific shows where these are more."""
+        """Cents of bonuses decided here (without those not done) or shown by Prolific, whichever is more."""
         entries = (entry for entry in self.ledger if entry.kind in Payment.BONUSES)
         return max(sum(entry.cents for entry in entries if entry.state not in Payment.UNPAID), self.bonus)
 
@@ -107,7 +107,7 @@ class Payment(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["submission", "kind", "number"], name="payment_once"),
-            # What was read back of a submission's bonuses can be told apart only while one of them is open.
+            # Bonuses read back can be told apart only while no more than one of a submission's is open.
             models.UniqueConstraint(
                 fields=["submission"],
                 name="one_bonus_on_its_way",
@@ -131,9 +131,9 @@ class Payment(models.Model):
 
 
 class ProlificDraft(models.Model):
-    """The study on Prolific that is made from the study file, one at most.
+    """The study on Prolific made from the study file; at most one.
 
-    Written before the call leaves: while `prolific_id` is empty, Prolific may have made the study without our knowing.
+    Written before the call is sent: while `prolific_id` is empty, Prolific may have made the study without our knowing.
     """
 
     study = models.OneToOneField(Study, on_delete=models.PROTECT, related_name="prolific_draft")
@@ -169,7 +169,7 @@ class ProlificGroup(models.Model):
 
 
 class ProlificMessage(models.Model):
-    """One message of a template to one participant. Sent once: without an answer nobody knows whether it arrived."""
+    """One message of a template to one participant. Sent only once: without a reply nobody knows whether it arrived."""
 
     class State(models.TextChoices):
         ASKED = "asked", "Waits to be sent"

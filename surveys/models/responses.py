@@ -1,4 +1,4 @@
-"""Pasted answers as they came, drafts on the way to them, and what the paste checks noticed."""
+"""Responses, read-backs of their readings, drafts, and flags of the paste checks."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -12,7 +12,7 @@ from surveys.models.studies import Prompt, StudyVersion
 class Response(models.Model):
     """One submitted revision of one answer. Rows are never changed; the newest accepted one counts."""
 
-    # An index of their own would be the beginning of one below.
+    # No indexes of their own: those below begin with the same columns.
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="responses", db_index=False)
     prompt = models.ForeignKey(Prompt, on_delete=models.PROTECT, related_name="responses", db_index=False)
     version = models.ForeignKey(StudyVersion, on_delete=models.PROTECT, related_name="responses")
@@ -47,7 +47,7 @@ class Response(models.Model):
 
 
 class ReadBack(models.Model):
-    """What the reader read in an answer, and what the person who saw the answer made of it. Never changed."""
+    """What the reader read in a response, and what the person who pasted it said about that. Never changed."""
 
     class Verdict(models.TextChoices):
         RIGHT = "right", "Read right"
@@ -94,7 +94,7 @@ class ReadBack(models.Model):
 
 
 class Draft(models.Model):
-    """What stands in a page's fields and is not submitted yet."""
+    """A page's unsubmitted fields."""
 
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="drafts", db_index=False)
     step = models.CharField(max_length=80, help_text="`prompt:<slug>`, or the step's own name.")

@@ -1,4 +1,4 @@
-"""Studies, their frozen versions and prompts, who works on them, what was decided, and imported benchmark items."""
+"""Studies, their frozen versions and prompts, members, working copies, audit events, and imported benchmark items."""
 
 import re
 from copy import copy
@@ -134,17 +134,17 @@ class Prompt(models.Model):
 
     @property
     def base(self) -> str:
-        """The slug of the prompt that is asked, in whichever state and on whichever occasion."""
+        """The slug of the prompt that is asked, whatever the arm and occasion."""
         return self.asks or self.slug
 
     @property
     def label(self) -> str:
-        """The title, with what sets it apart from the prompt itself."""
+        """The title, with the arm or occasion that sets it apart from the prompt itself."""
         how = self.arm or (f"occasion {self.occasion}" if self.asks else "")
         return f"{self.title} ({how})" if how else self.title
 
     def in_language(self, language: str) -> "Prompt":
-        """The prompt as it is asked in this language: itself, or a copy to read and never to save."""
+        """The prompt as asked in this language: itself, or a copy that must never be saved."""
         if language not in self.languages:
             return self
         shown = copy(self)
@@ -154,12 +154,12 @@ class Prompt(models.Model):
 
 
 def asked_of_all(way: str = "") -> Q:
-    """The study's prompts as everybody is asked them first: not again, and no question of a set."""
+    """Filter for prompts as all are asked them first: no repeats, no set questions; `way` is the lookup's prefix."""
     return Q(**{f"{way}asks": "", f"{way}is_drawn": False})
 
 
 def base_slug(way: str = "") -> Coalesce:
-    """`Prompt.base` in a query, where `way` leads to the prompt."""
+    """`Prompt.base` in a query; `way` is the prefix that leads to the prompt."""
     return Coalesce(NullIf(f"{way}asks", Value("")), f"{way}slug", output_field=models.CharField())
 
 
@@ -189,7 +189,7 @@ class Membership(models.Model):
 
 
 class WorkingCopy(models.Model):
-    """A study file that somebody edits; nobody else sees it before it becomes a study or a version."""
+    """A study file that one account edits; nobody else sees it until it becomes a study or a version."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="working_copies")
     study = models.ForeignKey(
@@ -215,7 +215,7 @@ class WorkingCopy(models.Model):
 
     @property
     def title(self) -> str:
-        """As far as it can be read."""
+        """The title in the text if it can be read, else the origin."""
         said = re.search(r'^title *= *"(.+)"', self.text, re.MULTILINE)
         return said[1] if said else self.origin
 
@@ -237,9 +237,9 @@ class BenchmarkItem(models.Model):
 
 
 class AuditEvent(models.Model):
-    """What researchers and the system decided: append-only, hash-chained and signed."""
+    """A decision of a researcher or the system: append-only, hash-chained and signed."""
 
-    # The database lets them go with their study, which it keeps once it was launched, and never otherwise.
+    # The database deletes events only with their study, and never deletes a study that was launched.
     study = models.ForeignKey(Study, on_delete=models.DO_NOTHING, related_name="audit_events")
     number = models.PositiveIntegerField(help_text="From 1, without gaps, in each study.")
     at = models.DateTimeField(default=timezone.now)

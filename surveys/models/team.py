@@ -1,4 +1,4 @@
-"""What researchers of a study ask of each other, and what they note."""
+"""Requests to a second person, researchers' notes, and invitations."""
 
 from django.conf import settings
 from django.db import models
@@ -11,7 +11,7 @@ from surveys.models.studies import Membership, Study, StudyVersion
 
 
 class TeamRequest(models.Model):
-    """Something that a second person has to confirm. An account that stands here can be closed and not deleted."""
+    """A request that a second person must confirm. Accounts named here can be closed but not deleted."""
 
     class What(models.TextChoices):
         LAUNCH = "launch", "Launch"
@@ -56,7 +56,7 @@ class TeamRequest(models.Model):
 
 
 class Note(models.Model):
-    """A few words of a researcher about a person, an answer or a version; the database erases it with these."""
+    """A researcher's few words about a person, a response or a version; the database erases it with its subject."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="notes")
     participant = models.ForeignKey(Participant, null=True, on_delete=models.CASCADE, related_name="notes")
@@ -84,7 +84,7 @@ class Note(models.Model):
 
 
 class Invitation(models.Model):
-    """One link for one person who has no account yet. Only its hash is kept; it opens once, until it expires."""
+    """A link for one person who has no account yet. Only its hash is kept; it works once, until it expires."""
 
     token_sha256 = models.CharField(max_length=64, unique=True)
     note = models.CharField(max_length=100, blank=True, help_text="Whom it is for, as the inviter calls them.")

@@ -1,4 +1,4 @@
-"""Arriving: the address that Prolific sends people to, and consent."""
+"""Arrival: the address that Prolific sends people to, and consent."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +19,7 @@ from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_in, definition_of
 
 
-# No cookies carry any right on these pages, so there is nothing that a foreign page could make a browser send along.
+# No cookie carries any right on these pages, so a foreign page has nothing that it could make a browser send along.
 @csrf_exempt
 @require_http_methods(["GET", "POST", "HEAD"])
 def arrive(
@@ -28,8 +28,8 @@ def arrive(
     begin: Callable[[Participant], Participant] | None = None,
     may_return: recruitment.Returns | None = None,
 ) -> HttpResponse:
-    """The entry, and the answer to the question for consent; `begin` takes on whoever consented."""
-    # Somebody who is known may withdraw in another window at the same moment.
+    """The entry page, and the answer to its question for consent; `begin` receives each participant who consents."""
+    # A known person may withdraw in another window at the same moment.
     return recruitment.again(partial(let_in, request, study, begin, may_return), Participant.DoesNotExist)
 
 
@@ -108,7 +108,7 @@ def decide(
 
 
 def to_page(request: HttpRequest, participant: Participant, visit: Visit) -> HttpResponse:
-    """Where the person goes on. A known PID with another session proves nothing, unless Prolific signed the visit."""
+    """Redirect to a person's page. A known PID in another session proves nothing unless Prolific signed the visit."""
     token = request.GET.get(TOKEN_PARAMETER) or request.POST.get(TOKEN_PARAMETER, "")
     is_own = recruitment.is_first_session(participant, visit) or is_signed(token, visit)
     with unproven(not is_own):
@@ -129,7 +129,7 @@ def withdrawn(request: HttpRequest, study: str) -> HttpResponse:
 
 
 def farewell(request: HttpRequest, slug: str, outcome: str) -> HttpResponse:
-    """The end of people of whom nothing is kept: the same page for all of them."""
+    """The last page for people of whom nothing is kept; the same for all of them."""
     study = get_object_or_404(Study.objects.filter(current__isnull=False), slug=slug)
     definition = definition_of(study.current_id)
     language = choose_language(request, definition)

@@ -25,7 +25,7 @@ LONGEST_ANSWER = 2_000
 
 
 class ChoiceField(forms.ChoiceField):
-    """One of a few, as radio buttons."""
+    """A choice of a few, as radio buttons."""
 
     widget = forms.RadioSelect
     default_error_messages = {
@@ -35,7 +35,7 @@ class ChoiceField(forms.ChoiceField):
 
 
 class QuestionsForm(forms.Form):
-    """The questions of one page, by slug; `chatbot` is the one for the chatbot."""
+    """The questions of one page, by slug; `chatbot` asks for the chatbot."""
 
     def __init__(self, definition: Definition, asked: Iterable[str], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -47,14 +47,14 @@ class QuestionsForm(forms.Form):
                 self.fields[f"q-{slug}"] = question_field(questions[slug])
 
     def answers(self) -> dict[str, str]:
-        """The answers by question slug; those left empty are empty strings."""
+        """Answers by question slug; empty strings for questions left empty."""
         return {
             name.removeprefix("q-"): "" if value is None else str(value) for name, value in self.cleaned_data.items()
         }
 
     @staticmethod
     def initial_of(answers: Mapping[str, str]) -> dict[str, str]:
-        """Answers by slug as the form has them."""
+        """The form's initial values for answers by slug."""
         return {slug if slug == "chatbot" else f"q-{slug}": answer for slug, answer in answers.items()}
 
 
@@ -86,7 +86,7 @@ class CheckForm(forms.Form):
 
 
 class FigureForm(forms.Form):
-    """Which figure somebody saw in the moving dots."""
+    """The figure that a person saw in the moving dots."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -96,7 +96,7 @@ class FigureForm(forms.Form):
 
 
 def question_in_words(asked: Perception) -> Perception:
-    """The study's own question, or ours in the language of the page."""
+    """The study's own question, or ours in the page's language."""
     if asked.text:
         return asked
     options = tuple(gettext(option) for option in OWN_QUESTION.options)
@@ -117,7 +117,7 @@ PLANS = (("free", _("Free")), ("paid", _("Paid")), ("work", _("Work or school"))
 
 
 class ContextForm(forms.ModelForm):
-    """How somebody's chatbot is set, as far as no question asked; which one it is only where no place has said so."""
+    """The chatbot settings that no question asked for; asks which chatbot only of people who were assigned none."""
 
     class Meta:
         model = ChatbotContext
@@ -179,6 +179,6 @@ class TroubleForm(forms.Form):
     )
 
     def reason(self) -> str:
-        """What was chosen and what was said, as far as there is room."""
+        """The choice and the person's own words, cut to 200 characters."""
         said = self.cleaned_data["what"] or "no words"
         return ": ".join(part for part in (self.cleaned_data["why"], said) if part)[:200]

@@ -1,4 +1,4 @@
-"""In which language somebody is asked: one that the study is whole in, by their browser first and then by choice."""
+"""The language a person is asked in: one that has all the study's texts, first by browser, then by choice."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -11,12 +11,12 @@ from surveys.studies.lifecycle import definition_of
 
 
 def languages_for(definition: Definition) -> tuple[str, ...]:
-    """The study's own first. Annotators choose the language of the pages alone: their items stay as they are."""
+    """Languages to choose from, the study's own first; for annotators those of the pages: items stay as they are."""
     return tuple(dict(settings.LANGUAGES)) if definition.annotation else definition.offered
 
 
 def choose_language(request: HttpRequest, definition: Definition) -> str:
-    """Of somebody who is not known yet: asked for in the address or the form, else what their browser prefers."""
+    """A newcomer's language: the one asked for in address or form, else by browser (for annotators the study's own)."""
     offered = languages_for(definition)
     asked = request.GET.get("lang") or request.POST.get("lang")
     if asked in offered:
@@ -25,7 +25,7 @@ def choose_language(request: HttpRequest, definition: Definition) -> str:
 
 
 def preferred(header: str | None, offered: tuple[str, ...]) -> str:
-    """The first that a browser's header names, if by another region; else the first that is offered."""
+    """The first language in the header that is offered, if by another region; else the first offered."""
     families = {code.lower().partition("-")[0]: code for code in reversed(offered)}
     exact = {code.lower(): code for code in offered}
     for wanted, _ in parse_accept_lang_header(header or ""):
@@ -40,7 +40,7 @@ def language_of(participant: Participant) -> str:
 
 
 def change_language(request: HttpRequest, participant: Participant) -> bool:
-    """Keep the language that the address asks for; whether it is another one."""
+    """Keep the language that the address asks for; return whether it changed."""
     asked = request.GET.get("lang", "") if request.META.get("QUERY_STRING") else ""
     if asked == participant.language or asked not in languages_for(definition_of(participant.version_id)):
         return False
@@ -50,7 +50,7 @@ def change_language(request: HttpRequest, participant: Participant) -> bool:
 
 
 def speak(request: HttpRequest, language: str) -> None:
-    """Have the page's own words in this language, or in English where the pages do not speak it."""
+    """Switch the page's own words to this language, or to English if the pages lack it."""
     try:
         translation.activate(translation.get_supported_language_variant(language))
     except LookupError:
@@ -59,7 +59,7 @@ def speak(request: HttpRequest, language: str) -> None:
 
 
 def language_menu(definition: Definition, chosen: str) -> dict[str, object]:
-    """What pages show to choose from; nothing where there is one language."""
+    """Context of the language menu, which has no names if there is only one language."""
     names = {code: translation.get_language_info(code)["name_local"] for code in languages_for(definition)[1:]}
     own = languages_for(definition)[0]
     if names:

@@ -1,4 +1,4 @@
-"""Places: leased to a person, renewed by activity, confirmed at the end, given back by everybody else.
+"""Places: leased to a person, renewed by activity, confirmed at the end, given back otherwise.
 
 Locks are always taken in the same order, the person's own row, then cells, then places, so that nobody ever holds
 a place while waiting for a person or a cell.
@@ -45,10 +45,10 @@ def free_places(now: datetime) -> Q:
 
 
 def lease_place(participant: Participant, cells: Iterable[QuotaCell], minutes: int) -> Place | None:
-    """Take one place in the emptiest of the cells, or None when all are full. Inside a transaction.
+    """Take a place in the emptiest of the cells, or return None if all are full. Call it in a transaction.
 
-    Newcomers to a cell come one after the other, so that each sees how full the cells are when they choose. Answers
-    never wait for this: they renew a place of their own, which is why the place is locked too before it is given.
+    Newcomers to a cell queue, so that each sees how full the cells are. Answers never wait for this, as they only renew
+    a place of their own; therefore the place is locked too before it is given.
     """
     cells = lock_cells(cells)
     now = timezone.now()
@@ -62,7 +62,7 @@ def lease_place(participant: Participant, cells: Iterable[QuotaCell], minutes: i
 
 
 def lock_cells(cells: Iterable[QuotaCell]) -> list[QuotaCell]:
-    """In one order for everybody: two people who both fit two cells must not each wait for the other's."""
+    """Lock the cells in one order for all: two people who fit the same two cells must not wait for each other."""
     ids = [cell.pk for cell in cells]
     return list(QuotaCell.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"))
 
@@ -86,9 +86,9 @@ def lock_free_place(cell: QuotaCell, now: datetime) -> Place | None:
 
 
 def draw_of(place: Place) -> int:
-    """The number of the place's questions: the lowest that no place of its chatbot has, given once. In a transaction.
+    """The place's draw: the lowest number that no place of its chatbot has, given once. Call it in a transaction.
 
-    Newcomers of all cells come one after the other here, so that the questions asked least with a chatbot come next.
+    Newcomers of all cells queue here, so that the questions least asked with a chatbot come next.
     """
     study, chatbot = place.cell.study_id, place.cell.chatbot
     locks.hold("draws", study)
@@ -101,7 +101,7 @@ def draw_of(place: Place) -> int:
 
 
 def renew(participant: Participant, minutes: int) -> bool:
-    """A sign of activity: push the lease's end away. False when the place was given to somebody else."""
+    """Extend the lease after a sign of activity. False if the person leases no place, or has a confirmed one."""
     until = timezone.now() + timedelta(minutes=minutes)
     return bool(Place.objects.filter(participant=participant, confirmed_at__isnull=True).update(expires_at=until))
 
@@ -113,7 +113,7 @@ def release(participant: Participant) -> int:
 
 
 def hold_place_again(participant: Participant) -> bool:
-    """True when the participant holds a place, their old one or another of the same cell, or needs none."""
+    """Renew the person's place, or take one in the same cell; True if they hold one or need none."""
     if not needs_place(participant):
         return True
     minutes = lease_minutes(participant)
@@ -138,7 +138,7 @@ def confirm_place(participant: Participant) -> bool:
 
 
 def release_expired(study: Study) -> int:
-    """Give back places whose lease ran out, and call people who left timed out. Returns the places freed."""
+    """Give back places whose lease ran out, and mark people who left as timed out. Return how many places."""
     definition = definition_of(study.current_id)
     now = timezone.now()
     gone = now - timedelta(minutes=definition.lease_minutes)
@@ -159,10 +159,10 @@ def release_expired(study: Study) -> int:
 
 
 def touch_participant(participant: Participant) -> datetime:
-    """Note that the person is here, and renew the lease, or take a place again where it was given away; gives now.
+    """Note that the person is here, and renew their lease or take a place again if it was given away; return now.
 
-    The first statement of a transaction: changing the person's row locks it, so that two tabs of one person come
-    one after the other; other people never wait. Raises DoesNotExist when another tab ended the part just now.
+    Call it first in a transaction: changing the person's row locks it, so that two tabs of one person queue; other
+    people never wait. Raises DoesNotExist if another tab has just ended the participation.
     """
     now, until = lease_from_now(participant)
     stay(participant, *note_life(participant, now, until))
@@ -170,7 +170,7 @@ def touch_participant(participant: Participant) -> datetime:
 
 
 def note_life(participant: Participant, now: datetime, until: datetime) -> tuple[bool, bool]:
-    """Lock the person's row, note that they are here, renew their place: whether there is one, and the other."""
+    """Lock the person's row, note that they are here, renew their place; return whether row and place were found."""
     person, place = row_of(NOTE_LIFE, {"person": participant.pk, "now": now, "until": until}) or (0, 0)
     return bool(person), bool(place)
 
@@ -185,7 +185,7 @@ def needs_place(participant: Participant) -> bool:
 
 
 def stay(participant: Participant, is_open: bool, is_held: bool) -> None:
-    """After their life was noted: take a place again where theirs was given away."""
+    """Take a place again if theirs was given away, by the results of `note_life`."""
     if not is_open:
         raise Participant.DoesNotExist("The part has ended.")
     if not is_held:
@@ -198,11 +198,11 @@ FREE = {"participant": None, "taken_at": None, "held_until": None, "done_at": No
 
 
 def release_holds(participant: Participant) -> int:
-    """Give back what is not done; labels that were given stay and count."""
+    """Give back slots that are not done; labels that were given stay and count."""
     return Slot.objects.filter(participant=participant, done_at=None).update(**FREE)
 
 
 def release_slots(people: Iterable[Participant]) -> int:
-    """Give back all slots, done ones too, so that their items ask others: the labels of these people stop counting."""
+    """Give back all slots, done ones too: these people's labels stop counting, and the items ask others."""
     ids = [person.pk for person in people]
     return Slot.objects.filter(participant__in=ids).update(**FREE)

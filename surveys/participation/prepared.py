@@ -1,7 +1,7 @@
-"""Pages that are the same for everybody but for a few places: rendered once for nobody, and then filled in.
+"""Pages that are the same for everybody but for a few places: rendered once for a stand-in, then filled in.
 
-A template of Django's takes ten times as long to render as all else that showing a prompt costs (benchmarks/README.md).
-What is kept is rendered for a stand-in who has nothing of anybody, so that nothing of one person can reach another.
+Rendering a Django template takes ten times as long as all else in showing a prompt (benchmarks/README.md). The stand-in
+has nobody's data, so nothing of one person can reach another.
 """
 
 import re
@@ -18,7 +18,7 @@ from surveys.participation.statements import cell_of
 from surveys.studies.access import is_unproven, sign_link
 from surveys.studies.lifecycle import definition_in
 
-# No text of a study or a person holds it, since nobody can know it.
+# Nobody can know it, so no text of a study or a person contains it.
 SECRET = secrets.token_hex(16)
 NOBODY = "nobody"
 MARK = re.compile(f"{SECRET}-([a-z_]+);")
@@ -29,12 +29,12 @@ Context = Callable[[HttpRequest], dict[str, Any]]
 
 
 def mark(name: str) -> str:
-    """Stands in a page for what is filled in."""
+    """A placeholder in a page for what is filled in."""
     return f"{SECRET}-{name};"
 
 
 class ReaderKey(NamedTuple):
-    """All of a person that a prepared page may depend on."""
+    """Everything about a person that a prepared page may depend on."""
 
     version_id: int
     language: str
@@ -51,16 +51,16 @@ def reader_of(participant: Participant) -> ReaderKey:
 
 
 def may_prepare(request: HttpRequest) -> bool:
-    """Pages with something in their address show more, and those of a link without proof less."""
+    """Whether a prepared page will do: one with a query in its address shows more, one of a link without proof less."""
     return request.method == "GET" and not request.META.get("QUERY_STRING") and not is_unproven()
 
 
 def show_prepared(
     request: HttpRequest, template: str, context: Context, about: Hashable, values: Mapping[str, object]
 ) -> HttpResponse:
-    """The template with the context of a stand-in, whose marks `values` take the place of, escaped.
+    """The template with the context of a stand-in, its marks replaced by `values`, escaped.
 
-    `about` is what the context depends on beside the reader: pages with the same `about` are one.
+    `about` is what the context depends on besides the reader; pages with the same `about` are one.
     """
     key = template, reader_of(request.participant), about
     if key not in PAGES:
@@ -74,7 +74,7 @@ def show_prepared(
 
 
 def prepare(template: str, reader: ReaderKey, context: Context) -> list[str]:
-    """The page between its marks, and the names of these, by turns."""
+    """The page between its marks, alternating with the marks' names."""
     stand_in = Participant(pseudonym=NOBODY, **reader._asdict())
     if reader.cell_id:
         stand_in.cell = cell_of(reader.cell_id)

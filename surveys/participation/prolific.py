@@ -1,4 +1,4 @@
-"""What Prolific sends with a participant, and where people go back to."""
+"""What Prolific sends with a participant, and the address that people return to."""
 
 import json
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ FEWEST_BITS = 2048
 
 
 def is_signed(token: str, visit: Visit) -> bool:
-    """Whether Prolific signed this visit for this site, by a key of the set, and not too long ago."""
+    """Whether Prolific signed this visit for this site with a key of the set, and the token has not expired."""
     if len(token) > LONGEST_TOKEN:
         return False
     try:
@@ -83,7 +83,7 @@ def is_signed(token: str, visit: Visit) -> bool:
 
 
 def key_set() -> dict[str, jwt.PyJWK]:
-    """The public keys by their names, from the file that is set; read again when it changes. Empty without a file."""
+    """The public keys by name, from the configured file; read again when it changes. Empty without a file."""
     if not settings.PROLIFIC_KEY_SET:
         return {}
     path = Path(settings.PROLIFIC_KEY_SET)
@@ -99,6 +99,6 @@ def read_keys(path: Path, changed: int) -> dict[str, jwt.PyJWK]:
     usable = [entry for entry in entries if entry.get("kty") == "RSA" and entry.get("use", "sig") == "sig"]
     keys = {}
     for entry in usable:
-        with suppress(jwt.PyJWTError, KeyError, ValueError):  # one that cannot be read leaves the others as they are
+        with suppress(jwt.PyJWTError, KeyError, ValueError):  # an unreadable one does not affect the others
             keys[entry["kid"]] = jwt.PyJWK(entry, "RS256")
     return {name: key for name, key in keys.items() if key.key.key_size >= FEWEST_BITS}

@@ -1,4 +1,4 @@
-"""Who may take part, and how each person's part begins, goes on and ends."""
+"""Who may take part, and how each participation begins, goes on and ends."""
 
 import hashlib
 import random
@@ -46,7 +46,7 @@ PASSING = ("23503", "40001", "40P01", "55P03")
 
 
 def again(rule: Callable[[], T], *also: type[Exception]) -> T:
-    """The result of a rule that may run more than once: run anew where another connection made it fail."""
+    """Run a rule that is safe to repeat, again if another connection made it fail, and return its result."""
     for attempt in range(1, ATTEMPTS):
         try:
             return rule()
@@ -71,7 +71,7 @@ def find_participant(study: Study, visit: Visit) -> Participant | None:
 
 
 def check_visit(study: Study, visit: Visit) -> None:
-    """Raise ForgedVisit when the study id is not ours or the session is somebody else's."""
+    """Raise ForgedVisit if the study id is not ours or the session is somebody else's."""
     definition = definition_of(study.current_id)
     if definition.prolific_study_ids and visit.study_id not in definition.prolific_study_ids:
         raise ForgedVisit("STUDY_ID")
@@ -80,12 +80,12 @@ def check_visit(study: Study, visit: Visit) -> None:
         raise ForgedVisit("SESSION_ID")
 
 
-# What keeps somebody from going on: stands before their own words in the reason of a technical end, "no-access: …".
+# What keeps a person from going on; precedes their own words in the reason of a technical end, "no-access: …".
 TROUBLES = ("no-copying", "no-window", "no-chatbot", "no-access", "other")
 
 
 def consent_hash(definition: Definition) -> str:
-    """Of the version and everything of the file that the page of consent says: its lines on top, and the text."""
+    """Hash of the consent's version and all that its page shows from the file: the summary and the text."""
     consent = definition.consent
     return hashlib.sha256("\n".join([consent.version, *consent.summary, consent.text]).encode()).hexdigest()
 
@@ -119,15 +119,14 @@ def refuse_consent(study: Study, origin: str = Origin.PROLIFIC) -> None:
     record_anonymous_exit(study.current, AnonymousExit.Kind.NO_CONSENT, origin, study.state == Study.State.PILOT)
 
 
-Returns = Callable[[Participant], bool]  # whether somebody who completed their part may come for a further sitting
+Returns = Callable[[Participant], bool]  # whether a person who completed may come for a further sitting
 
 
 def record_session(participant: Participant, visit: Visit, may_return: Returns | None = None) -> Session:
     """Keep every SESSION_ID of a person with the rule that was applied to it.
 
-    The same id again only moves its `last_seen_at`. A new id of somebody who is not at an end goes on where they
-    were; of somebody who returned their first submission, opens their part again; of somebody who completed theirs and
-    `may_return`, too; after any other end it shows the ending and its code again.
+    A known id only moves its `last_seen_at`. A new one continues an open participation where it was, and reopens one
+    that was returned, or completed if `may_return`; after any other end it shows the ending and its code again.
     """
     session = Session.objects.filter(study=participant.study_id, session_id=visit.session_id).first()
     if session:
@@ -162,7 +161,7 @@ def is_first_session(participant: Participant, visit: Visit) -> bool:
 
 
 def lock(participant: Participant) -> Participant:
-    """The participant's row, locked, so that two tabs come one after the other. Always before any place."""
+    """Lock and return the participant's row, so that two tabs queue. Always before any place."""
     return Participant.objects.select_for_update(of=("self",)).select_related("study").get(pk=participant.pk)
 
 
@@ -188,7 +187,7 @@ def screen(participant: Participant, chatbot_answer: str, answers: Mapping[str, 
 
 
 def note_answers(participant: Participant, answers: Mapping[str, str], following: str = "") -> Participant:
-    """Keep the answers of a page of questions; `following` is the step after the last of them."""
+    """Keep the answers of a page of questions; `following` is the step after the last page."""
     with transaction.atomic():
         step = participant.step
         participant = lock(participant)
@@ -212,13 +211,13 @@ def chatbots_of(definition: Definition, answer: str) -> list[str]:
 
 
 def take_part(participant: Participant, definition: Definition, cells: list[tuple[str, str]]) -> bool:
-    """Give the participant a cell, a place in it and an order; False when every cell is full."""
+    """Give the participant a cell, a place in it (if counted) and an order; False if every cell is full."""
     wanted = Q()
     for chatbot, slug in cells:
         wanted |= Q(chatbot=chatbot, slug=slug)
     rows = list(QuotaCell.objects.filter(wanted, study=participant.study_id))
     if not participant.is_counted:
-        # Not counted, so no place: a cell by chance, a row of the order scheme likewise.
+        # Not counted, so no place; the cell and the row of the order scheme are drawn by chance.
         number = int(hashlib.sha256(participant.pseudonym.encode()).hexdigest()[:7], 16)
         participant.cell, draw = rows[number % len(rows)], number % (len(definition.set_questions) or 1)
     else:
@@ -235,7 +234,7 @@ def take_part(participant: Participant, definition: Definition, cells: list[tupl
 
 
 def come_back(participant: Participant) -> Participant:
-    """Somebody who timed out is here again: back to work, in a place if one is still to be had."""
+    """Put a person who timed out back to work, in a place if one can still be had."""
     with transaction.atomic():
         participant = lock(participant)
         if participant.state != State.TIMED_OUT:
@@ -260,7 +259,7 @@ CODES: dict[str, str] = {
 
 
 def end(participant: Participant, state: str, reason: str = "") -> Participant:
-    """Write the end of somebody's part with its code. The row must be locked."""
+    """End a participation and give it its code. The row must be locked."""
     definition = definition_of(participant.version_id)
     codes = definition.codes
     participant.state, participant.step, participant.reason = state, Step.END, reason
@@ -276,7 +275,7 @@ def end(participant: Participant, state: str, reason: str = "") -> Participant:
 
 
 def complete(participant: Participant) -> Participant:
-    """The last page was sent: confirm the place; without one, keep the answers as overflow, and pay."""
+    """Complete a participation: confirm the place; without one, keep the answers as overflow, and pay."""
     with transaction.atomic():
         participant = lock(participant)
         if participant.has_ended:
@@ -290,16 +289,16 @@ def complete(participant: Participant) -> Participant:
 
 
 def stop(participant: Participant, state: str, reason: str = "") -> Participant:
-    """End an open part as returned, technical or misunderstood. Ended parts stay as they are."""
+    """End an open participation as returned, technical or misunderstood; ended ones stay as they are."""
     with transaction.atomic():
         participant = lock(participant)
         return participant if participant.has_ended else end(participant, state, reason)
 
 
 def reopen(participant: Participant, after: str = State.RETURNED) -> Participant:
-    """Somebody who returned goes on after all, or who completed comes for a further sitting.
+    """Reopen a returned participation, or a completed one for a further sitting.
 
-    From the pilot people come into the main part so, once it has begun.
+    By such a sitting people of the pilot join the main study once the pilot is over.
     """
     with transaction.atomic():
         participant = lock(participant)
@@ -319,7 +318,7 @@ def reopen(participant: Participant, after: str = State.RETURNED) -> Participant
 
 
 def furthest_step(participant: Participant) -> str:
-    """Where somebody was, read from what they gave."""
+    """The furthest step a person reached, inferred from what they gave."""
     if participant.cell_id is None:
         return Step.QUESTIONS
     if hasattr(participant, "context") or participant.annotations.exists():
@@ -329,9 +328,9 @@ def furthest_step(participant: Participant) -> str:
 
 
 def withdraw(participant: Participant) -> str:
-    """Erase the person and all they gave; returns the code for them. Only an anonymous count stays.
+    """Erase the person and all they gave; return the code for them. Only an anonymous exit stays.
 
-    All is erased or nothing. Raises Participant.DoesNotExist where another window erased it.
+    All is erased or nothing. Raises Participant.DoesNotExist if another window erased it.
     """
     return again(partial(erase, participant))
 
@@ -357,7 +356,7 @@ def erase(participant: Participant) -> str:
 def lock_below(model: type[Model], keys: Collection[int]) -> None:
     """Lock the rows that are erased with these and have others below them, so that none is added meanwhile.
 
-    From the person down and by key: all who lock answers and what they were read from do so in this order.
+    From the person down and by key: the order of all who lock responses and the answers read from them.
     """
     for relation in relations_of(model) if keys else ():
         if relations_of(relation.related_model):

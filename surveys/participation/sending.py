@@ -1,4 +1,4 @@
-"""Statements that stay prepared, each on a connection that the pool lends for it alone."""
+"""Prepared statements, each on the thread's connection or one that the pool lends for it alone."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +10,11 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-NEVER = 2**31  # times that a statement runs before it is prepared unasked: those of Django stay as they are
+NEVER = 2**31  # runs before a statement is prepared unasked: Django's stay as they are
 
 
 def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
-    """The first row. The statement stays prepared in its connection: sent once, planned a few times."""
+    """Run a statement; return its first row. It stays prepared in its connection: sent once, planned a few times."""
     wrapper, begin = connections[DEFAULT_DB_ALIAS], monotonic()
     run: Callable[..., tuple | None] = ask
     for around in reversed(wrapper.execute_wrappers):
@@ -26,7 +26,7 @@ def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
 
 
 def ask(statement: str, values: dict[str, Any], many: bool, context: dict[str, Any]) -> tuple | None:
-    """With the arguments that Django gives to what wraps the execution of statements."""
+    """Execute a statement, with the arguments that Django gives to execute wrappers."""
     wrapper = context["connection"]
     with wrapper.wrap_database_errors, link_of(wrapper) as link:
         link.prepare_threshold = NEVER  # without one nothing is prepared
@@ -35,9 +35,9 @@ def ask(statement: str, values: dict[str, Any], many: bool, context: dict[str, A
 
 @contextmanager
 def link_of(wrapper: DatabaseWrapper) -> Iterator[psycopg.Connection]:
-    """The connection that this thread has, else one of the pool for this statement alone.
+    """The thread's connection, else one of the pool for this statement alone.
 
-    Django asks for one in a long way, to keep it until the request ends.
+    Django's own way to one is longer, and keeps it until the request ends.
     """
     if wrapper.connection is not None or not wrapper.pool:
         wrapper.ensure_connection()

@@ -1,13 +1,13 @@
-"""The statements that every submission, and the page after it, run: written by hand, and prepared.
+"""Hand-written, prepared SQL that every submission, and the page after it, runs.
 
-The ORM builds each of these from its parts again on every call, which costs more than everything else about a
-submission together; planning them again costs PostgreSQL as much as running them (benchmarks/README.md). Hence one
-statement that reads all that a prompt's page or answer needs, one that keeps an answer and one that keeps a draft, all
-of which stay prepared in a connection (`sending.py`). Values only ever travel as parameters.
+The ORM would build each statement anew on every call, which costs more than everything else about a submission
+together; planning them anew costs PostgreSQL as much as running them (benchmarks/README.md). Hence one statement reads
+all that a prompt's page or answer needs, one keeps an answer and one keeps a draft, and all stay prepared in a
+connection (`sending.py`). Values only ever travel as parameters.
 
-Nothing that was read of a person outlives the request. An answer is weighed by what was read, and written if its
-revision is still free: the database refuses a second one of the same number. Else all of it happens once more behind
-the lock on the person's row.
+Nothing read about a person outlives the request. An answer is judged by what was read, and written if its revision is
+still free: the database refuses a second one of the same number. Otherwise all is done again behind the lock on the
+person's row.
 """
 
 import json
@@ -30,7 +30,7 @@ Answer = tuple[int, int, UUID, str, bool]  # prompt, revision, key, SHA-256, acc
 FIELDS = {field.attname: field for field in Participant._meta.concrete_fields}
 CELL = Participant._meta.get_field("cell")
 NAMES = tuple(FIELDS)
-# All that pages of prompts ask of a person. Django reads the others where somebody asks for them.
+# All fields that pages of prompts need. Django reads the others when they are accessed.
 AT_PROMPT = (
     *("id", "study_id", "version_id", "pseudonym", "origin", "pilot", "state", "step", "cell_id", "language", "order"),
     "checks",
@@ -42,7 +42,7 @@ SAME_AS_OTHER = """EXISTS (
     WHERE prompt_id = %(prompt)s AND text_sha256 = %(sha256)s AND participant_id <> %(person)s
 )"""
 BY_LINK = "pseudonym = %(pseudonym)s AND study_id = (SELECT id FROM surveys_study WHERE slug = %(slug)s)"
-# What somebody answered, and of which pages there is a draft.
+# A person's answers, and the pages that have a draft.
 GIVEN = """(
     SELECT json_agg(json_build_array(prompt_id, revision, key, text_sha256, accepted))
     FROM surveys_response WHERE participant_id = participant.id
@@ -59,7 +59,7 @@ FIND = finding(NAMES)
 FIND_AT_PROMPT = finding(AT_PROMPT)
 READ_GIVEN = f"SELECT {SAME_AS_OTHER}, {GIVEN} WHERE id = %(person)s"
 
-# Decides about everything that was noticed before and is not `found` now, and writes down what is.
+# DECIDE resolves flags that are no longer `found`; NOTICE upserts those that are.
 DECIDE = """
 decided AS (
     UPDATE surveys_flag SET outcome = %(outcome)s, decided_at = %(decided_at)s::timestamptz
@@ -80,7 +80,7 @@ NOTICE = """, noticed AS (
 """
 WRITE_FLAGS = f"WITH {(DECIDE + NOTICE).format(if_so='true')} SELECT"
 
-# Where nobody has looked yet whether a neighbour gave the same text.
+# For texts that nobody has compared with the neighbours' yet.
 LIFE_IF_NEW = LIFE.replace("finished_at IS NULL", f"finished_at IS NULL AND NOT {SAME_AS_OTHER}")
 READ_BACK = """
 read_back AS (
@@ -111,7 +111,7 @@ SELECT id FROM response
 
 @cache
 def response_statement(life: str, has_reading: bool, has_findings: bool) -> str:
-    """Nothing is asked of tables that nothing is written to."""
+    """The statement that writes a response, without the tables that it would write nothing to."""
     flags = (DECIDE + NOTICE if has_findings else DECIDE).format(if_so="EXISTS (SELECT FROM response)")
     return WRITE_RESPONSE.format(life=life, read_back=READ_BACK if has_reading else "", flags=flags)
 
@@ -129,8 +129,8 @@ WITH {LIFE}, draft AS (
 SELECT (SELECT count(*) FROM person), (SELECT count(*) FROM place), (SELECT number FROM draft)
 """
 
-# Most autosaves in one statement: of a prompt's page, for somebody at work in a place, or who needs none. `leases` are
-# the minutes of the versions that are known here. Everything else is nobody, and left to WRITE_DRAFT.
+# Most autosaves in one statement: of a prompt's page, for a person at work who has a place or needs none. `leases` are
+# the minutes of the versions known here. In all other cases it finds nobody and leaves the draft to WRITE_DRAFT.
 SAVE_DRAFT = f"""
 WITH person AS (
     UPDATE surveys_participant SET last_seen_at = %(now)s
@@ -152,35 +152,35 @@ RETURNING number
 
 
 class PersonState(NamedTuple):
-    """What there is of a person, and to the prompt that they are at, when this request read it."""
+    """A person's drafts and answers, and more about the prompt they are at, as this request read them."""
 
     drafts: frozenset[str]  # steps
     answered: frozenset[str]  # slugs of the prompts with an accepted answer
     sha256: str = ""  # of the text that `same_as_other` is about
     revisions: tuple[tuple[int, UUID, str, bool], ...] = ()  # revision, key, SHA-256, accepted; oldest first
     elsewhere: tuple[tuple[int, str], ...] = ()  # other prompts, with the SHA-256 of what they gave there last
-    same_as_other: bool = False  # a neighbour gave it to this prompt, as far as was looked
+    same_as_other: bool = False  # a neighbour gave it to this prompt; False also if nobody has looked
 
 
 def standing_of(participant: Participant) -> PersonState | None:
-    """What was read with the person, as long as this request has changed nothing of it."""
+    """The state read with the person; None once this request has changed it."""
     return getattr(participant, "standing", None)
 
 
 @lru_cache(maxsize=1024)
 def cell_of(cell_id: int) -> QuotaCell:
-    """Kept in memory for its chatbot, which never changes; its name may."""
+    """The cell, cached for its chatbot, which never changes; its name may."""
     return QuotaCell.objects.get(pk=cell_id)
 
 
 def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
-    """The person with their `standing`; None where there is none, or no more."""
+    """The person with their `standing`; None if they don't exist, or no longer."""
     row = row_of(FIND, {"slug": study_slug, "pseudonym": pseudonym})
     return participant_of(NAMES, row) if row else None
 
 
 def find_at_prompt(study_slug: str, pseudonym: str, number: int, sha256: str = "") -> Participant | None:
-    """The same with what stands to the prompt at this place of their order, and where else they gave a text."""
+    """Like `find_by_link`, with what they gave to the prompt at this place of their order, and elsewhere."""
     row = row_of(FIND_AT_PROMPT, {"slug": study_slug, "pseudonym": pseudonym})
     return participant_of(AT_PROMPT, row, number, sha256) if row else None
 
@@ -232,7 +232,7 @@ def standing_at(
 
 
 def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> PersonState:
-    """What stands to a prompt now, and whether a neighbour gave the same text."""
+    """Read a person's state at a prompt, and whether a neighbour gave the same text."""
     row = row_of(READ_GIVEN, {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256})
     if not row:
         raise Participant.DoesNotExist("The part has ended.")
@@ -241,11 +241,11 @@ def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Pers
 
 
 def write_response(standing: PersonState, values: dict[str, Any], is_locked: bool = False) -> bool:
-    """A revision and, in the same statement, what was said of its reading, and its flags.
+    """Write a revision and, in the same statement, what was said about its reading, and its flags.
 
-    `values` are those of WRITE_RESPONSE, and of READ_BACK where the reading was shown. False, and nothing is written,
-    where this revision is there by now, a neighbour gave the same text that nobody had looked for, the part has ended,
-    or their place is gone and they need one.
+    `values` are those of WRITE_RESPONSE, and of READ_BACK if the reading was shown. Return False and write nothing if
+    the revision exists by now, a neighbour gave the same text and nobody had looked, the participation has ended, or a
+    place that they need is gone.
     """
     is_new = standing.sha256 and not standing.same_as_other and not is_locked
     statement = response_statement(LIFE_IF_NEW if is_new else LIFE, "verdict" in values, bool(values["found"]))
@@ -260,7 +260,7 @@ def write_flags(values: dict[str, Any]) -> None:
 def write_draft(
     participant: Participant, now: datetime, until: datetime, step: str, data: dict[str, str], number: int
 ) -> tuple[bool, bool, int | None]:
-    """As `places.note_life`, and the new number of the draft, or None where it is not `number` that it had."""
+    """Save a draft; return as `places.note_life`, plus the draft's new number; None if it is not at `number`."""
     life = {"person": participant.pk, "now": now, "until": until}
     values = life | {"step": step, "data": json.dumps(data), "number": number}
     person, place, kept = row_of(WRITE_DRAFT, values) or (0, 0, None)
@@ -270,7 +270,7 @@ def write_draft(
 def save_draft_at_once(
     slug: str, pseudonym: str, leases: dict[int, int], now: datetime, prompt: str, data: dict[str, str], number: int
 ) -> int | None:
-    """The new number of the draft of a prompt's page; None where `write_draft` has to say what becomes of it."""
+    """Save the draft of a prompt's page and return its new number; None leaves the decision to `write_draft`."""
     draft = {"prompt": prompt, "step": f"prompt:{prompt}", "data": json.dumps(data), "number": number}
     values = draft | {"leases": json.dumps(leases), "now": now, "slug": slug, "pseudonym": pseudonym}
     row = row_of(SAVE_DRAFT, values)

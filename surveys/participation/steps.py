@@ -36,37 +36,36 @@ def address(participant: Participant, name: str, *args: object) -> str:
 
 @lru_cache(maxsize=4096)
 def address_around(prefix: str, name: str, slug: str, args: tuple[object, ...]) -> tuple[str, str]:
-    """What stands before and after the link: Django would put it together anew for everybody."""
+    """The address before and after the link, cached: Django would build it anew for everybody."""
     before, _, after = reverse(name, args=[slug, "~", *args]).partition("~")
     return before, after
 
 
 def area_of(definition: Definition) -> str:
-    """Where a study's addresses are: `/s/…` of people who paste answers, `/a/…` of annotators."""
+    """The namespace of a study's addresses: `/s/…` for people who paste answers, `/a/…` for annotators."""
     return "annotation" if definition.annotation else "survey"
 
 
 def first_work(definition: Definition) -> str:
-    """The step after the checks; annotators use no chatbot that we would ask about."""
+    """The step after the checks; annotators have no chatbot to ask about."""
     return Step.PROMPTS if definition.annotation or definition.settings_later else Step.CONTEXT
 
 
 def is_settings_due(participant: Participant, definition: Definition) -> bool:
-    """Whether the chatbot's settings are asked for now, of somebody who has answered a prompt."""
+    """Whether a person who has answered a prompt is now asked for the chatbot's settings."""
     return definition.settings_later and not ChatbotContext.objects.filter(participant=participant).exists()
 
 
 def way_step(step: str, definition: Definition) -> str:
-    """The step that a page belongs to: those between prompts are part of them."""
+    """The step that a page belongs to; pages between prompts belong to the prompts."""
     between = step.startswith(("attention:", "prompt:", "perception"))
     return Step.PROMPTS if between or (step == Step.CONTEXT and definition.settings_later) else step
 
 
 def question_pages(definition: Definition, step: str) -> list[list[str]]:
-    """The questions of each page of this step, by slug; the one for the chatbot is `chatbot`.
+    """The questions of each page of this step, by slug; `chatbot` is the one for the chatbot.
 
-    Those that decide who takes part come first. Where there are more than a page holds, they are decided about before
-    anything else is asked.
+    Those that decide who takes part come first; if not all fit on one page, the others are asked after the decision.
     """
     deciding = ["chatbot"] if definition.chatbots else []
     deciding += [question.slug for question in definition.questions if question.purpose != "background"]
@@ -77,25 +76,25 @@ def question_pages(definition: Definition, step: str) -> list[list[str]]:
 
 
 def split(questions: list[str]) -> list[list[str]]:
-    """Over as few pages as they fit on, as evenly as that goes."""
+    """Split questions over as few pages as possible, as evenly as possible."""
     pages = -(-len(questions) // MOST_QUESTIONS)
     ends = [round(len(questions) * page / pages) for page in range(pages + 1)] if pages else []
     return [questions[start:end] for start, end in pairwise(ends)]
 
 
 def open_page(participant: Participant, definition: Definition, step: str) -> int:
-    """The number of the first page of questions with one that has no answer; 0 where all have."""
+    """The number of the first page with an unanswered question; 0 if there is none."""
     pages = question_pages(definition, step)
     return next((n for n, asked in enumerate(pages, 1) if not {*asked} <= participant.answers.keys()), 0)
 
 
 def page_name(step: str, page: int) -> str:
-    """The name of a page of questions, for its draft and its place on the way."""
+    """The name of a page of questions, for its draft and its place among the steps."""
     return step if page == 1 else f"{step}:{page}"
 
 
 def way_of(definition: Definition) -> list[str]:
-    """The names of the steps from consent to the last page, each page of questions one of its own."""
+    """Names of the steps from consent to the last page; each page of questions is one."""
     pages = [page_name(step, n + 1) for step in PAGED for n in range(len(question_pages(definition, step)))]
     left_out = {*PAGED, Step.END, *([] if definition.comprehension else [Step.COMPREHENSION])}
     left_out |= {Step.CONTEXT} if first_work(definition) == Step.PROMPTS else set()
@@ -103,15 +102,15 @@ def way_of(definition: Definition) -> list[str]:
 
 
 def place_of(step: str, definition: Definition) -> tuple[int, int] | None:
-    """Which step of how many a page is; None for pages beside the way."""
+    """The number of a page's step and of all steps; None for pages outside the steps."""
     way, step = way_of(definition), way_step(step, definition)
     return (way.index(step) + 1, len(way)) if step in way else None
 
 
 def walked(step: str, definition: Definition, answered: int = 0, asked: int = 0) -> tuple[int, int] | None:
-    """How much of how much lies behind a step, the questions between prompts included; None beside the way.
+    """How much lies behind a step, of how much, with the questions between prompts; None for pages outside the steps.
 
-    `asked` is how many prompts the person has; before their order is drawn (0) it is the most that anybody has. A
+    `asked` is how many prompts the person has; 0 (their order is not drawn yet) means the most that anybody has. A
     prompt counts as much as two other steps, and the figure in moving dots as one.
     """
     asked = asked or definition.most_asked
@@ -125,7 +124,7 @@ def walked(step: str, definition: Definition, answered: int = 0, asked: int = 0)
 
 
 def minutes_for(definition: Definition, asked: int) -> float:
-    """How long it takes somebody with so many prompts; the study's own minutes are of people who have them all."""
+    """Minutes for a person with `asked` prompts; the study's own minutes are for the most that anybody has."""
     (_, own), (_, most) = (walked("consent", definition, 0, prompts) or (0, 1) for prompts in (asked, 0))
     return definition.minutes * own / most
 
@@ -147,14 +146,14 @@ def answered_slugs(participant: Participant) -> set[str]:
 
 
 def due_attention(participant: Participant, definition: Definition, answered: int) -> AttentionCheck | None:
-    """The attention check that stands after the prompts answered so far and has no answer yet."""
+    """The first unanswered attention check due after so many answered prompts."""
     given = participant.checks.get("attention", {})
     due = [check for check in definition.attention if check.after <= answered and check.slug not in given]
     return due[0] if due else None
 
 
 def perception_after(definition: Definition, asked: int) -> int:
-    """After how many of somebody's prompts the figure in moving dots comes; 0 in a study without one."""
+    """After how many of a person's prompts the figure in moving dots comes; 0 in a study without one."""
     return (definition.perception.after or asked) if definition.perception else 0
 
 
@@ -169,7 +168,7 @@ def current_page(participant: Participant, definition: Definition) -> str:
 
 
 def next_prompt(participant: Participant, definition: Definition) -> str:
-    """The first prompt without an accepted answer, or what stands in between, or the last page."""
+    """The address of the first prompt without an accepted answer, or of what comes before it, or of the last page."""
     answered = answered_slugs(participant)
     if answered and is_settings_due(participant, definition):
         return address(participant, "context")
@@ -185,8 +184,8 @@ def next_prompt(participant: Participant, definition: Definition) -> str:
 
 
 def after_prompt(participant: Participant, definition: Definition, number: int) -> str:
-    """Where Continue leads from a prompt: the next one in the order, also when somebody went back to mend one."""
-    # Only after the first answer, so that the others ask the database nothing more; the last page asks again.
+    """Where Continue leads from a prompt: on in the order, even if the person went back to correct an answer."""
+    # Only after the first answer, to spare the others a query; the last page asks again.
     if definition.settings_later and len(answered_slugs(participant)) == 1 and is_settings_due(participant, definition):
         return address(participant, "context")
     check = due_attention(participant, definition, number)

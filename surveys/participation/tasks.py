@@ -8,6 +8,6 @@ from surveys.participation.places import release_expired
 
 @shared_task
 def release_places() -> int:
-    """Give back expired places in every study that people can be in; returns how many."""
+    """Give back expired places in every study that people can be in; return how many."""
     studies = Study.objects.exclude(state=Study.State.DRAFT).filter(current__isnull=False)
     return sum(release_expired(study) for study in studies)

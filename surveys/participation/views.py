@@ -1,4 +1,4 @@
-"""The participant's way from the first questions to the last page; every step works as a plain form."""
+"""The participant's pages from the first questions to the last page; every step works as a plain form."""
 
 import re
 import uuid
@@ -61,10 +61,10 @@ def by_link(request: HttpRequest, study: str, pseudonym: str, **more: object) ->
 
 
 def participant_page(step: str | None = None, own: bool = False, find: Callable = by_link) -> Callable:
-    """Find the person behind a signed link, in their language, and send them on when this is not their page.
+    """Decorate a page: find the person behind a signed link, set their language, redirect if this is not their page.
 
-    The link alone is the right to be here (no cookie), hence no CSRF token: a foreign page doesn't know the link.
-    An `own` page shows or changes what was given before, which a link without proof does not open.
+    The link alone gives access (no cookie), hence no CSRF token: a foreign page doesn't know the link. An `own` page
+    shows or changes what was given before, so a link without proof does not open it.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -106,7 +106,7 @@ def participant_page(step: str | None = None, own: bool = False, find: Callable 
 
 
 def as_wanted(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """A script that sends a form goes to the next page itself: it gets the address, not the page."""
+    """Give a script that sends a form the next address instead of a redirect: it goes there itself."""
     if isinstance(response, HttpResponseRedirect) and wants_json(request):
         return JsonResponse({"next": response.url})
     return response
@@ -118,23 +118,23 @@ def wants_json(request: HttpRequest) -> bool:
 
 @lru_cache(maxsize=256)
 def prefers_json(accept: str) -> bool:
-    """Browsers send one of a few headers, which takes longer to read than an address to find."""
+    """Whether a browser prefers JSON; cached: browsers send few headers, and reading one takes longer than routing."""
     request = HttpRequest()
     request.META["HTTP_ACCEPT"] = accept
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
 
 
 def without_language(request: HttpRequest) -> str:
-    """The same page, so that going back to it does not change the language again."""
+    """The address without its language, so that going back to it does not change the language again."""
     query = request.GET.copy()
     del query["lang"]
     return f"{request.path}?{query.urlencode()}" if query else request.path
 
 
 def page_context(request: HttpRequest, step: str, answered: int = 0, **more: Any) -> dict:
-    """What every page of a participant shows: where they are, how to get help, drafts and how to stop.
+    """Context of every participant's page: where they are, help, drafts and how to stop.
 
-    `answered`: prompts before a page among the prompts.
+    `answered`: how many prompts come before this page, if it is among the prompts.
     """
     participant, asked = request.participant, len(request.participant.order)
     return {
@@ -162,7 +162,7 @@ def chatbot_of(request: HttpRequest) -> Chatbot | None:
 
 
 def go_on(request: HttpRequest, step: str) -> HttpResponse:
-    """Note that the person has come as far as `step`, renew their place, and show where they go on."""
+    """Note that the person has reached `step`, renew their place, and redirect to where they go on."""
     participant = request.participant
     if not has_reached(participant, step):
         participant.step = step
@@ -178,10 +178,10 @@ AGAIN = "again"  # in the address of a page that asks for what was missing
 
 
 def posted(request: HttpRequest, step: str) -> QueryDict | dict[str, str] | None:
-    """What was sent, also when it is nothing: of radio buttons that nobody chose a browser sends no word.
+    """The data sent, even if empty: browsers send nothing for unchosen radio buttons. None if nothing was sent.
 
-    What was not whole is kept as a draft and asked about by the page that the answer led to, so that loading that page
-    anew, or going back to it, sends nothing.
+    Incomplete data is kept as a draft, and the page redirected to reads it back, so that reloading that page, or going
+    back to it, sends nothing.
     """
     if request.method == "POST":
         return request.POST
@@ -190,7 +190,7 @@ def posted(request: HttpRequest, step: str) -> QueryDict | dict[str, str] | None
 
 
 def ask_again(request: HttpRequest, step: str) -> HttpResponse:
-    """Keep what was sent, and lead to the page that says what is missing."""
+    """Keep what was sent, and redirect to the page that says what is missing."""
     keep_draft(request, step)
     return redirect(f"{request.path}?{AGAIN}=1")
 
@@ -211,7 +211,7 @@ def read_key(raw: str) -> uuid.UUID:
 
 
 def draft_of(request: HttpRequest, step: str) -> Draft | None:
-    """What was saved of a page, for whom it belongs to."""
+    """The draft of a page; None for a link without proof."""
     standing = standing_of(request.participant)
     if standing and step not in standing.drafts:
         return None
@@ -219,7 +219,7 @@ def draft_of(request: HttpRequest, step: str) -> Draft | None:
 
 
 def drop_draft(request: HttpRequest, step: str) -> None:
-    """What was saved on the way to an answer is older than the answer, which a page that is gone back to shows."""
+    """Delete a page's draft, as the answer just given is newer: going back to the page shows the answer."""
     Draft.objects.filter(participant=request.participant, step=step).delete()
 
 
@@ -232,7 +232,7 @@ def form_page(
     answered: int = 0,
     **more: Any,
 ) -> HttpResponse:
-    """The page of a form, filled with what was saved; `back` names the page before."""
+    """The page of a form, filled from its draft; `back` names the page before."""
     if request.method == "POST" and not is_unproven():
         return ask_again(request, step)
     draft = draft_of(request, step)
@@ -259,7 +259,7 @@ def resume(request: HttpRequest) -> HttpResponse:
 def questions(
     request: HttpRequest, page: int = 1, admit: Callable[[Participant], Participant] | None = None
 ) -> HttpResponse:
-    """The questions that decide who takes part; `admit` has a last word on whoever passed them."""
+    """The questions that decide who takes part; `admit` has the last word after the screening."""
 
     def decide(answers: dict[str, str]) -> Participant:
         participant = recruitment.screen(request.participant, answers.pop("chatbot", ""), answers)
@@ -270,7 +270,7 @@ def questions(
 
 @participant_page(Step.BACKGROUND)
 def background(request: HttpRequest, page: int = 1) -> HttpResponse:
-    """What else is asked, of people who have a place."""
+    """The other questions, for people who may take part."""
     end = partial(recruitment.note_answers, request.participant, following=Step.INSTRUCTIONS)
     return question_page(request, Step.BACKGROUND, page, end)
 
@@ -278,7 +278,7 @@ def background(request: HttpRequest, page: int = 1) -> HttpResponse:
 def question_page(
     request: HttpRequest, step: str, page: int, end: Callable[[dict[str, str]], Participant]
 ) -> HttpResponse:
-    """One page of questions. The last one ends them; those before are kept, and may be gone back to."""
+    """One page of questions. The last one calls `end`; the answers to earlier ones are kept and can be changed."""
     participant, pages = request.participant, question_pages(request.definition, step)
     now = open_page(participant, request.definition, step)
     if participant.step != step or not 1 <= page <= now:
@@ -307,7 +307,7 @@ def instructions(request: HttpRequest, template: str = "participation/instructio
 
 @participant_page(Step.COMPREHENSION)
 def comprehension(request: HttpRequest) -> HttpResponse:
-    """Two tries, as Prolific asks; then a kind end with a code of its own, never a rejection."""
+    """The comprehension checks: two tries, as Prolific asks, then a kind end with its own code, never a rejection."""
     checks, following = request.definition.comprehension, first_work(request.definition)
     if not checks or has_reached(request.participant, following):
         return go_on(request, following)
@@ -323,7 +323,7 @@ def comprehension(request: HttpRequest) -> HttpResponse:
 
 
 def try_comprehension(request: HttpRequest, given: dict[str, str], following: str) -> HttpResponse:
-    """One try. The same answers from a page that did not know of the try before are that try, sent twice."""
+    """Count one try. The same answers from a page that did not know of that try are the same try, sent twice."""
     checks, known = request.definition.comprehension, request.POST.get("tries", "")
     with transaction.atomic():
         participant = recruitment.lock(request.participant)
@@ -367,7 +367,7 @@ def context(request: HttpRequest) -> HttpResponse:
 
 
 def device_of(user_agent: str) -> str:
-    """What the browser says that it runs on; an iPad that calls itself a Mac is a computer."""
+    """The device that the browser names; an iPad that calls itself a Mac is a computer."""
     if re.search(r"iPad|Tablet|Android(?!.*Mobile)", user_agent):
         return ChatbotContext.Device.TABLET
     is_phone = re.search(r"Mobi|iPhone|Android", user_agent)
@@ -376,7 +376,7 @@ def device_of(user_agent: str) -> str:
 
 @participant_page(Step.PROMPTS)
 def attention(request: HttpRequest, slug: str) -> HttpResponse:
-    """An attention check between two prompts. It is noted, and never ends anybody's part."""
+    """An attention check between two prompts; the result is noted and never ends a participation."""
     participant, checks = request.participant, {check.slug: check for check in request.definition.attention}
     check = checks.get(slug)
     given = participant.checks.get("attention", {})
@@ -398,7 +398,7 @@ def note_attention(participant: Participant, check: AttentionCheck, answer: str)
 
 @participant_page(Step.PROMPTS)
 def perception(request: HttpRequest) -> HttpResponse:
-    """A figure in moving dots, or a question in words: all there is without scripts. It never ends anybody's part."""
+    """A figure in moving dots or, without scripts, a question in words; the result never ends a participation."""
     participant, asked = request.participant, request.definition.perception
     if asked is None or "perception" in participant.checks:
         return redirect(next_prompt(participant, request.definition))
@@ -428,7 +428,7 @@ def debrief(request: HttpRequest) -> HttpResponse:
 
 
 def last_page(request: HttpRequest, template: str, back: tuple[Any, ...], **more: Any) -> HttpResponse:
-    """The last page; sending it completes the part."""
+    """The last page; sending it completes the participation."""
     participant = request.participant
     comments = "" if is_unproven() else participant.comments
     form = LastForm(posted(request, Step.DEBRIEF), initial={"comments": comments})
@@ -456,7 +456,7 @@ def end(request: HttpRequest) -> HttpResponse:
 
 @participant_page()
 def trouble(request: HttpRequest, template: str = "participation/trouble.html") -> HttpResponse:
-    """Something does not work: how to go on, and a paid way out for those who can't."""
+    """Help if something does not work, and a paid way out for people who can't go on."""
     if request.method == "POST" and request.participant.has_ended:
         drop_draft(request, "trouble")
         return redirect(current_page(request.participant, request.definition))
@@ -475,9 +475,7 @@ def stop(request: HttpRequest) -> HttpResponse:
 def leave(request: HttpRequest, **more: Any) -> HttpResponse | None:
     """Two ways to stop: give the submission back and leave the answers, or erase everything. None before a choice.
 
-    `more` is what the page of erasing says beside.
-
-    Erasing is asked for on a page of its own, and again by a tick there.
+    Erasing must be confirmed by a tick on a page of its own; `more` is that page's further context.
     """
     slug = request.participant.study.slug
     if is_unproven():

@@ -1,6 +1,6 @@
-"""Prolific's webhooks: what they tell about submissions, who signed it, and what it means here.
+"""Prolific's webhooks: events about submissions, who signed them, and what they mean here.
 
-Who returned or timed out at Prolific gives the place back.
+People who returned or timed out at Prolific give their place back.
 """
 
 import base64
@@ -26,7 +26,7 @@ from surveys.studies import access, audit
 State = Participant.State
 RETURNED, TIMED_OUT = "RETURNED", "TIMED-OUT"
 CLAIM_SECONDS = 120
-# Prolific tries for 24 hours. What comes later is not a late try but somebody's recording.
+# Prolific tries for 24 hours. Anything later is not a late try but a replay.
 REPLAY_SECONDS = 25 * 3600
 AHEAD_SECONDS = 300
 LARGEST_EVENT = 100_000
@@ -39,7 +39,7 @@ class BadSignature(Exception):
 
 @dataclass(frozen=True)
 class SubmissionEvent:
-    """What Prolific tells about one submission; it names no study."""
+    """Prolific's news of one submission; it names no study."""
 
     submission: str
     participant: str
@@ -48,7 +48,7 @@ class SubmissionEvent:
 
 
 def check_signature(secret: str, body: bytes, timestamp: str, signature: str, now: float) -> None:
-    """Raise BadSignature unless `signature` is base64 of HMAC-SHA256 over timestamp and raw body."""
+    """Raise BadSignature unless `signature` is recent and base64 of HMAC-SHA256 over timestamp and raw body."""
     expected = base64.b64encode(hmac.digest(secret.encode(), timestamp.encode() + body, "sha256"))
     if not secret or not hmac.compare_digest(expected, signature.encode()):
         raise BadSignature("The signature does not match the body.")
@@ -70,7 +70,7 @@ def read_seconds(timestamp: str) -> float:
 
 
 def read_event(body: bytes, sent_at: str) -> SubmissionEvent | None:
-    """The event, or None when it is about something else. Raises ValueError for what is no event at all."""
+    """The event, or None if it is about something else. Raises ValueError if the body is no event at all."""
     try:
         content = read_json(body)
     except NestedTooDeeply:
@@ -87,11 +87,11 @@ def read_event(body: bytes, sent_at: str) -> SubmissionEvent | None:
     return SubmissionEvent(submission, participant, status, read_seconds(sent_at))
 
 
-# The signature stands for the sender; no cookie is looked at.
+# The signature proves the sender; cookies are ignored.
 @csrf_exempt
 @require_POST
 def prolific_webhook(request: HttpRequest) -> JsonResponse:
-    """200 for all that is understood, also for unknown ids: Prolific repeats what gets another answer."""
+    """Reply 200 to everything understood, even unknown ids: Prolific repeats calls that get another status."""
     if not settings.PROLIFIC_WEBHOOK_SECRET:
         return answer(503, "Webhooks are not set up here: PROLIFIC_WEBHOOK_SECRET is empty.")
     if not access.within_limit(request, "webhook"):
@@ -136,7 +136,7 @@ def answer(status: int, detail: str) -> JsonResponse:
 
 
 def claim_event(event_id: str, signature: str) -> bool:
-    """True for the first call only. The id is not signed, so the signature itself counts as well.
+    """True for the first call only. The id is not signed, so the signature itself counts too.
 
     The claim is short until `keep_claim`: after a crash in between, Prolific's next try counts as the first.
     """
@@ -158,7 +158,7 @@ def key(kind: str, value: str) -> str:
 
 
 def is_overtaken(event: SubmissionEvent) -> bool:
-    """Whether a later event of the same submission was here already: tries that failed come out of order."""
+    """Whether a later event of the same submission came before: retries arrive out of order."""
     name = key("at", event.submission)
     newest = float(access.connection().get(name) or 0)
     if newest <= event.sent_at:
@@ -167,7 +167,7 @@ def is_overtaken(event: SubmissionEvent) -> bool:
 
 
 def apply_event(event: SubmissionEvent) -> int:
-    """Note the status and do what follows from it; returns how many people it is about, 0 for unknown ids."""
+    """Note the status and act on it; return how many people it is about, 0 for unknown ids."""
     mirrored = Submission.objects.filter(submission_id=event.submission, pid=event.participant)
     mirrored.update(status=event.status[:20])
     sessions = Session.objects.filter(session_id=event.submission, participant__pid=event.participant)
@@ -194,7 +194,7 @@ def apply_status(session: Session, status: str) -> None:
 
 
 def time_out(participant: Participant) -> None:
-    """Call the person timed out and give the place back; who comes again is let in as after any time-out."""
+    """Mark the person as timed out and give the place back; they may come back as after any time-out."""
     release(participant)
     participant.state = State.TIMED_OUT
     participant.save(update_fields=["state"])

@@ -1,4 +1,4 @@
-"""Plays an annotator: labels, skips, takes back and changes, by the records of the kinds, and stops on the way."""
+"""Plays an annotator who labels, skips, takes back, changes and stops on the way, by the definitions of the kinds."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -29,9 +29,7 @@ class Item(Protocol):
 
 @dataclass(frozen=True)
 class Rater:
-    """`contrary`: how often they say anything at all instead of what most say. `leaning`: how often they are for the
-    response on the left, whatever it says.
-    """
+    """How often a rater answers at random (`contrary`), or is for the left response whatever it says (`leaning`)."""
 
     random: Random
     contrary: float
@@ -39,12 +37,12 @@ class Rater:
 
 
 def draw_rater(random: Random) -> Rater:
-    """Most are careful, some are not, and few see what stands on the left before anything else."""
+    """Draw a rater: most are careful, some are not, and a few lean to the left."""
     return Rater(random, random.choice((0.05, 0.15, 0.15, 0.3, 0.8)), random.choice((0, 0, 0, 0.25)))
 
 
 def say(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
-    """A label for every question about the item that has labels, as they stand on the page; right ones are known."""
+    """A label for every question about the item that has labels, as on the page; the right one if it is known."""
     usual = Random(json.dumps(item.payload, sort_keys=True))
     return {
         name: turn_back(question, choose(item.gold.get(name), question, usual, rater, left), left)
@@ -54,7 +52,7 @@ def say(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str 
 
 
 def choose(right: list[str] | str | None, question: LabelQuestion, usual: Random, rater: Rater, left: str) -> str:
-    """As it counts for analysis: of a question with sides from 1 = generic to 5 = personalised."""
+    """A label as it counts in analysis: with sides, from 1 = generic to 5 = personalised."""
     values, random = question.values, rater.random
     said = usual.choice(OPINIONS) if set(OPINIONS) <= set(values) else usual.choice(values)
     if question.toggle:
@@ -67,7 +65,7 @@ def choose(right: list[str] | str | None, question: LabelQuestion, usual: Random
 
 
 def say_wrong(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
-    """As `say`, with a wrong label wherever the right ones are known and there is one."""
+    """Like `say`, but with a wrong label wherever the right ones are known and there is a wrong one."""
     labels = say(item, questions, rater, left)
     for name, question in fields_of(questions, item.payload).items():
         wrong = [value for value in question.values if value not in item.gold.get(name, question.values)]
@@ -95,7 +93,7 @@ class AnnotatingPlayer(Player):
         self.left_open: VisitedPage | None = None
 
     def arrive(self) -> VisitedPage:
-        """By the link; who walked away from an open page finds it there and sends it first."""
+        """Open the link or, after walking away from an open page, send that page."""
         if self.left_open is None:
             return super().arrive()
         page, self.left_open = self.left_open, None
@@ -107,7 +105,7 @@ class AnnotatingPlayer(Player):
         if self.leaves(len(self.given)) and not page.is_practice:
             return self.LEAVING[self.person.way](self, page)
         if self.rng.random() < HABIT_SHARE and not page.is_practice:
-            own = page.form_to("undo") is not None  # not where the link proves nothing: what was given stays as it is
+            own = page.form_to("undo") is not None  # not if the link proves nothing: what was given stays as it is
             habit = self.rng.choice([name for name in self.HABITS if own or name not in ("undo", "change")])
             self.story.habits[habit] += 1
             return self.HABITS[habit](self, page)
@@ -119,7 +117,7 @@ class AnnotatingPlayer(Player):
         return self.items[page.number]
 
     def fill_in(self, page: VisitedPage) -> dict[str, str]:
-        """What a browser sends: the hidden fields, and the labels that are on; nothing of a switch that is off."""
+        """What a browser sends: the hidden fields and the labels, without toggles that are off."""
         item, left = self.item_on(page), self.left_on(page)
         questions = KINDS[item.kind].questions
         speak = say_wrong if page.is_practice and self.person.way == "fail_training" else say
@@ -134,7 +132,7 @@ class AnnotatingPlayer(Player):
         return fields
 
     def left_on(self, page: VisitedPage) -> str:
-        """Which response stands on the left. People see it; here it is read off the page's seal."""
+        """The response on the left. People see it; here it is read from the page's seal."""
         return page.form.fields["page"].split(".")[2]
 
     def labels_in(self, page: VisitedPage, fields: Mapping[str, str]) -> str:
@@ -144,7 +142,7 @@ class AnnotatingPlayer(Player):
         return write_labels(State.GIVEN, labels, self.left_on(page))
 
     def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
-        """What the server has just confirmed; from now on the item is labelled."""
+        """What the server has just confirmed; notes that the item is labelled."""
         item = self.item_on(page)
         if item.purpose == Purpose.WORK:
             self.given[item.pk] = None
@@ -156,7 +154,7 @@ class AnnotatingPlayer(Player):
         return page.led_here and is_kept and (failed or page.name in AFTER_SAVING)
 
     def is_asked(self, page: VisitedPage) -> bool:
-        """Whether another window has answered the item meanwhile, and the page asks which answer is to count."""
+        """Whether another window has answered the item meanwhile, and the page asks which answer counts."""
         return page.name == "item" and "again=1" in page.path
 
     def settle(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
@@ -182,7 +180,7 @@ class AnnotatingPlayer(Player):
         return following
 
     def undo(self, page: VisitedPage) -> VisitedPage:
-        """Take back what was saved last; the page that comes says what that was by showing its item."""
+        """Take back what was saved last; the page that follows shows its item."""
         form = page.form_to("undo")
         following = self.browser.submit(page, form.fields, form)
         if "undone=1" in following.path:
@@ -196,7 +194,7 @@ class AnnotatingPlayer(Player):
         return following
 
     def change(self, page: VisitedPage) -> VisitedPage:
-        """Go to the list of one's own answers and give another one."""
+        """Go to the list of one's own answers and change one."""
         self.browser.open(self.own_path(page, "labels"))
         if not self.given:
             return self.browser.open(page.path)

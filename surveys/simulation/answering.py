@@ -1,4 +1,4 @@
-"""Plays a participant who pastes answers, wrong ones among them, and answers what the page asks about them."""
+"""Plays a participant who pastes answers, some of them wrong, and replies to what the page asks about them."""
 
 import json
 import re
@@ -45,7 +45,7 @@ class AnsweringPlayer(Player):
         return self.forward(page, {"answer": self.rng.choice(right if self.rng.random() < 0.9 else offered)})
 
     def perception(self, page: VisitedPage) -> VisitedPage:
-        """Nine of ten see the figure; without scripts, and for a few, it is the question in words."""
+        """See the figure, as nine in ten do; without scripts, and for a few people, answer the question in words."""
         asked = self.definition.perception
         if not self.person.scripts or self.rng.random() < 0.03:
             return self.forward(page, {"answer": (asked and asked.answer) or OWN_QUESTION.answer})
@@ -72,7 +72,7 @@ class AnsweringPlayer(Player):
         return write_wrong(check, asked, self.prompts.values(), self.rng).text
 
     def prompt_on(self, page: VisitedPage) -> Prompt:
-        """The prompt whose draft the page's form keeps, if its message is the one that stands there."""
+        """The prompt whose draft the page's form keeps. Raises Stuck if the page shows another message."""
         slug = page.form.data["data-step"].removeprefix("prompt:") if page.form else ""
         if slug not in self.prompts or page.message != self.prompts[slug].text:
             raise Stuck(f"{page.path} asks what is not in the study: {page.message[:60]!r}")
@@ -99,7 +99,7 @@ class AnsweringPlayer(Player):
         return kept | {"text": text} | note_pasting(text, self.rng) | said
 
     def leave_out(self, page: VisitedPage) -> dict[str, str]:
-        """Say that the state of the account is not to be found."""
+        """Say that the state of the account cannot be found."""
         self.story.sent.add((self.prompt_on(page).slug, ""))
         return page.form.fields | {"text": "", "unreached": "1"}
 
@@ -108,7 +108,7 @@ class AnsweringPlayer(Player):
         return Sent(self.prompt_on(page).slug, fields["key"], text)
 
     def decide(self, page: VisitedPage, fields: dict[str, str]) -> tuple[VisitedPage, dict[str, str]]:
-        """The page asks: take personal details out or not; keep the answer or put it right."""
+        """Answer the page's question: remove personal details or not; keep the answer or correct it."""
         slug = self.prompt_on(page).slug
         is_flagged = "keep" in page.asks or "letter" not in page.form.choices  # which letter it is is no check
         if "privacy" in page.asks:
@@ -134,7 +134,7 @@ class AnsweringPlayer(Player):
 
 
 def rate(rng: Random) -> str:
-    """What an answer is worth to somebody; some can't say, and some leave it out."""
+    """A rating of an answer; some people can't say, and some leave it out."""
     return rng.choices((str(max(1, min(5, round(rng.gauss(3.6, 1))))), UNRATED, ""), RATED)[0]
 
 
@@ -142,7 +142,7 @@ def rate(rng: Random) -> str:
 
 
 def say_of_reading(prompt: Prompt, text: str, rng: Random) -> dict[str, str]:
-    """Form fields of what was read: most confirm it, some correct it, the others say nothing."""
+    """Form fields about the reading: most people confirm it, some correct it, the others say nothing."""
     reading, said = read_prompt(prompt, text), {"read_of": mark_of(text)}
     if not (reading.names or reading.letter):
         return said

@@ -1,6 +1,4 @@
-"""What made-up participants paste: items by topic, answers as chatbots write them, what each check is for. Lifelike
-answers differ by chatbot and person: whose taste they follow, and how they are written.
-"""
+"""What simulated people paste: plain answers, wrong ones for each check, and lifelike ones by chatbot and person."""
 
 import math
 import re
@@ -12,7 +10,7 @@ from typing import Protocol
 
 from surveys.reading.checks import OtherPrompt, Paste, PasteCheck
 
-# Parted by semicolons, since names hold commas.
+# Separated by semicolons, since names hold commas.
 LISTS = {
     "haircut": """Textured crop; Layered lob; Soft bob; Taper fade; Curtain bangs; Pixie cut; Side part; Shag;
         Buzz cut; Wolf cut; Box braids; Twist out; French crop; Blunt bob; Undercut; Long layers; Quiff;
@@ -94,7 +92,7 @@ ANYTHING = parted(
 
 
 def items_for(prompt_text: str) -> tuple[str, ...]:
-    """The items that go with a prompt; of several topics the one that is named first."""
+    """The items that fit a prompt: those of the topic named first, or anything."""
     found = [(match.start(), items) for word, items in TOPICS.items() if (match := re.search(word, prompt_text, re.I))]
     return min(found)[1] if found else ANYTHING
 
@@ -184,7 +182,7 @@ def write_personal(prompt: AskedPrompt, rng: Random) -> str:
 
 
 def write_wrong(check: PasteCheck, prompt: AskedPrompt, others: Iterable[AskedPrompt], rng: Random) -> Paste:
-    """A paste that this check is for; `others` are the study's prompts."""
+    """A paste that this check should notice; `others` are the study's prompts."""
     own = Paste(
         write_answer(prompt, rng),
         prompt.text,
@@ -215,7 +213,7 @@ PRAISE = (
 
 @dataclass(frozen=True)
 class Taste:
-    """How a chatbot ranks what it may recommend. Asked by nobody in particular it has no spread."""
+    """How a chatbot ranks what it may recommend; without a person there is no spread."""
 
     chatbot: str
     skew: float  # how much more often the first of its order come
@@ -258,7 +256,7 @@ def order_of(chatbot: str, group: str, items: tuple[str, ...]) -> tuple[tuple[fl
 
 
 def choose_letter(question: str, options: int, right: str, rng: Random, taste: Taste) -> str:
-    """The right one when chatbot and person make it likely; else mostly the chatbot's usual mistake."""
+    """The right letter if chatbot and person make it likely; else mostly the chatbot's usual mistake."""
     letters = LETTERS[:options]
     usual, own = Random(f"{taste.chatbot} {question}"), Random(f"{taste.person} {question}")
     strength = ABILITY + usual.gauss(0, 1) + taste.spread * own.gauss(0, 1)
@@ -281,7 +279,7 @@ def write_items(items: Sequence[str], rng: Random) -> str:
 
 
 def respell(name: str) -> str:
-    """The same as it is also written."""
+    """Another spelling of the name."""
     if " & " in name:
         return name.replace(" & ", " and ")
     if ", " in name or ": " in name:

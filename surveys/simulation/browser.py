@@ -1,4 +1,4 @@
-"""A plain browser for simulated people, without JavaScript and cookies, and the pages as it has them."""
+"""A plain browser for simulated people, without JavaScript and cookies, and the pages as it reads them."""
 
 import http.client
 import re
@@ -18,7 +18,7 @@ QUESTIONS = ("privacy", "keep", "read", "no_answer")
 
 @dataclass
 class Form:
-    """One form: what stands in its fields, what can be chosen, and its submit buttons in order."""
+    """One form: its fields' values, what can be chosen, and its submit buttons in order."""
 
     id: str
     fields: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class VisitedPage:
 
     @property
     def number(self) -> int:
-        """The number in `…/prompt/5/` or `…/item/5/`; 0 where there is none."""
+        """The number in `…/prompt/5/` or `…/item/5/`; 0 if there is none."""
         match = PATH.match(self.path.partition("?")[0])
         return int(match["more"]) if match and match["more"].isdecimal() else 0
 
@@ -57,7 +57,7 @@ class VisitedPage:
 
     @property
     def is_practice(self) -> bool:
-        """An item of the training, the only ones that can't be skipped."""
+        """Whether it shows a training item, the only kind that can't be skipped."""
         return self.name == "item" and self.form_to("skip") is None
 
     def form_to(self, name: str) -> Form | None:
@@ -138,7 +138,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 class Unreachable(Exception):
-    """No server answers at this address, also after patience."""
+    """No server answers at this address, even after patience."""
 
 
 class TurnedAway(Exception):
@@ -146,8 +146,8 @@ class TurnedAway(Exception):
 
 
 class Browser:
-    """`patience`: for how many seconds a server that has answered before is asked again, with the same form and its
-    key, where the connection breaks or it says to come back (503); one that has never answered for a sixth of that.
+    """A browser that repeats a request, with the same form and key, for `patience` seconds if the connection breaks or
+    the server says to come back (503); for a sixth of that if the server has never answered.
     """
 
     def __init__(self, site: str, patience: float = 60, timeout: float = 60) -> None:
@@ -169,7 +169,7 @@ class Browser:
         return self.follow("GET", path)
 
     def submit(self, page: VisitedPage, fields: dict[str, str], form: Form | None = None) -> VisitedPage:
-        """Send a form of the page, the one of its step when none is named, to where it leads."""
+        """Send a form of the page, by default that of its step, to where it leads."""
         form = form or page.form
         return self.follow("POST", (form.data.get("action") if form else "") or page.path, fields)
 
@@ -187,7 +187,7 @@ class Browser:
         raise Unreachable(f"{path} redirects for ever.")
 
     def ask(self, method: str, path: str, fields: dict[str, str] | None = None) -> tuple[int, str, str]:
-        """One request: status, where it leads, the text. A connection that breaks is opened and tried again."""
+        """Make one request, again if the connection breaks or the server is away; return status, redirect and text."""
         body = encode(fields) if fields is not None else None
         end = time.monotonic() + (self.patience if self.waits else self.patience / 6)
         while True:
@@ -213,11 +213,11 @@ class Browser:
     # --- connections that break ---------------------------------------------------------------------------
 
     def send_and_hang_up(self, path: str, fields: dict[str, str]) -> None:
-        """The whole form goes out, and the line breaks before the answer."""
+        """Send the whole form, and break the line before the answer."""
         self.send_part(path, encode(fields), 1.0)
 
     def send_half(self, path: str, fields: dict[str, str]) -> None:
-        """The line breaks in the middle of the form."""
+        """Break the line in the middle of the form."""
         self.send_part(path, encode(fields), 0.5)
 
     def send_part(self, path: str, body: bytes, share: float) -> None:
@@ -230,7 +230,7 @@ class Browser:
 
 
 def headers_of_proxy(host: str) -> dict[str, str]:
-    """What the proxy says to a site with TLS, for who asks it from beside: it answers to its own name only."""
+    """What a proxy says to a site with TLS, for requests from its own host: the site answers to its own name only."""
     site = urlsplit(settings.SITE_URL)
     if site.scheme != "https" or host not in ("127.0.0.1", "::1", "localhost"):
         return {}
@@ -238,5 +238,5 @@ def headers_of_proxy(host: str) -> dict[str, str]:
 
 
 def encode(fields: dict[str, str]) -> bytes:
-    """As browsers do: line ends as CR LF, UTF-8."""
+    """Encode fields as browsers do: line ends as CR LF, UTF-8."""
     return urlencode({name: value.replace("\n", "\r\n") for name, value in fields.items()}).encode()

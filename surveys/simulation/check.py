@@ -38,13 +38,13 @@ OPEN = (State.SCREENING, State.ACTIVE, State.TIMED_OUT)
 
 
 def count_exits(study: Study) -> Counter[str]:
-    """By kind how many simulated people the study counts without knowing them."""
+    """Anonymous exits of simulated people, by kind."""
     rows = AnonymousExit.objects.filter(version__study=study, origin=Participant.Origin.SIMULATED)
     return Counter(rows.values_list("kind", flat=True))
 
 
 def find_violations(study: Study, stories: Iterable[Story], before: Counter[str]) -> Iterator[str]:
-    """One sentence for each thing that is not as it must be."""
+    """One sentence for each violation."""
     stories = list(stories)
     pids = [story.person.pid for story in stories]
     rows = {row.pid: row for row in Participant.objects.filter(study=study, pid__in=pids)}
@@ -77,7 +77,7 @@ def check_story(story: Story, row: Participant | None, definition: Definition) -
 
 
 def check_end(story: Story, row: Participant, definition: Definition) -> Iterator[str]:
-    """In one state, the one that the person saw, with its code."""
+    """The person is in the state whose end they saw, with its code."""
     if not story.end:
         if row.state not in OPEN:
             yield f"saw no end and is {row.state}"
@@ -97,7 +97,7 @@ def check_code(story: Story, code: str) -> Iterator[str]:
 
 
 def check_answers(story: Story, row: Participant) -> Iterator[str]:
-    """Every confirmed answer stored exactly once; the newest one counts; nothing that was never sent."""
+    """Every confirmed answer is stored exactly once, the newest one counts, and nothing unsent is stored."""
     stored = list(stored_of(row))
     for sent in dict.fromkeys(story.confirmed):
         found = sum(answer.is_of(sent) for answer in stored)
@@ -114,7 +114,7 @@ def check_answers(story: Story, row: Participant) -> Iterator[str]:
 
 
 def check_flags(story: Story, row: Participant) -> Iterator[str]:
-    """What was shown about a paste and decided by the person is kept."""
+    """Findings that were shown about a paste and decided by the person are stored."""
     flagged = set(Flag.objects.filter(participant=row).values_list("prompt__slug", flat=True))
     for slug in (story.kept | story.fixed) - flagged:
         yield f"what the checks asked about {slug} is not stored"
@@ -162,12 +162,12 @@ def check_exits(stories: list[Story], before: Counter[str], after: Counter[str])
 
 Purpose, LabelState, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 WORKING = (Participant.State.ACTIVE, Participant.State.TIMED_OUT)
-# Whoever leaves gives back what they hold, so a label that they send later may come too late to count.
+# People who leave give back what they hold, so a label that they send later may come too late to count.
 GAVE_BACK = ("late", "walk_away", "return", "come_back")
 
 
 def check_slots(story: Story, row: Participant) -> Iterator[str]:
-    """Every label of the work has a slot of this person, by which it counts; every done slot has a label."""
+    """Every work label counts by a done slot of this person, and every done slot has a label."""
     said = Annotation.objects.filter(participant=row, item__purpose=Purpose.WORK)
     given = set(newest(said).filter(state=LabelState.GIVEN).values_list("item__key", flat=True))
     done = set(Slot.objects.filter(participant=row, done_at__isnull=False).values_list("item__key", flat=True))
@@ -180,7 +180,7 @@ def check_slots(story: Story, row: Participant) -> Iterator[str]:
 
 
 def check_items(study: Study) -> Iterator[str]:
-    """Every item has its slots, and as many labels that count as slots are done, each from somebody else."""
+    """Every item has its slots, and as many labels count as slots are done, each from a different person."""
     pairs = Counter(pair for pilot in (False, True) for pair in labels_by_people(study, pilot))
     labels = Counter(item for item, _ in pairs.elements())
     for item in items_with_slots(study):
@@ -199,13 +199,13 @@ def check_items(study: Study) -> Iterator[str]:
 
 
 def labels_by_people(study: Study, pilot: bool) -> Iterator[tuple[int, int]]:
-    """Item and person of every label that counts by a slot; models and imported people have none."""
+    """(item, person) of every label that counts by a slot; models and imported people have none."""
     rows = counted(study, pilot=pilot).exclude(participant=None).exclude(participant__origin=Origin.IMPORTED)
     yield from rows.values_list("item", "participant")
 
 
 def items_with_slots(study: Study) -> list[AnnotationItem]:
-    """The items of the work, with how many labels each wants, has slots for, and has."""
+    """Work items, with how many labels each wants, has slots for, and has."""
     items = AnnotationItem.objects.filter(study=study, purpose=Purpose.WORK).only("key", "pilot")
     return list(items.annotate(n=Count("slots"), done=Count("slots__done_at"), wanted=Max("slots__wanted")))
 
@@ -222,7 +222,7 @@ def count_overlap(study: Study, pilot: bool) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Stored:
-    """One answer, or one revision of an item's labels. `again`: the keys under which a form sent once more is kept."""
+    """One answer, or one revision of an item's labels. `again`: other keys under which the same form may be stored."""
 
     slug: str
     key: uuid.UUID
@@ -237,7 +237,7 @@ class Stored:
 
 
 def stored_of(row: Participant) -> Iterator[Stored]:
-    """Everything that was taken of this person, the oldest revision first."""
+    """Everything stored of this person, the oldest revision first."""
     answers = Response.objects.filter(participant=row, accepted=True).select_related("prompt")
     for answer in answers.prefetch_related("read_backs").order_by("revision"):
         rating = UNRATED if answer.is_unrated else str(answer.rating or "")
@@ -251,7 +251,7 @@ def stored_of(row: Participant) -> Iterator[Stored]:
 
 
 def keys_when_kept(key: uuid.UUID, said: Iterable[SaidBack], rating: str) -> Iterator[uuid.UUID]:
-    """An answer that was rated, or whose reading was corrected, or that was asked about and then kept, has its own."""
+    """Keys of an answer that was rated, whose reading was corrected, or that was asked about and then kept."""
     for corrected in ("", *(back.key for back in said if back.key)):
         own = key_of(key, corrected, rating)
         yield from (own, uuid.uuid5(own, "kept"))
@@ -271,5 +271,5 @@ def describe(said: Annotation) -> str:
 
 
 def write_labels(state: str, labels: Mapping[str, str] | None = None, left: str = "") -> str:
-    """The same text for the same labels: what was chosen, without switches that are off, and what stood on the left."""
+    """The same text for the same labels: those chosen, without toggles that are off, and the response on the left."""
     return json.dumps({"state": state, "labels": labels or {}, "left": left}, sort_keys=True)

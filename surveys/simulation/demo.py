@@ -1,4 +1,4 @@
-"""The demo: the shipped studies, a log-in and simulated people, built by the rules that real ones go through."""
+"""The demo: the shipped studies, a log-in and simulated people, built by the rules for real ones."""
 
 import uuid
 from collections.abc import Callable
@@ -37,17 +37,17 @@ PASSWORD = "field-study-demo"
 FILES = Path(__file__).resolve().parents[1] / "studies"
 ACTOR = "demo"
 SMALL, LARGE = "demo", "field-13"
-# Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to be
-# compared with models, which is what the stage `analysed` adds. `people` adds a corpus and what is concluded of it.
+# Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to compare
+# with models, which the stage `analysed` adds. `people` adds a corpus and what is concluded from it.
 STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0, "annotated": 0.45, "analysed": 0.5, "people": 0.5}
-# From these on, made-up annotators have judged the items of `profiles`.
+# In these stages, simulated annotators have judged the items of `profiles`.
 JUDGED = ("annotated", "analysed", "people")
-# From these on, models have answered, and people of `demo` too.
+# In these stages, models have answered, and people of `demo` too.
 COMPARED = ("analysed", "people")
 # How far a person's own chatbot is from everybody's, by whether it remembers earlier chats.
 SPREAD = {"on": 0.95, "off": 0.6, "unknown": 0.75}
 SKEW = 0.95
-# So many of a hundred people fail both attention checks, and so many type what they should paste.
+# Of a hundred people, how many fail both attention checks, and how many type what they should paste.
 INATTENTIVE, TYPING = 3, 2
 
 Step = Participant.Step
@@ -58,11 +58,11 @@ class NotADemo(Exception):
 
 
 def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int], None] | None = None) -> Study:
-    """The three shipped studies and the demo account; `demo` and `profiles` are live and wait for you.
+    """Build the three shipped studies and the demo account; `demo` and `profiles` are live and wait for you.
 
-    From the stage `recruiting` on, `field-13` is launched and has simulated people, marked as simulated: some still
-    working, or all finished: at every place when `collected`, at half of them from `analysed` on, where half of the
-    places of `demo` are taken too, by people who are asked one prompt twice. Running it again adds nobody.
+    From the stage `recruiting` on, `field-13` is launched and has people marked as simulated. All have finished in
+    `collected` (at every place) and from `analysed` on (at half of them); otherwise some still work. From `analysed`
+    on, people who are asked one prompt twice also take half of `demo`'s places. Running it again adds nobody.
     """
     if not settings.DEBUG:
         raise NotADemo("The demo has a published password. It runs with DEBUG=true only; make an owner instead.")
@@ -110,7 +110,7 @@ def open_study(slug: str, actor: str = ACTOR) -> Study:
 
 
 def fill(study: Study, share: float, seed: int, progress: Callable[[int, int], None], all_finish: bool = False) -> None:
-    """Simulated people for this share of the places; unless all are to finish, every seventh still works."""
+    """Add simulated people for this share of the places; unless all are to finish, every seventh still works."""
     definition = lifecycle.definition_of(study.current_id)
     wanted = round(definition.planned_people * share)
     there = study.participants.filter(origin=Participant.Origin.SIMULATED).count()
@@ -175,7 +175,7 @@ def wrong_option(check: AttentionCheck) -> str:
 
 
 def answer_prompts(participant: Participant, person: Person, taste: Taste, count: int) -> None:
-    """In another state of their account they get what people without a memory get, if they can reach it."""
+    """Answer prompts; in an arm that they can reach, people get what those without a memory get."""
     prompts, answered, rng = lifecycle.prompts_of(participant.version_id), answered_slugs(participant), person.rng
     rating, types = lifecycle.definition_of(participant.version_id).rating, rng.randrange(100) < TYPING
     asked = [prompts[slug] for slug in participant.order[:count] if slug not in answered]
@@ -193,7 +193,7 @@ def answer_prompts(participant: Participant, person: Person, taste: Taste, count
 
 
 def evidence_of(text: str, types: bool) -> dict[str, object]:
-    """What the page would have noted of somebody who pastes, or who types."""
+    """The evidence that the page would have noted for pasting, or for typing."""
     entered = {"typed": len(text), "pasted": 0} if types else {"typed": 0, "pasted": len(text)}
     return {"observed": True, **entered, "share_pasted": 0.0 if types else 1.0, "edited_after": types}
 
@@ -203,7 +203,7 @@ def evidence_of(text: str, types: bool) -> dict[str, object]:
 
 PROFILES = "profiles"
 ANNOTATORS = 8
-# How often a made-up annotator says something else than most would.
+# How often a simulated annotator says something else than most would.
 CONTRARY = 0.18
 MINUTES_BEFORE_WORK = 3  # questions, instructions, comprehension check
 
@@ -215,7 +215,7 @@ def load_annotation_demo(actor: str) -> Study:
 
 
 def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None]) -> int:
-    """Made-up annotators, marked as simulated, who work to the end; returns how many there are now."""
+    """Add annotators, marked as simulated, who work to the end; return how many there are now."""
     definition = lifecycle.definition_of(study.current_id)
     people = Participant.objects.filter(study=study, origin=Participant.Origin.SIMULATED)
     for number in range(people.count(), ANNOTATORS):
@@ -232,9 +232,9 @@ def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None])
 
 
 def label_everything(person: Participant, work: AnnotationWork, random: Random) -> None:
-    """Work to the end: the right answers in training, an opinion of one's own now and then in the work.
+    """Work to the end: right answers in training, an opinion of one's own now and then in the work.
 
-    It takes no time, so they are said to have come as much earlier as they were active.
+    This takes no time, so their arrival is moved back by as long as they were active.
     """
     Participant.objects.filter(pk=person.pk).update(step=Participant.Step.PROMPTS)
     person.refresh_from_db()

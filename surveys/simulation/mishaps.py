@@ -1,4 +1,4 @@
-"""What goes wrong on the way: each mishap is a rule for which pages it fits and what then happens."""
+"""What goes wrong on the way: each mishap says which pages it fits and what then happens."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def on_any_page(page: VisitedPage) -> bool:
-    """Inside the study; before consent there is nobody whom the server could recognise."""
+    """Whether the page is inside the study; before consent the server knows nobody."""
     return page.name != "consent"
 
 
 def on_work(page: VisitedPage) -> bool:
-    """A page that asks for an answer which counts; practice is answered once."""
+    """Whether the page asks for an answer that counts; practice is answered once."""
     return page.name == "prompt" or (page.name == "item" and not page.is_practice)
 
 
@@ -41,7 +41,7 @@ def change_earlier(player: Player, page: VisitedPage) -> VisitedPage:
 
 
 def new_session(player: Player, page: VisitedPage) -> VisitedPage:
-    """Prolific sends the same person once more, as another submission; only the first one opens what was sent."""
+    """Come from Prolific once more, as another submission; only the first one opens what was sent."""
     player.browser.open(player.new_link())
     return player.browser.open(player.link)
 
@@ -61,13 +61,13 @@ def save_draft(player: Player, page: VisitedPage) -> VisitedPage:
 
 
 def double_click(player: Player, page: VisitedPage) -> VisitedPage:
-    """The same form twice at the same moment, over two connections."""
+    """Send the same form twice at the same moment, over two connections."""
     fields = player.fill_in(page)
     return send_together(player, page, page, fields, fields)
 
 
 def two_windows(player: Player, page: VisitedPage) -> VisitedPage:
-    """Two windows with the same question and different answers, both sent; the later one counts."""
+    """Answer the same question differently in two windows; the later answer counts."""
     other = player.browser.open(page.path)
     player.send(other, player.fill_in(other))
     return player.send(page, player.fill_in(page))
@@ -98,7 +98,7 @@ def send_together(
 
 
 def hang_up(player: Player, page: VisitedPage) -> VisitedPage:
-    """The line breaks before the answer; then the same form again, as the page would send it."""
+    """Break the line before the answer, then send the same form again, as the page would."""
     fields = player.fill_in(page)
     player.browser.send_and_hang_up(page.path, fields)
     return player.send(page, fields)
@@ -148,7 +148,7 @@ def on_item_of_work(page: VisitedPage) -> bool:
 
 
 def label_off_the_scale(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
-    """Labels that no button has; the page must ask again."""
+    """Send labels that no button has; the page must ask again."""
     labels = dict.fromkeys(page.form.choices, "11")
     return refused(player, player.browser.submit(page, page.form.fields | labels), "a label off the scale")
 
@@ -165,7 +165,7 @@ def refused(player: AnnotatingPlayer, page: VisitedPage, what: str) -> VisitedPa
 
 
 def open_unknown_item(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
-    """The address of an item that is not there leads to their own work."""
+    """Open an item that does not exist, which leads to their own work."""
     wrong = player.browser.open(player.own_path(page, f"item/{max(player.items) + 1_000}"))
     if not wrong.led_here:
         player.story.troubles.append(f"an item that is not there was answered with {wrong.status}")
@@ -173,7 +173,7 @@ def open_unknown_item(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPag
 
 
 def send_with_broken_seal(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
-    """A form that says it was about another item: it is not taken, and the page says so."""
+    """Send a form that says it is about another item: it is not taken, and the page says so."""
     fields = player.fill_in(page)
     person, _, rest = fields["page"].split(".", 2)
     answered = player.browser.submit(page, fields | {"page": f"{person}.{max(player.items) + 1_000}.{rest}"})
@@ -183,13 +183,13 @@ def send_with_broken_seal(player: AnnotatingPlayer, page: VisitedPage) -> Visite
 
 
 def change_before_next_page(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
-    """While the first answer is under way, another is chosen and sent by the same form: that one must count."""
+    """Send another answer by the same form while the first is under way: the second must count."""
     player.browser.submit(page, player.fill_in(page))
     return player.send(page, player.fill_in(page))
 
 
 def undo_twice(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
-    """The key of undo pressed twice for one page: one label is taken back, not two."""
+    """Press undo twice on one page: one label is taken back, not two."""
     following = player.undo(page)
     form = page.form_to("undo")
     again = player.browser.submit(page, form.fields, form)
@@ -199,7 +199,7 @@ def undo_twice(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
 
 
 def fetch_ahead(player: AnnotatingPlayer, page: VisitedPage) -> VisitedPage:
-    """As scripts do, the next item is fetched while this one is open."""
+    """Fetch the next item while this one is open, as scripts do."""
     player.browser.open(f"{player.own_path(page, 'work')}?ahead={page.number}")
     return player.send(page, player.fill_in(page))
 

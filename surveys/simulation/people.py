@@ -1,4 +1,4 @@
-"""Who takes part in a simulation: simulated people, how far they will go, and what they told us afterwards."""
+"""Simulated people, how far they will go, and what they saw and did."""
 
 import secrets
 from collections import Counter
@@ -10,7 +10,7 @@ from surveys.participation.prolific import Visit
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.schema import NONE, SEVERAL
 
-# How a part ends under faults, with its share in a hundred people. Without faults everybody finishes.
+# How a participation ends under faults, with its weight. Without faults everybody finishes.
 WAYS = {
     "finish": 64,
     "late": 8,
@@ -28,16 +28,13 @@ WAYS = {
 }
 OF_ANNOTATORS = ("stop_early", "excluded", "fail_training")
 LONGEST_STAY = 8  # items after which annotators who leave on the way have left
-CANNOT_REACH = 0.2  # of people, each arm
+CANNOT_REACH = 0.2  # share of people, for each arm
 STUDY_ID = "5f0000000000000000051111"
 
 
 @dataclass(frozen=True)
 class Sent:
-    """An answer, or what was said about an item, that the server confirmed.
-
-    `text` is None where the server was asked to take details out.
-    """
+    """An answer or an item's labels that the server confirmed; `text` is None if it was asked to take details out."""
 
     slug: str  # of the prompt; the key of an item
     key: str
@@ -56,18 +53,18 @@ class Person:
     cannot_reach: frozenset[str] = frozenset()  # arms that their account, or their app, does not have
 
     def visit(self) -> Visit:
-        """One more submission on Prolific."""
+        """A new visit, as by one more submission on Prolific."""
         return Visit(self.pid, STUDY_ID, secrets.token_hex(12))
 
 
 @dataclass
 class Story:
-    """What somebody saw and did, to be compared with the database."""
+    """What a person saw and did, to be compared with the database."""
 
     person: Person
     sent: set[tuple[str, str]] = field(default_factory=set)  # (prompt or item, text), confirmed or not
     confirmed: list[Sent] = field(default_factory=list)
-    newest: dict[str, set[str | None]] = field(default_factory=dict)  # texts that may stand as the answer
+    newest: dict[str, set[str | None]] = field(default_factory=dict)  # texts that may be the answer
     kept: set[str] = field(default_factory=set)  # prompts whose answer was questioned and kept, or
     fixed: set[str] = field(default_factory=set)  # put right
     mishaps: Counter[str] = field(default_factory=Counter)
@@ -83,7 +80,7 @@ class Story:
     waits: list[float] = field(default_factory=list)
 
     def confirm(self, *together: Sent) -> None:
-        """The server took these; of several sent at the same moment any may be the newest."""
+        """Note that the server took these; of several sent at the same moment, any may be the newest."""
         self.confirmed += together
         for slug in {sent.slug for sent in together}:
             self.newest[slug] = {sent.text for sent in together if sent.slug == slug}
@@ -95,7 +92,7 @@ def make_people(definition: Definition, count: int, faults: bool, seed: int) -> 
     ways = draw_ways(definition, count, rng) if faults else ["finish"] * count
     cells = [(slug, cell.slug) for slug, _ in definition.branches for cell in definition.cells]
     work = definition.annotation
-    # After the last item there is no page of the work any more on which an annotator could leave.
+    # After the last item there is no work page on which an annotator could leave.
     longest, least = (max(1, min(work.quota - 1, LONGEST_STAY)), work.least) if work else (len(definition.prompts), 0)
     return [
         Person(
@@ -113,7 +110,7 @@ def make_people(definition: Definition, count: int, faults: bool, seed: int) -> 
 
 
 def draw_ways(definition: Definition, count: int, rng: Random) -> list[str]:
-    """Every way at least once where there are enough people; the first person always finishes."""
+    """A way for each person: every way at least once if there are enough people; the first person always finishes."""
     possible = {way: share for way, share in WAYS.items() if can_go(definition, way)}
     drawn = rng.choices(list(possible), list(possible.values()), k=count)
     rest = [*possible, *drawn][1:count]

@@ -23,7 +23,7 @@ class Stuck(Exception):
 
 
 class Player:
-    """What is the same for people who paste answers and for annotators: the way there, and every way out."""
+    """The base of people who paste answers and of annotators: the way there, and every way out."""
 
     def __init__(self, site: str, person: Person, definition: Definition, faults: bool) -> None:
         self.site, self.person, self.definition, self.faults = site, person, definition, faults
@@ -34,13 +34,13 @@ class Player:
         self.tries = 0
 
     def new_link(self) -> str:
-        """The address on Prolific, with a new SESSION_ID."""
+        """The address that Prolific sends people to, with a new SESSION_ID."""
         visit = self.person.visit().as_parameters() | {"SIMULATED": sign_simulated(self.person.pid)}
         entry = reverse(f"{area_of(self.definition)}:arrive", args=[self.slug])
         return f"{entry}?" + "&".join(f"{name}={value}" for name, value in visit.items())
 
     def play(self) -> Story:
-        """From the link on Prolific to the end, or to where they lapse; called again, they come back."""
+        """Play from Prolific's link to the end, or to where the person lapses; called again, they come back."""
         self.story.lapsed = False
         try:
             self.go(self.arrive())
@@ -86,9 +86,9 @@ class Player:
         return page.name == "end" and self.person.way == "come_back" and bool(page.form) and not self.tries
 
     def come_back(self, page: VisitedPage) -> VisitedPage:
-        """Some of those who returned go on after all: by the button there, or by a new submission.
+        """Go on after all after returning: by the button there, or by a new submission.
 
-        The latter proves nothing, so what was sent before is not sent again, as most mishaps would.
+        The latter proves nothing, so mishaps stop: most would send again what was sent before.
         """
         self.tries += 1
         if self.rng.random() < 0.5:
@@ -126,14 +126,14 @@ class Player:
     # --- the work, which each kind of player does in a way of its own ------------------------------------
 
     def fill_in(self, page: VisitedPage) -> dict[str, str]:
-        """The form of a page of the work with a new answer in it, which is noted as sent."""
+        """A work page's form with a new answer in it, which is noted as sent."""
         raise NotImplementedError
 
     def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
         raise NotImplementedError
 
     def was_taken(self, page: VisitedPage) -> bool:
-        """Whether the page that came after sending says that what was sent is saved."""
+        """Whether the page after sending says that what was sent is saved."""
         return page.led_here
 
     def settle(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
@@ -154,11 +154,11 @@ class Player:
     # --- ways out -----------------------------------------------------------------------------------------
 
     def leaves(self, reached: int) -> bool:
-        """Whether this is where the person goes another way than to the end."""
+        """Whether the person leaves here instead of going on to the end."""
         return reached >= self.person.stops_at and self.person.way in self.LEAVING and not self.tries
 
     def lapse(self, page: VisitedPage) -> VisitedPage:
-        """Walk away from an open page; who is only late comes back by the link on Prolific."""
+        """Walk away from an open page; late people come back by the link on Prolific."""
         self.tries += 1
         self.story.lapsed = True
         return page

@@ -38,7 +38,7 @@ class NotSimulated(Exception):
 def simulate(
     study: Study, site: str, participants: int, concurrency: int, faults: bool, seed: int, progress: Progress
 ) -> dict[str, Any]:
-    """Play all people and compare. Who will be away for a time plays first, lapses, and comes back after all others."""
+    """Play all people and compare. Those who will be away play first, lapse, and come back after all others."""
     players = make_players(
         study, site, make_people(definition_of(study.current_id), participants, faults, seed), faults
     )
@@ -77,7 +77,7 @@ def make_players(study: Study, site: str, people: list[Person], faults: bool) ->
 
 
 def play(players: Iterable[Player], concurrency: int, progress: Progress) -> None:
-    """Nothing is asked meanwhile, so no connection is held that may be dead by then."""
+    """Play people in threads. Close the database connection first: unused meanwhile, it may be dead by the end."""
     if not connection.in_atomic_block:
         connection.close()
     with ThreadPoolExecutor(concurrency) as pool:
@@ -112,7 +112,7 @@ def age_lease(study: Study, person: Person) -> None:
 
 
 def exclude(study: Study, pids: list[str]) -> None:
-    """The gate decides against these simulated people, as researchers do after a pilot."""
+    """Exclude these simulated people at the gate, as researchers do after a pilot."""
     people = Participant.objects.filter(study=study, pid__in=pids, origin=Participant.Origin.SIMULATED)
     verdicts = {person.pseudonym: Verdict(kept=False, note="simulated") for person in people}
     if verdicts:
@@ -151,7 +151,7 @@ UNFORESEEN = "Something unforeseen happened; the worker’s log says what."
 
 
 class Quiet(WSGIRequestHandler):
-    """Addresses of people are their signed links, so no request is written down."""
+    """A handler that logs no request, as people's addresses are their signed links."""
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -159,7 +159,7 @@ class Quiet(WSGIRequestHandler):
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The pages of this site, asked from this process alone; wherever the web servers are."""
+    """Serve the site's pages to this process alone, wherever the web servers are; yield the address."""
     beside = ThreadedWSGIServer(("127.0.0.1", 0), Quiet)
     beside.daemon_threads = True
     beside.set_app(WSGIHandler())
@@ -172,7 +172,7 @@ def server() -> Iterator[str]:
 
 
 def why_not(study: Study) -> str:
-    """Why nobody simulated may come now; nothing where they may."""
+    """Why simulated people may not come now; empty if they may."""
     if not study.is_open:
         return "Nobody is let in now. Start the pilot, or launch the study, and rehearse then."
     real = study.participants.filter(origin=Participant.Origin.PROLIFIC, pilot=False)
@@ -184,13 +184,13 @@ def why_not(study: Study) -> str:
 
 
 def has_items(study: Study) -> bool:
-    """Whether there is work for those who come now; the pilot's items are its own."""
+    """Whether there is work for people who come now; the pilot has items of its own."""
     items = AnnotationItem.objects.filter(study=study, pilot=study.state == Study.State.PILOT)
     return items.filter(purpose=AnnotationItem.Purpose.WORK).exists()
 
 
 def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> None:
-    """Play them and note in the audit trail how it went; one at a time in a study."""
+    """Play people and record in the audit trail how it went; one rehearsal at a time in a study."""
     done = 0
 
     def advance(more: int) -> None:
@@ -219,5 +219,5 @@ def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> 
 
 
 def last_of(study: Study) -> AuditEvent | None:
-    """How the last one went, or that it was started."""
+    """The audit event of the last rehearsal: how it went, or that it was started."""
     return study.audit_events.filter(action__in=[STARTED, DONE, FAILED]).order_by("-number").first()

@@ -42,7 +42,7 @@ def rehearsal(request: HttpRequest) -> HttpResponse:
             if not reason:
                 return redirect("simulation:page", study.slug)
             status = 503
-    now = under_way.standing(study, WORK)  # before what came of it: the note of its end comes before its mark goes
+    now = under_way.standing(study, WORK)  # read before the outcome: its end is recorded before its mark goes
     last = last_of(study)
     went = last.action if last else ""
     page = {"form": form, "reason": reason, "last": last, "failed": went == FAILED, "unfinished": went == STARTED}
@@ -50,7 +50,7 @@ def rehearsal(request: HttpRequest) -> HttpResponse:
 
 
 def begin(study: Study, given: dict, actor: str) -> str:
-    """Leave it to a worker, unless one is at it; why that failed."""
+    """Leave the rehearsal to a worker, unless one is at it; return why that failed, or nothing."""
     if under_way.progress_of(study, WORK) is not None:
         return ""
     people = given["people"]
@@ -68,7 +68,7 @@ def begin(study: Study, given: dict, actor: str) -> str:
 
 @study_page(Role.OWNER, require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
-    """How far it is; the page is loaded again when all have gone."""
+    """Show the rehearsal's progress; reload the page when all people are through."""
     page = under_way.standing(request.study, WORK)
     if page["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})

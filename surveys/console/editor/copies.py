@@ -1,6 +1,6 @@
-"""Working copies: begun from a file or a study, saved without overwriting another window, made a study or version.
+"""Working copies: begun from a file or study, saved without overwriting another window, made a study or version.
 
-A study that is there is written as a study file, the inverse of reading one.
+An existing study is written as a study file, the inverse of reading one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ from surveys.studies.members import change_study, create_study, misfits_of_new, 
 
 
 def file_of(definition: Definition) -> str:
-    """The file of a study: the shipped one with its comments where it says the same, else one written anew."""
+    """The file of a study: the shipped one with its comments if it says the same, else one written anew."""
     shipped = shipped_studies().get(definition.slug)
     same = shipped and with_benchmark_items(shipped) == definition
     return text_of(definition.slug).decode() if same else to_file(definition)
@@ -47,7 +47,7 @@ def text_of(name: str) -> bytes:
 
 
 def begin(owner: AbstractBaseUser, content: bytes, origin: str, study: Study | None = None) -> WorkingCopy:
-    """A working copy of this file, as it is; StudyFileError where it is no text that could be edited."""
+    """A working copy of this file, as it is. Raises StudyFileError if it is no text that can be edited."""
     decoded(content[: LARGEST_FILE + 1])
     if len(content) > LARGEST_FILE or b"\0" in content:
         raise StudyFileError([StudyFault("file", None, f"is no text of at most {LARGEST_FILE:,} bytes")])
@@ -55,7 +55,7 @@ def begin(owner: AbstractBaseUser, content: bytes, origin: str, study: Study | N
 
 
 def copy_of(study: Study, account: AbstractBaseUser) -> WorkingCopy:
-    """The account's own working copy of a study; with no changes of its own it is that of the current version."""
+    """The account's own working copy of a study; renewed from the current version if it has no changes of its own."""
     found = WorkingCopy.objects.filter(owner=account, study=study).first()
     current = definition_of(study.current_id)
     if found is None:
@@ -75,7 +75,7 @@ def is_older(study: Study, definition: Definition) -> bool:
 
 
 def save(copy: WorkingCopy, revision: int, text: str) -> bool:
-    """Whether it was saved: not when another window saved after this one had read."""
+    """Save the text; False if another window saved since `revision`. Raises StudyError if no file can hold it."""
     if len(text.encode()) > LARGEST_FILE or "\0" in text:
         raise StudyError(f"The file would have more than {LARGEST_FILE:,} bytes, or characters that no file can hold.")
     if text == copy.text:
@@ -88,7 +88,7 @@ def save(copy: WorkingCopy, revision: int, text: str) -> bool:
 
 @dataclass(frozen=True)
 class Checked:
-    definition: Definition | None  # where the file's own rules are kept
+    definition: Definition | None  # None if the file breaks rules of its own
     faults: list[StudyFault]
 
     @property
@@ -98,7 +98,7 @@ class Checked:
 
 
 def check(copy: WorkingCopy, text: str | None = None) -> Checked:
-    """All that is wrong with it: what an upload by its owner would be told."""
+    """Find everything that is wrong with the copy, as an upload by its owner would."""
     if copy.study:
         also = partial(misfits_of_version, copy.study, account=copy.owner)
     else:
@@ -107,7 +107,7 @@ def check(copy: WorkingCopy, text: str | None = None) -> Checked:
     try:
         return Checked(parse_study(content, also=also), [])
     except StudyFileError as error:
-        # What it says may be whole where only its name is taken: then its pages can be shown.
+        # The file itself may be fine if, say, only its name is taken: then its pages can be shown.
         return Checked(parsed(content), error.faults)
 
 
@@ -120,10 +120,10 @@ def parsed(content: bytes) -> Definition | None:
 def make(
     copy: WorkingCopy, account: AbstractBaseUser, amendment: str, revision: int, against: str
 ) -> tuple[Study, str]:
-    """The study of a working copy, new or with a new version, and which of the two; StudyError where it cannot be.
+    """Make the copy a study or a new version; return the study and which of the two. Raises StudyError if it cannot.
 
     `revision` of the copy and hash of the version `against` which its changes were listed: nothing else is made.
-    Without `against` a new study is wanted; where it has come meanwhile (a double click) it is `present`.
+    Without `against` it is a new study, `present` if it has come meanwhile (a double click).
     """
     with transaction.atomic():
         study = lock_study(copy.study) if copy.study else None
@@ -148,7 +148,7 @@ def make(
 
 
 def begin_anew(copy: WorkingCopy, study: Study) -> None:
-    """From here on it is one of the study's current version."""
+    """Make the copy one of the study's current version from here on."""
     WorkingCopy.objects.filter(pk=copy.pk).update(study=study, origin=origin_of(study), made_at=timezone.now())
 
 
@@ -157,7 +157,7 @@ def origin_of(study: Study) -> str:
 
 
 def is_behind(copy: WorkingCopy) -> bool:
-    """Whether its study has another current version than when it was begun."""
+    """Whether the study's current version has changed since the copy was begun."""
     if not copy.study or not copy.study.current:
         return False
     before = copy.study.versions.filter(created_at__lte=copy.made_at).values_list("document", flat=True).last()
@@ -170,7 +170,7 @@ EVERYBODY = {"slug": "annotators", "name": "Annotators", "where": {}}
 
 
 def to_file(definition: Definition) -> str:
-    """A file that says the same as the definition, to the letter."""
+    """A file that says exactly what the definition says. Raises CannotWriteError if there is none."""
     text = "\n".join(_lines(_raw(definition)))
     try:
         if parse_study(text.encode()) == as_in_file(definition):
@@ -181,14 +181,14 @@ def to_file(definition: Definition) -> str:
 
 
 def as_in_file(definition: Definition) -> Definition:
-    """Without what the server's benchmarks gave it when it was loaded."""
+    """The definition without what the server's benchmarks added when it was loaded."""
     prompts = tuple(replace(prompt, imported=False) for prompt in definition.prompts)
     matrix = definition.matrix and replace(definition.matrix, questions=())
     return replace(definition, prompts=prompts, matrix=matrix)
 
 
 def _raw(definition: Definition) -> dict[str, Any]:
-    """The tables and lists of the file, from a document whose tables of one key are plain fields."""
+    """The file's tables and lists; in a definition, tables of one key are plain fields."""
     raw: dict[str, Any] = asdict(definition)
     raw["places"] = {"lease_minutes": definition.lease_minutes}
     later = {"settings": "after-first-prompt"} if definition.settings_later else {}
@@ -249,7 +249,7 @@ def _entry(value: Any) -> str:
 
 
 def _thawed(value: Any) -> Any:
-    """Tables of options as files write them: one alone without brackets."""
+    """A table of options as files write it: a single option without brackets."""
     if isinstance(value, dict):
         return {key: _thawed(entry) for key, entry in value.items()}
     if isinstance(value, tuple):
@@ -262,7 +262,7 @@ def _thawed(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Money:
-    """`cents` for each person; the minimum is Prolific's for an hour."""
+    """What a study costs, at `cents` for each person; `least` is Prolific's minimum for an hour."""
 
     cents: int
     currency: str
@@ -295,16 +295,16 @@ class Money:
         return self._whole(self.cents * self.people)
 
     def cost(self, places: int) -> str:
-        """Of a cell with so many places for each chatbot."""
+        """The cost of a cell with so many places for each chatbot."""
         return self._whole(self.cents * places * self.branches)
 
     def _whole(self, cents: int) -> str:
-        """With the fee, to a dollar or pound."""
+        """The sum with the fee, rounded to a dollar or pound."""
         return money(round((cents + fee_of(cents)) / 100) * 100, self.currency).removesuffix(".00")
 
 
 def money_of(study: Mapping[str, Any]) -> Money | None:
-    """From what could be read of a file; None where it does not say what people get."""
+    """Costs from what could be read of a file; None if it does not say what people get."""
     pay, work = study.get("pay", {}), study.get("annotation") or {}
     if not {"amount", "currency"} <= pay.keys():
         return None

@@ -1,4 +1,4 @@
-"""What one key of a study file is in a form: its kind, words and bounds come from the declared schema, nothing else."""
+"""A key of a study file as a form field, whose kind, words and bounds come from the declared schema alone."""
 
 import re
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from surveys.studies.files.schema import Key
 from surveys.studies.files.values import LONGEST_TEXT
 
 LINK = re.compile(r"\[(`[^`]+`|[^\[\]]+)\]\([^()]+\)")  # code may have brackets of its own
-Groups = Mapping[str, tuple[str, tuple[str, ...]]]  # by key its words and the options, none where it is typed
+Groups = Mapping[str, tuple[str, tuple[str, ...]]]  # by key: its words and its options, none if it is typed
 
 
 @dataclass
 class FormField:
-    """One key: where it is written, how it is asked for, and what the file says now."""
+    """One key: where it is written, how it is asked for, and what the file says."""
 
     table: str
     key: str
@@ -35,7 +35,7 @@ class FormField:
     bounds: Mapping[str, Any] = field(default_factory=dict)
     default: Any = None  # what stands in for a key that is left out
     raw: Any = None
-    own: Any = None  # the file's own text, of a translation
+    own: Any = None  # of a translation: the file's own text
     faults: list[StudyFault] = field(default_factory=list)
 
     @property
@@ -48,7 +48,7 @@ class FormField:
 
     @property
     def shown(self) -> Any:
-        """What stands in the form, in the shape in which the form sends it back."""
+        """The field's content, in the shape in which the form sends it back."""
         if self.raw is None:
             blank = {
                 "tick": self.default,
@@ -70,24 +70,24 @@ class FormField:
 
     @property
     def default_words(self) -> str:
-        """What is said where nothing stands."""
+        """The default in words, for an empty field."""
         said = ", ".join(self.default) if isinstance(self.default, tuple) else self.default
         return str(said) if said and said is not True else ""
 
     @property
     def rows(self) -> int:
-        """Lines that a box shows, so that a long text is read whole."""
+        """Lines of the box, so that a long text can be read whole."""
         lines = self.shown.split("\n")
         return min(24, max(2, sum(1 + len(line) // 70 for line in lines)))
 
     @property
     def chosen(self) -> str:
-        """In one line, of a table of options."""
+        """A table of options in one line."""
         return ", ".join(" or ".join(options) for options in self.shown.values())
 
     @property
     def words(self) -> str:
-        """What the documentation says of it; what a list's box is for is said here."""
+        """The documentation's words about the key, with its bounds or how to type it."""
         most = self.bounds.get("max")
         bounds = f" From {self.bounds.get('min', 0):,} to {most:,}." if most and f"{most:,}" not in self.help else ""
         one = bounds or " One a line." if self.kind == "lines" else " As TOML." if self.kind == "toml" else ""
@@ -96,7 +96,7 @@ class FormField:
 
     @property
     def options(self) -> list[tuple[str, bool]]:
-        """Each choice, also one that the file names and nobody offers, and whether it is chosen."""
+        """Each choice, even one that only the file names, and whether it is chosen."""
         chosen = self.shown if isinstance(self.shown, list) else [self.shown]
         unknown = [name for name in chosen if name and name not in self.choices]
         return [(name, name in chosen) for name in (*self.choices, *unknown)]
@@ -112,7 +112,7 @@ class FormField:
         return rows
 
     def posted(self, form: QueryDict) -> Any:
-        """What the form says now, in the same shape; what is not in it stays."""
+        """What the form says, in the shape of `shown`; a text that it leaves out stays."""
         match self.kind:
             case "tick":
                 return bool(form.getlist(self.place))
@@ -132,7 +132,7 @@ class FormField:
         return _lines(plain(form.get(row["name"], row["typed"])))
 
     def change(self, form: QueryDict) -> dict[str, Value | None]:
-        """The key with its new value, None where it goes; nothing where the form says what the file says."""
+        """The key with its new value, None to remove it; empty if the form says what the file says."""
         said = self.posted(form)
         if said == self.shown or (self.kind == "set" and set(said) == set(self.shown)):
             return {}
@@ -159,7 +159,7 @@ class FormField:
 
 
 def as_words(markdown: str) -> str:
-    """A sentence of the documentation without its marks; nothing where a table stands in its place."""
+    """A sentence of the documentation without its marks; empty if it is a table."""
     return "" if markdown.startswith("|") else re.sub(r"[`*]", "", LINK.sub(r"\1", markdown)).rstrip(":")
 
 
@@ -206,7 +206,7 @@ def shape_of(part: str, name: str, key: Key) -> dict[str, Any]:
 def fields_for(
     part: str, table: str, keys: Mapping[str, Key], raw: Mapping[str, Any], groups: Mapping[str, Groups] | None = None
 ) -> list[FormField]:
-    """A field for each key of a table, and one for each that the file has beside them."""
+    """A field for each key of a table, and for each other key in the file."""
     found = []
     for name, key in keys.items():
         shape = SHAPES.get((part, name)) or SHAPES.setdefault((part, name), shape_of(part, name, key))

@@ -16,7 +16,7 @@ Step = Participant.Step
 
 
 class Preview(NamedTuple):
-    """One page: what the list calls it, the section of the editor that it belongs to, its template and content."""
+    """One page: its title in the list, its section in the editor, its template and content."""
 
     title: str
     section: str
@@ -25,7 +25,7 @@ class Preview(NamedTuple):
 
 
 def pages_of(definition: Definition) -> list[Preview]:
-    """In the order of the way, consent first; of the prompts in that of the file."""
+    """The pages in the participant's order, consent first; prompts in the file's order."""
     pages = [Preview("Consent", "consent", "participation/consent.html", lambda request: _consent(request, definition))]
     for step in PAGED:
         for number, asked in enumerate(question_pages(definition, step), 1):

@@ -54,7 +54,7 @@ class EntryCard:
 
     @property
     def others(self) -> list[FormField]:
-        """Of a cell what has no column of its own."""
+        """A cell's fields that have no column of their own."""
         return [each for each in self.fields if each.key not in ("name", "slug", "where", "places")]
 
     @property
@@ -64,7 +64,7 @@ class EntryCard:
 
 @dataclass
 class SectionPart:
-    """A table or a list of the file, whole."""
+    """A whole table or list of the file."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class SectionPart:
 
     @property
     def one(self) -> str:
-        """What a button that adds one calls it."""
+        """The name of one entry, for the button that adds one."""
         return {"hypotheses": "Hypothesis"}.get(self.name, self.title.removesuffix("s"))
 
 
@@ -85,7 +85,7 @@ def section_of(place: str) -> str:
 
 
 def sections_for(raw: Mapping[str, Any]) -> list[FileSection]:
-    """Those that are of use to people who paste answers, or to those who annotate; and those that the file has."""
+    """Sections of use to people who paste answers, or to annotators, with all that the file has."""
     annotates = "annotation" in raw
 
     def is_of_use(part: str) -> bool:
@@ -139,7 +139,7 @@ def keys_of_entry(name: str, entry: Mapping[str, Any]) -> Mapping[str, Key]:
 
 
 def groups_of(name: str, raw: Mapping[str, Any]) -> dict[str, Groups]:
-    """What the tables of options in an entry can name."""
+    """What the tables of options in an entry can name, by their key."""
     if name == "cells":
         questions = [each for each in _entries(raw, "questions") if each.get("purpose") == "quota"]
         offered = {
@@ -154,7 +154,7 @@ def groups_of(name: str, raw: Mapping[str, Any]) -> dict[str, Groups]:
 
 
 def turned_away(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Question and option of everybody whom no cell takes, whatever else they answer."""
+    """(question, option) of everybody whom no cell takes, whatever else they answer."""
     cells = [cell["where"] for cell in _entries(raw, "cells") if isinstance(cell.get("where"), dict)]
     asked = groups_of("cells", raw)["where"] if cells else {}
     return [
@@ -178,7 +178,7 @@ def _lines(options: Any) -> tuple[str, ...]:
 
 
 def _translations(raw: Mapping[str, Any]) -> Iterator[SectionPart]:
-    """Each text of the study beside the same in every further language."""
+    """Each text of the study beside its translation into every further language."""
     given = raw.get(LANGUAGES, {})
     if not isinstance(given, dict) or not all(isinstance(said, dict) for said in given.values()):
         yield SectionPart(LANGUAGES, "Languages", "", [EntryCard("", [FormField("", LANGUAGES, "toml", raw=given)])])
@@ -219,7 +219,7 @@ def _translated(code: str, place: tuple[str, ...], key: str, what: Wanted, raw: 
 
 
 def languages_left(raw: Mapping[str, Any]) -> dict[str, str]:
-    """Those of the pages that the study does not have yet."""
+    """Languages of the pages that the study does not have yet."""
     given = raw.get(LANGUAGES, {})
     taken = {raw.get("language"), *(given if isinstance(given, dict) else ())}
     return {code: name for code, name in PAGE_LANGUAGES.items() if code not in taken}
@@ -230,7 +230,7 @@ def languages_left(raw: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Located:
-    """A fault, and where in the editor it is mended."""
+    """A fault, and where to fix it in the editor."""
 
     fault: StudyFault
     section: str

@@ -1,4 +1,4 @@
-"""The editor: working copies are begun, edited as forms or text beside what people see, and made a study or version."""
+"""The editor's pages: begin a working copy, edit it as forms or text beside previews, make it a study or version."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -42,7 +42,7 @@ View = Callable[..., HttpResponse]
 
 
 def copy_page(only: Callable[[View], View]) -> Callable[[View], View]:
-    """A page of somebody's own working copy; that of a study needs a role there too."""
+    """Decorate a page of an account's own working copy; that of a study needs a role there too."""
 
     def decorate(view: View) -> View:
         view = only(view)
@@ -62,7 +62,7 @@ def copy_page(only: Callable[[View], View]) -> Callable[[View], View]:
 
 
 def show_copy(request: HttpRequest, template: str, status: int = 200, **page: object) -> HttpResponse:
-    """Inside the frame of its study, where it has one."""
+    """Render a page, inside the frame of the copy's study if it has one."""
     if hasattr(request, "study"):
         return show(request, template, "edit", status, **page)
     return render(request, template, page, status=status)
@@ -98,7 +98,7 @@ Changes = dict[str, dict[str, writing.Value | None]]  # by table and key
 
 
 def changes_in(request: HttpRequest, copy: WorkingCopy, name: str) -> Changes:
-    """What the form says otherwise than the file."""
+    """What the form says that the file does not."""
     found: Changes = {}
     for part in parts_named(copy.text, name):
         for card in part.cards:
@@ -140,7 +140,7 @@ def arranged(text: str, do: str) -> str:
 
 
 def anchor_after(do: str, text: str) -> str:
-    """Where the page is shown after a button: at the entry that it was about."""
+    """The anchor to show after a button: the entry that it was about."""
     what, _, rest = do.partition("/")
     name, _, number = rest.partition("/")
     if what == "add":
@@ -174,7 +174,7 @@ def section_page(
 
 
 def page_of(copy: WorkingCopy, here: str) -> dict[str, Any]:
-    """What all pages of the editor show: how the copy stands, what it changes, and its pages."""
+    """Context of all the editor's pages: the copy's state, its changes, and its previews."""
     page = standing_of(copy, copy.text, here)
     checked: copies.Checked = page["checked"]
     definition = checked.definition
@@ -188,7 +188,7 @@ def page_of(copy: WorkingCopy, here: str) -> dict[str, Any]:
 
 
 def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
-    """How this text of the copy stands: sections with their faults, and money."""
+    """The state of this text of the copy: sections with their faults, and costs."""
     checked = copies.check(copy, text)
     page: dict[str, Any] = {"copy": copy, "section_name": here, "checked": checked, "faults": []}
     if not checked.is_readable:
@@ -216,7 +216,7 @@ def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
 
 @copy_page(require_POST)
 def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpResponse:
-    """Money and faults of what is typed, without saving it."""
+    """Costs and faults of what is typed, without saving it."""
     if not copies.check(copy).is_readable:
         return HttpResponse(status=409)
     try:
@@ -228,7 +228,7 @@ def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpRespo
 
 @copy_page(FORM)
 def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
-    """The same as one text."""
+    """Edit the whole file as one text."""
     status, text = 200, copy.text
     if request.method == "POST":
         posted = writing.plain(request.POST.get("text", ""))
@@ -260,7 +260,7 @@ def download(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
 @csp_replace({"frame-ancestors": [SELF]})
 @copy_page(FORM)
 def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
-    """A page as participants see it. What is sent from there is kept nowhere; it leads to the next page."""
+    """A page as participants see it. What is sent from it is not kept; it leads to the next page."""
     definition = copies.check(copy).definition
     previews = pages_of(definition) if definition else []
     if definition is None or page >= len(previews):
@@ -278,7 +278,7 @@ def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
 @member_page
 @FORM
 def start(request: HttpRequest) -> HttpResponse:
-    """From a study that comes with the platform, one that the account may see, or a file."""
+    """Begin a working copy from a shipped study, one that the account may see, or a file."""
     if not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
     known, problem = shipped_studies(), ""
@@ -310,7 +310,7 @@ def begun(request: HttpRequest) -> WorkingCopy:
 
 @study_page(Role.RESEARCHER, require_safe)
 def edit_study(request: HttpRequest) -> HttpResponse:
-    """The account's working copy of this study."""
+    """Open the account's working copy of this study."""
     try:
         return redirect("editor:first", copies.copy_of(request.study, request.user).pk)
     except writing.CannotWriteError as fault:
@@ -321,7 +321,7 @@ def edit_study(request: HttpRequest) -> HttpResponse:
 @csp_update({"frame-src": [SELF]})
 @copy_page(require_POST)
 def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
-    """The study, or its next version."""
+    """Make the study, or its next version."""
     amendment, against = request.POST.get("amendment", "").strip(), request.POST.get("against", "")
     if not copy.study and not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
@@ -343,7 +343,7 @@ def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
 
 @copy_page(require_POST)
 def drop(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
-    """Give up the working copy; a study that was made of it stays."""
+    """Delete the working copy; a study made of it stays."""
     copy.delete()
     messages.success(request, "Your working copy is gone. Nothing else was changed.")
     return redirect("console:setup", copy.study.slug) if copy.study else redirect("editor:start")

@@ -16,12 +16,12 @@ from surveys.studies.files.lines import Statement, join_place, parts_of, stateme
 STEP = re.compile(r"(?P<name>[^.\[]+)(\[(?P<number>\d+)\])?\.?")
 
 
-# What tomlkit raises where a statement is not as it expects.
+# What tomlkit raises if a statement is not as it expects.
 UNUSUAL = (TOMLKitError, ValueError, KeyError, IndexError, TypeError)
 
 
 class CannotWriteError(Exception):
-    """A change that would not come out as it was meant, because the file is written in an unusual way."""
+    """A change that would not come out as meant, because the file is written in an unusual way."""
 
 
 class Literal(str):
@@ -36,12 +36,12 @@ def read(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> str:
-    """The text as the checks read it: a mark in front and Windows' line ends are not part of what it says."""
+    """The text as the checks read it: without a byte-order mark, and with Unix line ends."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def change(text: str, table: str, changes: Mapping[str, Value | None]) -> str:
-    """The text with these keys of a table set, or removed where the value is None; refused if more would change."""
+    """The text with these keys of a table set, or removed if None. Raises CannotWriteError if more would change."""
     wanted, changed = read(text), to_own_ends(text)
     try:
         for key, value in changes.items():
@@ -64,12 +64,12 @@ def to_own_ends(text: str) -> str:
 
 
 def with_ends_of(before: str, changed: str) -> str:
-    """The line ends that the file had."""
+    """The changed text with the line ends that the file had."""
     return changed.replace("\n", "\r\n") if "\r\n" in before else changed
 
 
 def _table_in(study: dict[str, Any], table: str, make: bool) -> dict[str, Any]:
-    """The table of a place such as `prompts[3]`, made where there is none."""
+    """The table of a place such as `prompts[3]`; with `make`, made if there is none."""
     found: Any = study
     for name in steps(table):
         if isinstance(name, int):
@@ -81,7 +81,7 @@ def _table_in(study: dict[str, Any], table: str, make: bool) -> dict[str, Any]:
 
 
 def steps(table: str) -> list[str | int]:
-    """Of a place such as `prompts[3]` the names and numbers that lead to it."""
+    """The names and numbers that lead to a place such as `prompts[3]`."""
     found: list[str | int] = []
     for step in STEP.finditer(table):
         found += [step["name"].strip('"')]
@@ -109,7 +109,7 @@ def _set(text: str, table: str, key: str, value: Value) -> str:
 
 
 def _end_of_body(text: str, found: Sequence[Statement], table: str) -> int | None:
-    """Behind the last key that stands below the table's own header; None where it has no header."""
+    """The position behind the last key below the table's own header; None if it has no header."""
     heads = [at for at, each in enumerate(found) if each.is_header and each.place == table]
     if table and not heads:
         return None
@@ -138,7 +138,7 @@ def _spliced(text: str, statement: Statement, written: str) -> str:
 
 
 def _rewritten(written: str, rest: list[str], value: Value | None) -> str:
-    """An assignment with another value, or with another value of a key in its table."""
+    """An assignment with another value, or with another value of a key in its table, or without that key."""
     document = tomlkit.parse(written)
     *around, last = [*parts_of(written.partition("=")[0]), *rest]
     table: Any = document
@@ -154,7 +154,7 @@ def _rewritten(written: str, rest: list[str], value: Value | None) -> str:
 
 
 def _change_entries(array: Any, wanted: list[str]) -> None:
-    """Only the entries that differ, so that the others keep their lines and comments."""
+    """Change only the entries that differ, so that the others keep their lines and comments."""
     before = [str(entry) for entry in array]
     for how, start, end, first, last in reversed(SequenceMatcher(None, before, wanted, False).get_opcodes()):
         if how == "equal":
@@ -169,7 +169,7 @@ def _change_entries(array: Any, wanted: list[str]) -> None:
 
 
 def literal(value: Value, before: Any = None) -> str:
-    """A value as TOML; a text stays in three quotes where it stood in them."""
+    """A value as TOML; a text that was in three quotes stays in them."""
     if isinstance(value, Literal):
         return value
     if isinstance(value, list):
@@ -180,7 +180,7 @@ def literal(value: Value, before: Any = None) -> str:
 
 
 def _escaped(value: str) -> str:
-    """For a text of several lines: quotes are escaped only where three would end it."""
+    """Escape a text of several lines; its quotes only if they would end it."""
     written = String.from_raw(value.replace("\n", "\0"), StringType.SLB).as_string()[1:-1]
     written = written.replace("\\u0000", "\n").replace('\\"', '"').replace("\\t", "\t")
     written = written.replace('"""', '""\\"')
@@ -211,7 +211,7 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
 
 
 def is_list_of_tables(text: str, name: str) -> bool:
-    """Whether its entries are written one by one, so that they can be moved."""
+    """Whether the list's entries are written as tables, one by one, so that they can be moved."""
     return len(spans(to_own_ends(text), name)) == len(read(text).get(name, []))
 
 
@@ -237,7 +237,7 @@ def remove_entry(text: str, name: str, number: int) -> str:
 
 
 def move_entry(text: str, name: str, number: int) -> str:
-    """One place up; what stands between the two stays."""
+    """Move an entry one place up; what is between the two stays."""
     own = to_own_ends(text)
     (start, end), (second, last) = spans(own, name)[number - 2 : number]
     return with_ends_of(text, own[:start] + own[second:last] + own[end:second] + own[start:end] + own[last:])
@@ -260,7 +260,7 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def item_of(written: str) -> Item | None:
-    """A value that somebody typed, where it is one."""
+    """A typed value as TOML; None if it is no value."""
     try:
         return tomlkit.value(written) if read_toml(f"value = {written}").keys() == {"value"} else None
     except (StudyFileError, *UNUSUAL):

@@ -13,7 +13,7 @@ from surveys.participation.recruitment import TROUBLES
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 
 State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
-# Every way in which somebody's part can stand, each person in exactly one of them.
+# Every outcome of a participation; each person has exactly one.
 OUTCOMES = (
     "no_consent",
     "screened_out",
@@ -26,7 +26,7 @@ OUTCOMES = (
     "in_progress",
     "completed",
 )
-# What kept people who had agreed from taking part.
+# What kept people from taking part after they had agreed.
 COULD_NOT = ("technical", "misunderstood", "screened_out")
 Z = 1.959964  # of 95 %
 
@@ -35,12 +35,12 @@ LeftOut = dict[int, tuple[str, ...]]
 
 
 def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
-    """How many started, consented and came to each outcome; the same again by version, and the reasons.
+    """Count who started, consented and reached each outcome, in all and by version, with the reasons.
 
-    `started` is the sum of OUTCOMES and `consented` leaves out only no_consent. `placed` are those who came
-    past the questions; `before_place` and `after_place` part each outcome by that. `overflow` is a part of
-    `completed`. Of somebody who withdrew after the end only that much is known; they count as placed.
-    Imported people never came here and are left out. `completed` is the sum of `excluded` and `analysed`.
+    `started` is the sum of OUTCOMES and `consented` leaves out only no_consent. `placed` are those who got past the
+    questions; `before_place` and `after_place` split each outcome by that. `overflow` is a part of `completed`. People
+    who withdrew after the end count as placed, as no more is known about them. Imported people never came here and are
+    left out. `completed` is the sum of `excluded` and `analysed`.
     """
     rows = [*participant_rows(study, who), *exit_rows(study, who)]
     versions = sorted({row["version"] for row in rows})
@@ -59,10 +59,10 @@ def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
 
 
 def count_exclusions(study: Study, who: str) -> Row:
-    """How many of those who completed are left out of the analysis, and how many single responses of the others.
+    """Count people who completed but are left out of the analysis, and single responses of the others.
 
-    `excluded_later` are people whom only rules declared after the launch leave out. A person may meet several rules,
-    so that `excluded_by` adds up to `excluded` or more.
+    `excluded_later` are people whom only rules declared after the launch leave out. A person may meet several rules, so
+    `excluded_by` adds up to `excluded` or more.
     """
     rules = rules_of(study)
     people, responses = left_out(study, who, rules)
@@ -77,7 +77,7 @@ def count_exclusions(study: Study, who: str) -> Row:
 
 
 def left_out(study: Study, who: str, rules: list[ExclusionRule]) -> tuple[LeftOut, LeftOut]:
-    """The people among those who completed, and the responses of the others that would be counted, with rules."""
+    """People who completed and are left out, and responses of the others that would be counted, each with its rules."""
     completed = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).filter(state=State.COMPLETED)
     here = set(completed.values_list("pk", flat=True)) if rules else set()
     people = {person: slugs for person, slugs in excluded_people(study, rules).items() if person in here}
@@ -87,7 +87,7 @@ def left_out(study: Study, who: str, rules: list[ExclusionRule]) -> tuple[LeftOu
 
 
 def describe_rule(rule: ExclusionRule, n: int) -> Row:
-    """`n` is None for a rule in words only, by which nothing is left out here."""
+    """A rule for the figure; `n` is None for a rule in words only, which leaves out nothing here."""
     return {
         "rule": rule.slug,
         "text": rule.text,
@@ -101,7 +101,7 @@ def describe_rule(rule: ExclusionRule, n: int) -> Row:
 
 def participant_rows(study: Study, who: str) -> list[Row]:
     people = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).order_by()
-    # The place itself is given back by many ends; having been given a cell is not.
+    # Many ends give the place itself back, but not the cell.
     grouped = people.annotate(placed=Q(cell__isnull=False)).values_list(
         "version__number", "state", "reason", "overflow", "step", "placed"
     )
@@ -123,7 +123,7 @@ def reason_of(state: str, reason: str, step: str) -> str:
         return f"at {step}"
     if state != State.TECHNICAL:
         return reason
-    chosen = reason.split(":", 1)[0]  # after it stand the person's own words, which are no category to count
+    chosen = reason.split(":", 1)[0]  # the person's own words follow, which are no category to count
     return chosen if chosen in TROUBLES else ""
 
 

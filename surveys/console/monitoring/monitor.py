@@ -1,4 +1,4 @@
-"""How collecting stands: places, people, prompts, pay beside the promise, flags and labels, counted anew each time."""
+"""The state of collecting: places, people, prompts, pay beside the promise, flags and labels, always counted anew."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ FEWEST = 5  # people below which a median says nothing
 
 @dataclass(frozen=True)
 class Work:
-    """Somebody's paid work: hours, cents received or decided, and cents an hour that their version promised."""
+    """A person's paid work: hours, cents received or decided, and cents an hour that their version promised."""
 
     hours: float
     cents: int
@@ -53,7 +53,7 @@ class Work:
 
     @property
     def missing(self) -> int:
-        """Cents to the promise, rounded up; negative where more was paid."""
+        """Cents missing to the promise, rounded up; negative if more was paid."""
         return ceil(round(self.promised * self.hours, 6)) - self.cents
 
 
@@ -84,27 +84,27 @@ class HourlyPay:
 
     @property
     def promised(self) -> list[int]:
-        """What these people's versions promised, the lowest first; today's where there is nobody."""
+        """What these people's versions promised, the lowest first; today's promise if there is nobody."""
         return sorted({worker.promised for worker in self.workers} or {self.today})
 
     @property
     def below(self) -> bool:
-        """Whether the median person, each beside their own promise, earned less."""
+        """Whether the median person earned less than their own promise; False for fewer people than FEWEST."""
         return not self.few and median(worker.per_hour / worker.promised for worker in self.workers) < 1
 
 
 def promise_of(version: int) -> int:
-    """Cents an hour."""
+    """The version's promise, in cents an hour."""
     return round(definition_of(version).pay_per_hour * 100)
 
 
 def fee_of(cents: int) -> int:
-    """What Prolific takes for paying this, in whole cents, rounded up."""
+    """Prolific's fee for paying this, in whole cents, rounded up."""
     return ceil(cents * Fraction(settings.PROLIFIC_FEE))
 
 
 def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
-    """Of everybody real who completed: nobody pays simulated people. Nobody takes less than a second."""
+    """The work of all real people who completed, as nobody pays simulated ones; of at least a second each."""
     real = people.filter(state=State.COMPLETED).exclude(origin=Participant.Origin.SIMULATED)
     rows = list(real.order_by().values_list("pk", "cell", "consented_at", "finished_at", "version"))
     bonuses = bonuses_of(study) if rows else {}
@@ -120,7 +120,7 @@ def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
 
 
 def bonuses_of(study: Study) -> dict[int, int]:
-    """Cents by participant, decided here or shown by Prolific."""
+    """Cents of bonuses by participant, decided here or shown by Prolific."""
     given = Submission.objects.filter(remote__study=study)
     given = given.filter(Q(bonus__gt=0) | Q(payments__kind__in=Payment.BONUSES)).distinct().prefetch_related("payments")
     cents = {submission.submission_id: submission.bonuses for submission in given}
@@ -221,7 +221,7 @@ class Monitor(PlacesOfCells):
 
 
 def watch(study: Study, who: str = "main") -> Monitor:
-    """Everything that the live monitor shows. Imported people never were here, so they are left out."""
+    """Everything that the live monitor shows, without imported people, who were never here."""
     people = people_of(study, who).exclude(origin=Origin.IMPORTED)
     exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study)
     cells = list(count_cells(study))
@@ -233,7 +233,7 @@ def watch(study: Study, who: str = "main") -> Monitor:
         states=count_by(people, "state", State.values),
         # Of those who said no, and those who withdrew, only a count is kept.
         exits=count_by(exits, "kind", AnonymousExit.Kind.values),
-        # Those at the prompts stand in `count_prompts` one by one.
+        # People at the prompts are in `count_prompts`, prompt by prompt.
         steps=count_by(people.filter(state__in=OPEN), "step", [step for step in Step.values if step != Step.END]),
         prompts=count_prompts(study, people),
         pay=HourlyPay("All cells", today, work),
@@ -245,7 +245,7 @@ def watch(study: Study, who: str = "main") -> Monitor:
 
 
 def time_of_last_answer(people: QuerySet[Participant]) -> datetime | None:
-    """Of the newest pasted answer, or, where there is none, of the newest label."""
+    """When the newest answer was pasted or, if there is none, the newest label given."""
     # By the key, which has an index: the newest row is found without reading the others.
     answers = Response.objects.filter(participant__in=people).order_by("-pk").values_list("submitted_at", flat=True)
     labels = Annotation.objects.filter(participant__in=people).order_by("-pk").values_list("created_at", flat=True)
@@ -253,7 +253,7 @@ def time_of_last_answer(people: QuerySet[Participant]) -> datetime | None:
 
 
 def places_of_cells() -> tuple[Count, Count, Count]:
-    """All, filled and leased ones. A lease that ran out is a free place: the next person may take it at once."""
+    """Counts of all, filled and leased places. One whose lease ran out is free: the next person may take it at once."""
     confirmed = Q(places__confirmed_at__isnull=False)
     working = Q(places__confirmed_at__isnull=True, places__expires_at__gte=timezone.now())
     return Count("places"), Count("places", filter=confirmed), Count("places", filter=working)
@@ -267,7 +267,7 @@ def count_cells(study: Study) -> Iterable[CellProgress]:
 
 
 def count_by(rows: QuerySet, column: str, values: list[str]) -> dict[str, int]:
-    """Rows by these values of a column, every value named, in the order in which they are shown."""
+    """Numbers of rows by these values of a column, in this order, zeros included."""
     return dict.fromkeys(values, 0) | dict(
         rows.filter(**{f"{column}__in": values}).order_by().values_list(column).annotate(n=Count("id"))
     )
@@ -302,7 +302,7 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
 
 
 def together(rows: list[AtPrompt], slugs: list[str], definition: Definition) -> list[AtPrompt]:
-    """With one row for all questions of the study's set."""
+    """Merge the rows of the set's questions into one."""
     if not definition.matrix:
         return rows
     drawn = [row for row, slug in zip(rows, slugs, strict=True) if slug in definition.set_questions]
@@ -312,7 +312,7 @@ def together(rows: list[AtPrompt], slugs: list[str], definition: Definition) -> 
 
 
 def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
-    """Every check in its order, also those that never spoke."""
+    """Counts of every check in its order, even of those that never flagged anything."""
     rows = Flag.objects.filter(participant__in=people).order_by().values_list("check_name", "outcome")
     counts: dict[tuple[str, str], int] = {(check, outcome): n for check, outcome, n in rows.annotate(n=Count("id"))}
     return [
@@ -330,7 +330,7 @@ def count_flags(people: QuerySet[Participant]) -> list[FlagCount]:
 
 
 def behind(cells: list[CellProgress]) -> CellProgress | None:
-    """The cell that fills slowest, when it lies clearly (15 points) below the middle of the others."""
+    """The cell that fills slowest, if it is clearly (15 points) below the median of the others."""
     if len(cells) < 2 or not any(cell.filled for cell in cells):
         return None
     slowest = min(cells, key=lambda cell: cell.share)
@@ -370,7 +370,7 @@ FULL, BEGUN, UNTOUCHED = "full", "begun", "untouched"
 
 @dataclass(frozen=True)
 class ItemProgress:
-    """Items of the pilot or of the main study by how far they are, and their labels: wanted, there, being given now."""
+    """Items of the pilot or main study by their progress, and their labels: wanted, given, held now."""
 
     pilot: bool
     full: int
@@ -386,7 +386,7 @@ class ItemProgress:
 
 
 def count_items(study: Study) -> list[ItemProgress]:
-    """The main study, then the pilot, each if it has items. A label is there when its slot is done."""
+    """Progress of the main study, then of the pilot, each if it has items. A label is given once its slot is done."""
     done = Q(slots__done_at__isnull=False)
     held = Q(slots__done_at__isnull=True, slots__held_until__gte=timezone.now())
     items = AnnotationItem.objects.filter(study=study, purpose=AnnotationItem.Purpose.WORK).order_by()
@@ -404,7 +404,7 @@ def count_items(study: Study) -> list[ItemProgress]:
 
 
 def say_labels(study: Study, parts: list[ItemProgress]) -> str:
-    """That nothing is left to label in the part that is open now; empty while something is."""
+    """A sentence if nothing is left to label in the pilot or main study, whichever is open; else empty."""
     pilot = study.state == Study.State.PILOT
     if study.state not in (Study.State.PILOT, Study.State.LIVE):
         return ""

@@ -59,7 +59,7 @@ MOST_PAGE_LINES, LONGEST_PAGE_LINE = 100, 300
 
 
 class TooManyPastes(Exception):
-    """Somebody, or something, changed one answer too often."""
+    """One answer was changed too often."""
 
 
 @dataclass
@@ -78,15 +78,15 @@ class PasteSubmission:
     privacy: str = ""  # "", "remove" or "keep"
     removed: dict[str, int] = field(default_factory=dict)
     reply: ReadReply = ReadReply()
-    rating: str = ""  # 1 to 5, or UNRATED; empty where nothing was chosen
+    rating: str = ""  # 1 to 5, or UNRATED; empty if nothing was chosen
 
 
 @dataclass
 class PasteOutcome:
-    """What became of a submission. With nothing to ask it is accepted and committed.
+    """What became of a submission; if there is nothing to ask, it is accepted and committed.
 
-    Of the findings at most one is asked by itself; UNREAD is asked with the reading that the page shows, and so is the
-    letter of a choice where none was read: `unread`.
+    At most one finding is asked about by itself. UNREAD, and the letter of a choice if none was read (`unread`), are
+    asked about with the reading that the page shows.
     """
 
     text: str
@@ -104,8 +104,8 @@ class PasteOutcome:
 def submit_paste(participant: Participant, submission: PasteSubmission) -> PasteOutcome:
     """Store one revision, or say what to ask first.
 
-    Personal details that nobody decided about are asked for before anything is stored. What the checks notice is
-    stored as a revision that is not accepted yet, unless the person already said that this is what they got.
+    Undecided personal details are asked about before anything is stored. A text with findings is stored as a revision
+    that is not accepted yet, unless the person already said that this is what they got.
     """
     text = clean_text(submission.text)
     personal = count_personal(text)
@@ -114,8 +114,8 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
         submission.removed = dict(Counter(submission.removed) + Counter(removed))
     elif personal and submission.privacy != "keep":
         return PasteOutcome(text=text, personal=personal)
-    # What was read of the person with the page's form. If another window has changed it since, the write finds out, and
-    # all of it happens once more behind the lock on their row.
+    # The state that was read with the form. If another window has changed it since, the write finds out, and everything
+    # is done again behind the lock on the person's row.
     sha256, state = copy_hash(text), standing_of(participant)
     participant.standing = None
     if state and state.sha256 == sha256:
@@ -123,7 +123,7 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
         if values is None:
             return outcome
         if write_response(state, values | {"needs_place": needs_place(participant)}):
-            if outcome.accepted:  # the way on depends on it
+            if outcome.accepted:  # the next page depends on it
                 participant.standing = state._replace(answered=state.answered | {submission.prompt.slug})
             return outcome
     with transaction.atomic():
@@ -136,19 +136,19 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
 
 
 def copy_hash(text: str) -> str:
-    """By which equal texts are looked for; empty for texts too short to be copied from anybody."""
+    """The hash that finds equal texts; empty for texts too short to be copied from anybody."""
     return hash_text(text) if len(text) >= SHORTEST_COPY else ""
 
 
 def decide_submission(
     participant: Participant, submission: PasteSubmission, text: str, state: PersonState
 ) -> tuple[PasteOutcome, dict[str, Any] | None]:
-    """What becomes of a text, given what stands there, and the values to write; None where it was here before."""
+    """What becomes of a text in this state, and the values to write; None if it is stored already."""
     prompt, sha256 = submission.prompt, hash_text(text)
     said = weigh_reply(prompt, text, submission.reply)
     key = key_of(submission.key, said.key if said else "", submission.rating)
     newest = state.revisions[-1][0] if state.revisions else 0
-    # A page that was held is sent again with its key: taking it then is a revision of its own.
+    # A held page is sent again with the same key; accepting it then makes a revision of its own.
     kept = uuid.uuid5(key, "kept")
     known = {(key, sha, accepted): revision for revision, key, sha, accepted in state.revisions}
     for sent in (key, kept):
@@ -178,7 +178,7 @@ def decide_submission(
         "language": submission.language or definition_in(participant.version_id, participant.language).language,
         "key": kept if held else key,
         "text": text,
-        # The layout holds the same words: where any were taken out, it is not kept.
+        # The HTML holds the same words, so it is not kept if any were removed.
         "html": "" if submission.removed else submission.html[:LONGEST_HTML].replace("\x00", "\ufffd"),
         "sha256": sha256,
         "evidence": submission.evidence,
@@ -190,7 +190,7 @@ def decide_submission(
 
 
 def key_of(key: uuid.UUID, corrected: str, rating: str) -> uuid.UUID:
-    """What one sending of a form is known by: with another correction or rating it is another revision."""
+    """The key of one sending of a form; with another correction or rating it is another revision."""
     for said in (corrected, rating and f"rated {rating}"):
         key = uuid.uuid5(key, said) if said else key
     return key
@@ -208,9 +208,9 @@ def settles(said: SaidBack | None, finding: Finding) -> bool:
 def ask_about(
     prompt: Prompt, text: str, findings: list[Finding], said: SaidBack | None = None
 ) -> tuple[list[Finding], bool]:
-    """The first finding of which anything is said, with UNREAD; and whether the page asks about the reading."""
+    """The first finding with a message to show, plus UNREAD; and whether the page asks about the reading."""
     short = [finding for finding in findings if finding.check == UNREAD]
-    # Who says that a short answer is all that came has said that its end is there.
+    # A person who says that a short answer is all that came has also said that it is not cut off.
     silent = {UNREAD, *(["cut-off"] if short else []), *(["empty"] if said and said.no_answer else [])}
     spoken = [finding for finding in findings if finding.message and finding.check not in silent][:1]
     if is_read_later(text) or (said and said.settles):
@@ -257,16 +257,16 @@ def paste_of(participant: Participant, prompt: Prompt, text: str, state: PersonS
 
 @lru_cache(maxsize=1024)
 def other_prompts(version_id: int, language: str, base: str) -> dict[int, OtherPrompt]:
-    """By number all prompts of a version but one, however often it is asked, in this language; kept in memory.
+    """A version's prompts in this language by primary key, without `base` and its repeats; cached.
 
-    Of a set's questions none: each person knows a few of many.
+    Leaves out set questions, of which each person knows only a few.
     """
     prompts = (prompt for prompt in prompts_in(version_id, language).values() if not prompt.is_drawn)
     return {other.pk: OtherPrompt(other.slug, other.text, other.kind) for other in prompts if other.base != base}
 
 
 def check_draft(participant: Participant, prompt: Prompt, text: str) -> PasteOutcome:
-    """What is asked right after a paste. It is shown at once, so it is written down as shown."""
+    """Find what to ask right after a paste. The page shows it at once, so the flags are stored as shown."""
     text = clean_text(text)
     with transaction.atomic():
         seen = touch_participant(participant)
@@ -279,7 +279,7 @@ def check_draft(participant: Participant, prompt: Prompt, text: str) -> PasteOut
 def flag_values(
     participant: Participant, prompt: Prompt, findings: list[Finding], accepted: bool, now: datetime
 ) -> dict[str, Any]:
-    """What is shown now and, when an answer is accepted, what became of everything shown before it."""
+    """Values of the flags shown now and, if the answer is accepted, the outcome of all shown before."""
     return {
         "person": participant.pk,
         "prompt": prompt.pk,
@@ -299,7 +299,7 @@ PAGE = TimestampSigner(salt="paste-page", sep="~")
 
 
 def seal_page(revision: int) -> str:
-    """When the page was made and which revision it showed, signed."""
+    """Sign the revision that a page showed, with the time."""
     return PAGE.sign(str(revision))
 
 
@@ -316,9 +316,9 @@ def open_page(sealed: str) -> tuple[int, datetime | None]:
 
 
 def save_draft(participant: Participant, step: str, data: dict[str, str], number: int) -> int | None:
-    """Keep what stands in a page's fields; returns the draft's new number.
+    """Save a page's fields; return the draft's new number.
 
-    `number` is the one that the page knows. When another page saved since, nothing is overwritten and None says so.
+    `number` is the one the page knows. If another page saved since, overwrite nothing and return None.
     """
     now, until = lease_from_now(participant)
     is_open, is_held, kept = write_draft(participant, now, until, step, cleaned(data), number)
@@ -334,14 +334,14 @@ def cleaned(data: dict[str, str]) -> dict[str, str]:
 
 
 def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The page's own notes on how the text came into the box, cut to what is documented.
+    """The page's own notes on how the text was entered, cut to what is documented.
 
     {"observed": bool, "copied_at", "opened_at", "sent_at": ms since 1970 by the client's clock, "away_ms": time the
-    page was in the background, "pasted", "typed": characters, "length", "edited_after": bool, "share_pasted": 0–1,
-    "pastes": [{"at", "plain", "html"}] sizes in characters, "hands": {"keys", "pointer" (moves), "presses", "scrolls":
-    how many the browser reported, "untrusted": how many a script had made}, "automated": the browser says that a
-    program drives it, "page_words": the lines of the chatbot's own page that were taken out in one press, none that
-    names a person}. Without JavaScript: {"observed": false}. "agent" is there where one declared itself.
+    page was in the background, "pasted", "typed", "removed": characters, "length", "edited_after": bool,
+    "share_pasted": 0–1, "pastes": [{"at", "plain", "html"}] sizes in characters, "hands": {"keys", "pointer" (moves),
+    "presses", "scrolls": how many the browser reported, "untrusted": how many a script made}, "automated": the browser
+    says that a program drives it, "page_words": lines of the chatbot's own page that were removed in one press, without
+    any that name a person}. Without JavaScript: {"observed": false}. "agent" is present if one declared itself.
     """
     given = read_object(raw)
     agent = declared_agent(headers or {})
@@ -369,7 +369,7 @@ def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[st
 
 
 def declared_agent(headers: Mapping[str, str]) -> str:
-    """The agent that a request says it comes from, by its signature's address or its browser's name; else empty."""
+    """The agent that a request declares, by its signature's address or its browser's name; else empty."""
     signed = headers.get("Signature-Agent", "").strip('"= ').removeprefix("https://")
     named = DECLARED.search(headers.get("User-Agent", ""))
     return (signed or (named[0] if named else ""))[:LONGEST_AGENT]
@@ -397,6 +397,6 @@ def read_number(value: Any) -> int | None:
 
 
 def read_counts(raw: str) -> dict[str, int]:
-    """Counts by kind of what the page removed before sending."""
+    """Counts by kind of the personal details that the page removed before sending."""
     given = read_object(raw) or {}
     return {kind: number for kind in KINDS if (number := read_number(given.get(kind)))}

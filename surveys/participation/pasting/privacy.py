@@ -1,4 +1,4 @@
-"""What in a pasted answer may be personal: one set of rules for the page and for the server."""
+"""Find what may be personal in a pasted answer, by one set of rules for the page and the server."""
 
 import json
 import re
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u; <L> in it are all letters and
-# <U> the capital ones. Where a pattern has a group 1, only that group is personal, and it ends the match.
+# Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u; <L> in it is any letter and
+# <U> any capital. If a pattern has a group 1, only that group is personal, and it ends the match.
 RULES_PATH = Path(__file__).parents[2] / "static" / "surveys" / "privacy_rules.json"
 *RULES, AGAIN, PUBLIC = json.loads(RULES_PATH.read_text(encoding="utf-8"))
 KINDS = tuple(dict.fromkeys(rule["kind"] for rule in RULES))
 
 
 class PersonalDetail(NamedTuple):
-    """Characters `start` to `end` of the text, and the words by which this detail was found the first time."""
+    """Characters `start` to `end` of the text; `of` are the words in which this detail was first found."""
 
     kind: str
     start: int
@@ -29,15 +29,15 @@ def _compile(pattern: str, flags: str = "") -> re.Pattern[str]:
     return re.compile(letters, re.IGNORECASE if "i" in flags else 0)
 
 
-# The last entry says which numbers and addresses are not personal: those of a place that is open to all, in an item of
-# a list. The item itself says so, or its address does where the answer begins with what it lists. `own` speaks of
-# somebody.
+# The last entry says which numbers and addresses are not personal: those of a public place, in an item of a list.
+# Either the item names such a place, or it has an address and the answer's opening names one. `own` are words about
+# a person.
 ENDS = re.compile(PUBLIC["ends"])
 SIGNS = {name: re.compile(PUBLIC[name], re.IGNORECASE) for name in ("list", "place", "address", "own")}
 BEFORE, AFTER, OPENING = 400, 200, 300  # characters
 MOST_PLACES = 30  # no list is longer, and each number costs milliseconds
 PATTERNS = [(rule["kind"], rule["replacement"], _compile(rule["pattern"], rule["flags"])) for rule in RULES]
-# What every match of some kinds holds. Most texts hold none of it, and to look for it costs next to nothing.
+# What every match of some kinds contains. Most texts lack it, and looking for it costs next to nothing.
 NEEDED = (
     (re.compile("/"), ("chat-link",)),
     (re.compile("@"), ("e-mail",)),
@@ -50,7 +50,7 @@ NEEDED = (
 )
 DIGITS, LISTED = re.compile("[0-9]+"), re.compile(r"\n[ \t*#]*[0-9]{1,2}[.)][ \t]")
 REPLACEMENTS = {kind: replacement for kind, replacement, _ in PATTERNS}
-# Of the entry before the last: how a detail is known again.
+# From the entry before the last: how a detail is recognised again.
 FOLD, PARTS, WORDS, UNSPACED = (_compile(AGAIN[name]) for name in ("fold", "part", "word", "joined"))
 FORMS = [(_compile(form["of"]), form["before"], form["cut"], form["after"]) for form in AGAIN["forms"]]
 PLAIN_WORDS = frozenset(AGAIN["words"].split())
@@ -58,13 +58,13 @@ LINK_WORDS, LONGEST_LINK = AGAIN["link"]["words"], AGAIN["link"]["longest"]
 
 
 def find_personal(text: str) -> list[PersonalDetail]:
-    """Personal details in the order of the text, each wherever it stands.
+    """Personal details with all their occurrences, in the order of the text.
 
-    Of two that overlap the one that begins first is kept.
+    Of two that overlap, the first to begin is kept.
     """
     absent = {kind for needed, kinds in NEEDED if not needed.search(text) for kind in kinds}
     if len(DIGITS.findall(text)) == len(LISTED.findall(f"\n{text}")):
-        absent.add("address")  # of which none has but numbers of a list
+        absent.add("address")  # every address has a number other than those of a list
     found = [
         PersonalDetail(kind, *match.span(min(pattern.groups, 1)))
         for kind, _, pattern in PATTERNS
@@ -72,7 +72,7 @@ def find_personal(text: str) -> list[PersonalDetail]:
         for match in pattern.finditer(text)
     ]
     marks: list[PersonalDetail] = []
-    for mark in sorted(found, key=lambda mark: mark.start):  # stable: of two at one place the earlier rule wins
+    for mark in sorted(found, key=lambda mark: mark.start):  # stable: of two at one place, the earlier rule wins
         if not marks or mark.start >= marks[-1].end:
             marks.append(mark._replace(of=text[mark.start : mark.end]))
     numbers = [mark for mark in marks if mark.kind in PUBLIC["public"]][:MOST_PLACES]
@@ -82,7 +82,7 @@ def find_personal(text: str) -> list[PersonalDetail]:
 
 
 def is_public(text: str, mark: PersonalDetail) -> bool:
-    """Whether a number belongs to a place that is open to all, by the item of the list that it stands in."""
+    """Whether a number or address belongs to a public place, judged by the list item that contains it."""
     before = ENDS.split(text[max(0, mark.start - BEFORE) : mark.start])[-1]
     item = before + text[mark.start : mark.end] + ENDS.split(text[mark.end : mark.end + AFTER])[0]
     if not SIGNS["list"].search(item) or SIGNS["own"].search(item):
@@ -95,7 +95,7 @@ def is_public(text: str, mark: PersonalDetail) -> bool:
 
 
 def _repeats(text: str, marks: list[PersonalDetail]) -> Iterator[PersonalDetail]:
-    """Whole words, whatever their case and accents, a name with its endings."""
+    """Further occurrences as whole words, whatever their case and accents; names also with endings."""
     plain, taken = _fold(text), bytearray(len(text))
     for mark in marks:
         taken[mark.start : mark.end] = b"\1" * (mark.end - mark.start)
@@ -119,13 +119,13 @@ def _repeats(text: str, marks: list[PersonalDetail]) -> Iterator[PersonalDetail]
 
 
 def _fold(text: str) -> str:
-    """In small letters without accents, each at its place."""
+    """The text in lower case and without accents, each character at its place."""
     plain = text if text.isascii() else FOLD.sub(lambda match: unicodedata.normalize("NFD", match[0])[0], text)
     return plain.lower()  # the one letter that becomes two was folded: \u0130
 
 
 def _forms(mark: PersonalDetail, plain: str) -> list[str]:
-    """Patterns by which the detail is found in a folded text; their group 1 is an ending."""
+    """Patterns that find the detail in a folded text; their group 1 is an ending."""
     if mark.kind == "name":
         parts = PARTS.findall(mark.of)
         single = [part for part in parts if len(part) > 1 and not (len(parts) > 1 and _fold(part) in PLAIN_WORDS)]
@@ -151,7 +151,7 @@ def _form_of_name(part: str) -> str:
 
 
 def _spelled(plain: str, name: str) -> str:
-    """Each letter with an accent of its own or none, \u00fc also as ue and the other way round."""
+    """A pattern that takes each letter with or without an accent, and ü also as ue, or ue as ü."""
     pattern, at = "", 0
     while at < len(plain):
         pattern += re.escape(plain[at]) + r"[\u0300-\u036f]?"
@@ -166,7 +166,7 @@ def _spelled(plain: str, name: str) -> str:
 
 
 def is_link_alone(text: str) -> bool:
-    """Whether a text is a link to a chat with no more than a few words, which is no answer."""
+    """Whether a text is a link to a chat and at most a few words, which is no answer."""
     if len(text) > LONGEST_LINK:
         return False
     marks = find_personal(text)
@@ -177,7 +177,7 @@ def is_link_alone(text: str) -> bool:
 
 
 def remove_personal(text: str) -> tuple[str, dict[str, int]]:
-    """The text with a word in brackets for every personal detail, and how many of each kind there were."""
+    """The text with a word in brackets for each personal detail, and how many of each kind there were."""
     marks = find_personal(text)
     return _without(text, marks, REPLACEMENTS), _count(marks)
 
@@ -200,6 +200,6 @@ def _count(marks: list[PersonalDetail]) -> dict[str, int]:
 
 
 def show_personal(text: str) -> list[dict[str, Any]]:
-    """Each detail once, with its kind and how often it stands there."""
+    """Each detail once, with its kind and count."""
     counts = Counter((mark.kind, mark.of) for mark in find_personal(text))
     return [{"kind": kind, "words": words, "count": count} for (kind, words), count in counts.items()]

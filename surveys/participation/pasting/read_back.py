@@ -1,4 +1,4 @@
-"""What was read in an answer, as the person who saw the answer is shown it, and what they make of it."""
+"""Read-back: a reading as shown to the person who pasted the text, and their reply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ LONGEST_NAME = 300
 
 @dataclass(frozen=True)
 class ReadReply:
-    """What a page says of the reading that it showed: which names do not belong, which are missing, which letter it is.
+    """What a page says about the reading it showed: names that don't belong, names that are missing, the right letter.
 
-    `of` says which reading of which text the page showed, `read` which letter was read in it; `letter` is None where
-    none was chosen. Names that were taken out or added hold for any later text, as long as it has them.
+    `of` identifies the reading (`mark_of`), `read` is the letter that was read; `letter` is None if none was chosen.
+    Names taken out or added apply to any later text too.
     """
 
     of: str = ""
@@ -46,7 +46,7 @@ class ReadReply:
 
     @property
     def corrects(self) -> bool:
-        """Whether it says anything that outlives a change of the text."""
+        """Whether it holds corrections, which outlive a change of the text."""
         return bool(self.out or self.added or self.corrected_letter)
 
     @property
@@ -54,7 +54,7 @@ class ReadReply:
         return self.letter if self.letter and self.letter != (self.read or NONE) else None
 
     def fields(self) -> list[tuple[str, str]]:
-        """The form's fields that say the corrections again."""
+        """The form's fields that repeat the corrections."""
         pairs = [(f"shown-{place}", name) for place, name in enumerate(self.out)]
         pairs += [(f"added-{place}", name) for place, name in enumerate(self.added)]
         if self.corrected_letter:
@@ -64,7 +64,7 @@ class ReadReply:
 
 @dataclass(frozen=True)
 class SaidBack:
-    """A row of `ReadBack` but for its response."""
+    """A row of `ReadBack` without its response."""
 
     verdict: str
     reading: AnswerReading = AnswerReading()
@@ -75,12 +75,12 @@ class SaidBack:
 
     @property
     def settles(self) -> bool:
-        """Whether the person has said what the answer says."""
+        """Whether the person confirmed or corrected the reading."""
         return self.verdict != Verdict.UNSAID
 
     @property
     def key(self) -> str:
-        """What sets two sendings of one form apart: with another correction it is another revision."""
+        """What tells two sendings of one form apart: another correction makes another revision."""
         return "\n".join((self.letter, *self.names)) if self.verdict == Verdict.CORRECTED else ""
 
     def values(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class SaidBack:
 
 
 def is_read_later(text: str) -> bool:
-    """Whether a text is too long to be read back: its page asks nothing about a reading."""
+    """Whether a text is too long to read back, so that its page asks nothing about a reading."""
     return len(text) > LONGEST_READ
 
 
@@ -107,12 +107,12 @@ def read_prompt(prompt: Prompt, text: str) -> AnswerReading:
 
 
 def mark_of(text: str) -> str:
-    """Names the reading of a text by today's rules."""
+    """A name for the reading of a text by the current rules."""
     return f"{RULES_VERSION}-{hash_text(clean_text(text))[:16]}"
 
 
 def read_reply(form: Mapping[str, str]) -> ReadReply:
-    """The fields of the panel, of a form or of a draft: a name that was shown and is not ticked does not belong."""
+    """Read the panel's fields from a form or draft: a name that was shown but is not ticked does not belong."""
     ticked = {name.removeprefix("name-") for name in form if name.startswith("name-")}
     no_answer = form.get("no_answer", "")
     return ReadReply(
@@ -127,7 +127,7 @@ def read_reply(form: Mapping[str, str]) -> ReadReply:
 
 
 def _names_in(form: Mapping[str, str], prefix: str) -> tuple[str, ...]:
-    """What stands in the fields of such a name, in their order."""
+    """The names in fields with this prefix, in their order, each once."""
     fields = sorted((name for name in form if name.startswith(prefix)), key=_number_in)
     names = (" ".join(clean_text(form[name]).split())[:LONGEST_NAME] for name in fields)
     return tuple(dict.fromkeys(filter(None, names)))[:MOST_ADDED]
@@ -139,7 +139,7 @@ def _number_in(name: str) -> int:
 
 
 def reply_of(said: ReadBack, text: str) -> ReadReply:
-    """What a person has said before, for the page that shows it again; corrections hold whatever the reader became."""
+    """A person's earlier reply, for the page that shows it again; corrections outlive changes of the reader's rules."""
     return ReadReply(
         of=mark_of(text) if said.rules_version == RULES_VERSION else "",
         out=tuple(name for name in said.read_names if name not in said.names),
@@ -150,7 +150,7 @@ def reply_of(said: ReadBack, text: str) -> ReadReply:
 
 
 def weigh_reply(prompt: Prompt, text: str, reply: ReadReply) -> SaidBack | None:
-    """What the reply makes of this text; None where the page showed no reading of it, nor had one corrected before."""
+    """What the reply says about this text; None if its reading was not shown and no earlier correction changes it."""
     if reply.no_answer and not any(sign.isalnum() for sign in text):
         return SaidBack(Verdict.RIGHT, no_answer=reply.no_answer)
     is_seen = reply.of == mark_of(text)
@@ -185,7 +185,7 @@ def _choose(read: str, given: str | None, letters: str) -> str:
 
 
 def _place(text: str, kept: list[str], added: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in the order of the text, each once; what the text does not hold comes last."""
+    """The names in the order of the text, each once; those that it lacks come last."""
     if not added:
         return tuple(kept)
     places = {name: find_name(text, name) for name in (*kept, *added)}
@@ -201,9 +201,9 @@ def _place(text: str, kept: list[str], added: tuple[str, ...]) -> tuple[str, ...
 
 
 def show_reading(prompt: Prompt, text: str, reply: ReadReply, asks: bool) -> dict[str, Any]:
-    """The panel: what was read, with what the person has made of it so far; `asks` where it must be answered.
+    """Context of the panel: the reading, with the person's corrections so far; `asks` if it must be answered.
 
-    `gone` are names that they had taken out or added, and that the text does not hold now.
+    `gone` are names they took out or added that the text no longer holds.
     """
     reading, is_choice = read_prompt(prompt, text), prompt.kind == Prompt.Kind.CHOICE
     wanted = 0 if is_choice else prompt.items or 5

@@ -41,7 +41,7 @@ LONGEST_SHOWN = 80  # characters of a line of the answer beside one of the page
 
 
 def find(request: HttpRequest, study: str, pseudonym: str, number: int) -> Participant | None:
-    """The person with all that this page, or the answer that it sends, needs to know of them."""
+    """The person with everything that this page, or the answer it sends, needs."""
     if request.method != "POST":
         return find_at_prompt(study, pseudonym, number)
     sha256 = capture.copy_hash(clean_text(request.POST.get("text", "")))
@@ -68,7 +68,7 @@ def prompt(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def shown_language(request: HttpRequest, said: str) -> str:
-    """The language in which a page says that it showed its prompt, else that of the person's pages."""
+    """The language in which the page says it showed its prompt, if offered, else that of the person's pages."""
     return said if said in request.definition.offered else request.definition.language
 
 
@@ -106,7 +106,7 @@ def read_submission(request: HttpRequest, asked: Prompt) -> capture.PasteSubmiss
     form, reply = request.POST, read_reply(request.POST)
     base, shown_at = capture.open_page(form.get("page", ""))
     text, html, rating = form.get("text", ""), form.get("html", ""), form.get("rating", "")
-    if asked.arm and "unreached" in form:  # what stands in the box is no answer of that state
+    if asked.arm and "unreached" in form:  # what is in the box is no answer of that state
         text, html, rating, reply = "", "", "", ReadReply(no_answer=UNREACHED)
     return capture.PasteSubmission(
         prompt=asked,
@@ -131,7 +131,7 @@ def asks_rating(request: HttpRequest, asked: Prompt) -> bool:
 
 
 def describe_asking(request: HttpRequest, asked: Prompt, number: int) -> dict[str, Any]:
-    """What the page says beside the message: the state to reach first, and how often it was asked before."""
+    """Context beside the prompt: its arm, how often it was asked before, and whether to ask for a rating."""
     prompts = prompts_of(request.participant.version_id)
     before = request.participant.order[: number - 1]
     return {
@@ -142,7 +142,7 @@ def describe_asking(request: HttpRequest, asked: Prompt, number: int) -> dict[st
 
 
 def empty_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The page of a prompt that nobody has begun to answer: what `fresh_page` shows then, filled in."""
+    """The page of a prompt not begun yet, as `fresh_page` would show it, from a prepared page."""
     asked = asked_in(request, slug, "")
     said = describe_asking(request, asked, number)
 
@@ -158,9 +158,9 @@ def empty_page(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 def fresh_page(request: HttpRequest, slug: str, number: int) -> dict:
-    """The page with what stands there: the newest draft, else the newest answer, else nothing.
+    """The page with the draft or the newest response in it, whichever is newer.
 
-    A prompt that somebody has begun to answer stays in the language in which they were asked.
+    A prompt that the person has begun to answer stays in the language they were asked in.
     """
     newest = (
         Response.objects.filter(participant=request.participant, prompt__slug=slug)
@@ -195,9 +195,9 @@ def fresh_page(request: HttpRequest, slug: str, number: int) -> dict:
 
 
 def gate_of(asked: Prompt, outcome: capture.PasteOutcome, reply: ReadReply) -> dict[str, Any]:
-    """What stands below the box: the question of a check, and what was read.
+    """Context of the panel below the box: a check's question, and the reading.
 
-    `about` is the same while nothing of it changes, so that a page need not draw it anew.
+    `about` stays the same while nothing in it changes, so that a page need not redraw it.
     """
     finding = next((finding for finding in outcome.findings if finding.check != UNREAD), None)
     has_reading = bool(outcome.text.strip()) and not (finding and finding.check in NO_READING)
@@ -206,7 +206,7 @@ def gate_of(asked: Prompt, outcome: capture.PasteOutcome, reply: ReadReply) -> d
         "finding": {"check": finding.check, "words": translate(finding).partition(". ")} if finding else None,
         "page_words": show_page_words(outcome.text, asked.text) if finding else [],
         "no_answer": [(value, gettext(label)) for value, label in ReadBack.NoAnswer.choices if value != UNREACHED],
-        # One question at a time: beside another one the reading stands folded.
+        # One question at a time: beside another one, the reading is folded.
         "read": show_reading(asked, outcome.text, reply, outcome.unread and not finding)
         if has_reading and not is_later
         else None,
@@ -218,9 +218,9 @@ def gate_of(asked: Prompt, outcome: capture.PasteOutcome, reply: ReadReply) -> d
 
 
 def show_page_words(text: str, prompt: str) -> list[tuple[int | None, str]]:
-    """The lines of the chatbot's own page with their numbers, and without one the lines of the answer next to them.
+    """Lines of the chatbot's own page with their numbers, and the answer's lines next to them with None.
 
-    A gap between such lines is an ellipsis. Empty where the text holds only the answer.
+    An ellipsis marks a gap. Empty if the text holds only the answer.
     """
     lines, gone = text.split("\n"), page_lines(text, prompt)
     full = [at for at, line in enumerate(lines) if line.strip()]
@@ -245,7 +245,7 @@ def shorten(line: str) -> str:
 
 
 def gate_json(gate: dict[str, Any]) -> dict[str, Any]:
-    """The same for a script, as it is to be shown; `messages` are what is asked, in words."""
+    """The panel for a script, rendered; `messages` are its questions in words."""
     panel = render_to_string("pasting/_gate.html", gate)
     return {"messages": gate["messages"], "panel": panel, "about": gate["about"]}
 
@@ -286,10 +286,10 @@ def answer_again(
     outcome: capture.PasteOutcome | None = None,
     error: str = "",
 ) -> HttpResponse:
-    """The same page with the text still in it and what we ask about it."""
+    """Show the page again, with the text still in it and what we ask about it."""
     personal = outcome.personal if outcome else {}
     gate = gate_of(asked, outcome, submission.reply) if outcome and not personal else {}
-    # A held answer is a revision too: the page that is sent again has seen it, unless it was an older page before.
+    # A held answer is a revision too: the page sent again has seen it, unless it was an older page before.
     revision = submission.base
     if outcome and outcome.revision and not outcome.older_page:
         revision = outcome.revision
@@ -320,21 +320,21 @@ def translate(finding: Finding) -> str:
     return sentence % finding.detail if finding.detail else sentence
 
 
-# Minutes of a lease, by the area and slug of a study and the version; people of others are looked up first.
+# Minutes of a lease by version, by a study's area and slug; people of versions that are not here are looked up first.
 LEASES: dict[tuple[str, str], dict[int, int]] = {}
 
 
 def know_lease(request: HttpRequest) -> None:
-    """Versions never change, so that an autosave need not look them up after its page was shown."""
+    """Remember a version's lease, so that autosaves need not look it up: versions never change."""
     known = LEASES.setdefault((request.resolver_match.namespace, request.definition.slug), {})
     known[request.participant.version_id] = request.definition.lease_minutes
 
 
 @csrf_exempt
 def draft(request: HttpRequest, study: str, token: str) -> HttpResponse:
-    """Autosave. Answers with the draft's number after the commit; 409 when a newer page saved since.
+    """Autosave. Reply with the draft's number after the commit, or with 409 if a newer page saved since.
 
-    With `check=1` (right after a paste) the answer also holds what the paste checks notice.
+    With `check=1` (right after a paste) the reply also holds what the paste checks notice.
     """
     pseudonym, without_proof = read_link(study, token)
     if request.method != "POST":
@@ -372,7 +372,7 @@ def saved_as(number: int, now: datetime, **more: Any) -> HttpResponse:
 
 @participant_page(Step.QUESTIONS)
 def looked_up_draft(request: HttpRequest) -> HttpResponse:
-    """The same for who has to be looked up first: to be let in again, told something or asked about the text."""
+    """Autosave for people to look up first: to let them in again, tell them something or ask about the text."""
     if is_unproven():
         message = gettext("This visit keeps nothing until you press the button below.")
         return JsonResponse({"newer": True, "message": message}, status=409)
@@ -393,7 +393,7 @@ def looked_up_draft(request: HttpRequest) -> HttpResponse:
 
 
 def draft_steps(request: HttpRequest) -> set[str]:
-    """The pages that have drafts, so that nobody can fill the database with others."""
+    """Names of pages that have drafts; with others nobody can fill the database."""
     prompts = (f"prompt:{slug}" for slug in request.participant.order)
     checks = (f"attention:{check.slug}" for check in request.definition.attention)
     between = {Step.CONTEXT} if request.definition.settings_later else set()
