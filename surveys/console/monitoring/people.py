@@ -1,4 +1,4 @@
-"""Which people a page is about, by which names researchers read of them, and what they decide of them by hand."""
+"""Which people a page is about, what researchers read about them, and decisions about them by hand."""
 
 import secrets
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ WHO = {
     "preview": ("Previews", Q(origin=Origin.PREVIEW)),
     "all": ("Everybody", Q()),
 }
-# What the address bar calls an order, and the columns it stands for.
+# Orders by their name in the address: label and columns.
 SORTS = {
     "newest": ("Newest first", ("-id",)),
     "oldest": ("Oldest first", ("id",)),
@@ -46,13 +46,13 @@ def people_of(study: Study, who: str) -> QuerySet[Participant]:
 
 
 def kinds_of_people(study: Study) -> dict[str, int]:
-    """How many people each choice of WHO stands for, by one query."""
+    """The number of people for each choice of WHO, in one query."""
     counts = {name: Count("id", filter=condition) for name, (_, condition) in WHO.items() if condition}
     return Participant.objects.filter(study=study).aggregate(**counts, all=Count("id"))
 
 
 def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> QuerySet[Participant]:
-    """The people that the filters leave, in the order asked for. What is unknown in a filter filters nothing.
+    """The people who pass the filters, in the order asked for. An unknown value filters nothing.
 
     `wanted` has who, state, cell, flag, q and sort. A whole Prolific id finds its person only `with_pids`.
     """
@@ -73,7 +73,7 @@ def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> Que
 
 
 def with_counts(people: QuerySet[Participant]) -> QuerySet[Participant]:
-    """Each person with how many prompts have an answer and how many flags there are."""
+    """Each person with the numbers of answered prompts and of flags."""
     answers = Response.objects.filter(participant=OuterRef("pk"), accepted=True)
     flags = Flag.objects.filter(participant=OuterRef("pk"))
     return people.annotate(
@@ -82,14 +82,14 @@ def with_counts(people: QuerySet[Participant]) -> QuerySet[Participant]:
 
 
 def count_in(rows: QuerySet, count: Count) -> Coalesce:
-    # A subquery a column: joined, the two would multiply each other's rows.
+    # One subquery for each column: joined, they would multiply each other's rows.
     counted = rows.order_by().values("participant").annotate(n=count).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
 # --- in words ---
 
-# Names that researchers read for what the rows call by a slug.
+# What researchers read for the slugs in rows.
 CHECK_NAMES = {name: check.label for name, check in CHECKS.items()}
 # What follows "The study is".
 STATE_WORDS = {"draft": "a draft", "pilot": "in its pilot", "live": "live", "paused": "paused", "closed": "closed"}
@@ -110,7 +110,10 @@ REASON_NAMES = {
     "chatbot": "uses none of the chatbots",
     "no-group": "belongs to no group of this study",
     "cells-full": "every fitting cell was full",
+    "not-invited": "was not invited",
+    "no-work-left": "no item was left to judge",
     "comprehension-failed-twice": "comprehension check failed twice",
+    "training-failed-twice": "training failed twice",
     "no-copying": "copying or pasting does not work on their device",
     "no-window": "no chatbot and page on one device",
     "no-chatbot": "the chatbot does not answer, or no log-in",
@@ -118,6 +121,7 @@ REASON_NAMES = {
     "other": "something else",
     "returned-by-participant": "by the participant",
     "returned-on-prolific": "on Prolific",
+    "returned-at-prolific": "on Prolific, as Prolific reported",
     "at questions": "at the first questions",
     "at instructions": "at the instructions",
     "at comprehension": "at the comprehension check",
@@ -143,7 +147,7 @@ class DecisionError(Exception):
 
 
 def start_preview(study: Study, actor: str) -> Participant:
-    """A participant like any other, except that it takes no place and never counts. Raises DecisionError."""
+    """Begin a preview: a participant like any other that takes no place and never counts. Raises DecisionError."""
     if not has_pages(study):
         raise DecisionError(f"The labels of {study.slug} were collected elsewhere: there are no pages to preview.")
     if study.archived_at:
@@ -156,7 +160,7 @@ def start_preview(study: Study, actor: str) -> Participant:
 
 
 def mark_returned(participant: Participant, actor: str) -> Participant:
-    """The person gave the submission back on Prolific; their place is free for the next one."""
+    """End the participation of a person who returned the submission on Prolific, which frees their place."""
     with transaction.atomic():
         before = recruitment.lock(participant)
         if before.has_ended:

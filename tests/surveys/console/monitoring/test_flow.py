@@ -1,5 +1,6 @@
 """The participant flow: every person in exactly one place, and a figure whose boxes add up."""
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,8 +11,10 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from fieldstudy.embedded.servers import ROOT
 from surveys.console.collect_views import draw_flow, table_rows
 from surveys.console.monitoring.flow import OUTCOMES, count_could_not, flow_counts
+from surveys.console.monitoring.people import reason_name
 from surveys.models import AnonymousExit, Participant, Place, Study
 from surveys.participation import recruitment
 from surveys.participation.forms import TROUBLE_WORDS
@@ -92,6 +95,16 @@ def test_reasons_name_the_question_and_the_step_but_no_free_words() -> None:
     assert reasons["timed_out"] == {"at prompts": 1}
     assert reasons["withdrawn"] == {"at prompts": 1, "at questions": 1}
     assert "technical" not in reasons
+
+
+def test_every_reason_to_stop_has_its_words() -> None:
+    calls = [node for path in ROOT.glob("surveys/**/*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    stops = [
+        call for call in calls if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("recruitment.stop")
+    ]
+    reasons = {call.args[2].value for call in stops if isinstance(call.args[2], ast.Constant)}
+    assert {"not-invited", "returned-at-prolific"} <= reasons
+    assert {reason for reason in reasons if reason_name(reason).startswith("question")} == set()
 
 
 def test_who_could_not_take_part_is_counted_by_reason_of_all_who_agreed() -> None:
