@@ -102,7 +102,7 @@ def say_errors(rows: Sequence[Mapping[str, Any]]) -> str:
     """The errors of all sources in a sentence, empty if there are no readings."""
     if rows and not any(row["checked"] for row in rows):
         drawn = f"{sum(row['drawn'] for row in rows):,}"
-        return f"How often readings without a doubt are wrong is not known yet: none of {drawn} drawn ones is checked."
+        return f"How often undoubted readings are wrong is not known yet: none of the {drawn} drawn has been checked."
     return f"Reading error by source, of readings without a doubt: {'; '.join(map(_say, rows))}." if rows else ""
 
 

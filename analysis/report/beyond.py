@@ -15,7 +15,7 @@ from surveys.console.wording import count_range
 
 OF_POPULATION = {
     "population": "The entropy of what all such people, or calls, would name (Chao, Wang and Jost), and coverage: the "
-    "share of their mentions that goes to items named here. Where that is below two thirds the entropy is too low.",
+    "share of their mentions that goes to items named here. If that is below two thirds, the entropy is too low.",
     "missing": "People who answered other prompts and have no counted answer to this one.",
 }
 POPULATION_DRAWN = [

@@ -27,7 +27,7 @@ MAKE_STUDIES = "surveys.add_study"  # Django's own permission
 # Blinded ranks below viewer, so that blinded members are refused everything that is not expressly open to them.
 RANK = {Role.BLINDED: 0, Role.VIEWER: 1, Role.RESEARCHER: 2, Role.OWNER: 3}
 BLINDED = (
-    "You are blinded in this study: you see how it goes, the pilot and simulated people, and nothing that compares "
+    "You are blinded in this study: you see how it goes, the pilot and simulated people, and no comparison "
     "until an owner lifts the blinding."
 )
 # No vowels, so that a pseudonym never spells a word; no 0/O, 1/l.

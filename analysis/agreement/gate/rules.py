@@ -242,4 +242,4 @@ def format_rule(limits: Mapping[str, float], question: str) -> str:
         question = f"{question}; κ counts with others of whom at least {limits[SHARED.name]:g} items are shared"
     if not parts:
         return "Everybody with labels that count is kept."
-    return f"Kept: {join_words(parts)}, by the question {question}; what cannot be measured speaks against nobody."
+    return f"Kept: {join_words(parts)}, by the question {question}; what cannot be measured counts against nobody."

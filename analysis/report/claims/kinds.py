@@ -127,7 +127,7 @@ KINDS = {
     ),
     "explained": ClaimKind(
         "explanations", "explanations", gathered.explained, told.tell_explained, "level", "levels",
-        "Nothing that is known of people is told apart as an explanation{within}.", "unlikeness",
+        "Nothing known about people is told apart as an explanation{within}.", "unlikeness",
     ),
     "drift": ClaimKind(
         "drift", "drift", gathered.drift, told.tell_drift,

@@ -327,8 +327,8 @@ def tell_spread(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for some in [max(found, key=lambda one: one.row["max"] - one.row["min"])] if found else []:
         row, floor = some.row, some.row["noise_floor"]
         words = (
-            f"Who is simulated moves the score on {row['benchmark']} by {points(row['max'] - row['min'])} points over "
-            f"{len(row['runs'])} runs of {who(report, row)}; as many offline repeats alone would move it by "
+            f"The choice of simulated user moves the score on {row['benchmark']} by "
+            f"{points(row['max'] - row['min'])} points over {len(row['runs'])} runs of {who(report, row)}; as many offline repeats alone would move it by "
             f"{points(floor['range'])} ({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
         )
         yield of_benchmark(some, "noise_floor", words, abs(some.candidate.estimate))

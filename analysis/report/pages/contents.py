@@ -40,7 +40,7 @@ from surveys.studies.lifecycle import definition_of
 
 NO_FILTERS = Filters()
 MULTIVERSE = "multiverse"  # a page of its own, beside the overview of a study with hypotheses
-RULE = "Of each side the answer that has most items in common with all others of that side."
+RULE = "Each side’s answer that shares most items with all others of that side."
 
 
 def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:

@@ -119,7 +119,7 @@ PAGES: dict[str, Page] = {
         Page(
             "person-or-dice",
             "Person or dice",
-            "Do answers differ because people do, or would one person, asked twice, get as different ones?",
+            "Do answers differ because people do, or would one person, asked twice, get answers as different?",
             ("person_or_dice", "arms"),
             "person-or-dice",
         ),
@@ -133,7 +133,7 @@ PAGES: dict[str, Page] = {
         Page(
             "demographics",
             "Demographics",
-            "Do groups of people, and ways to set up the chatbot, get other answers?",
+            "Do groups of people, and ways to set up the chatbot, get different answers?",
             ("cells", "contexts"),
             "demographics",
             ("values", "measure"),

@@ -410,7 +410,7 @@ DISTANCE_COLUMNS = (
 )
 ITEMS_TABLE = TableSpec(
     "pair-items", "All items that were tested", share_columns, rows_of_pair(lambda pair: pair["items"]),
-    ("item_share", "simultaneous"), "Of every prompt the items that at least 2 % of both sides together name.",
+    ("item_share", "simultaneous"), "Every prompt’s items that at least 2 % of both sides together name.",
     "No item to compare.",
 )  # fmt: skip
 OPTIONS_TABLE = TableSpec(
@@ -431,9 +431,7 @@ def say(report: Report) -> str:
     pair = pair_in(report)
     if pair.get("why") or not largest(pair):
         return str(pair.get("why") or "Choose two sides to compare.")
-    return (
-        f"To no prompt do both sides have answers of {FEWEST} people, simulated users or repeats: too few to compare."
-    )
+    return f"No prompt has answers of {FEWEST} people, simulated users or repeats on both sides: too few to compare."
 
 
 PART = Part(

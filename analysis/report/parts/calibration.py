@@ -402,7 +402,7 @@ def nearest_words(row: Row) -> str:
 
 
 OF_BOTH = (
-    "Means over prompts with lists, and of choices the same over questions; the nearest is told by lists. "
+    "Means over prompts with lists, and for choices over questions; lists alone decide which is nearest. "
     "Offline stands beside the sock puppets."
 )
 PROMPTS = Column("prompts", "Prompts", COUNT)

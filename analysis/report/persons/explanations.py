@@ -28,9 +28,7 @@ from surveys.models import ChatbotContext
 
 LIMIT = 0.05
 NOBODY = "Nobody’s answers stand beside those of another person with the same chatbot yet."
-NOTHING_KNOWN = (
-    f"Nothing that is known of people varies between {FEWEST_OF_A_LEVEL} of them: there is nothing to explain."
-)
+NOTHING_KNOWN = f"Nothing known about people varies between {FEWEST_OF_A_LEVEL} of them: there is nothing to explain."
 FEW = f"Fewer than {FEWEST} people: too few to test."
 
 

@@ -291,7 +291,7 @@ PART = Part(
         "each prompt has a level of its own.",
         "carry_over": "Share of later answers that name an item of an earlier answer of the same person, minus the "
         "share of other people’s answers to the same prompt that do.",
-        "attrition": "Of those who have answered so many prompts the share who stopped there.",
+        "attrition": "Share of the people who had answered so many prompts that stopped there.",
     },
     intervals=(
         *intervals("jackknife", "unit", "ci", of="position"),

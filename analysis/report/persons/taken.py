@@ -71,7 +71,7 @@ def taken_row(data: Data, prompt: str, known: Characteristic, found: Taken, peop
 
 
 TITLE = "How much of all difference each explanation takes"
-NOTHING = "Nothing that is known of people varies between enough of them: there is nothing to take."
+NOTHING = "Nothing known about people varies between enough of them: there is nothing to take."
 DRAWN_COLUMNS = [
     Column("prompt", "prompt"),
     Column("label", "explanation"),

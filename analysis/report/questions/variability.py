@@ -185,7 +185,7 @@ TABLE = TableSpec(
     ),
     lambda report, options: read.rows_of(report, "variability"),
     ("offline_variability",),
-    f"Of each benchmark and model at most {MOST}. Of many questions the highest are partly so by chance.",
+    f"At most {MOST} of each benchmark and model. Among many questions, the highest are partly so by chance.",
     NOTHING,
 )
 PAGE = replace(TABLE, title="The numbers in the figure")

@@ -54,7 +54,7 @@ def test_what_is_left_to_check_is_of_the_same_draw(study: Study) -> None:
 
 
 def test_a_confirmed_reading_is_right_and_one_decided_otherwise_is_wrong(study: Study) -> None:
-    assert "not known yet: none of 5 drawn" in say_errors(errors_of(study))
+    assert "not known yet: none of the 5 drawn" in say_errors(errors_of(study))
     right, wrong, *_ = sample_of(study).filter(source="offline")
     decide(study, right.pk, "ada", seen=0, names=right.names)
     decide(study, wrong.pk, "ada", seen=0, names=["Matcha"])

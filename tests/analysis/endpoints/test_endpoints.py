@@ -61,7 +61,13 @@ def test_private_address_is_refused_in_production(host: str, settings: Settings)
 
 def test_public_address_is_accepted_in_production(settings: Settings) -> None:
     settings.ALLOW_PRIVATE_ENDPOINTS = False
-    for host in ("8.8.8.8", "[2606:4700::6810:1]", "[64:ff9b::808:808]", "[::ffff:8.8.8.8]", "[2606:4700::5efe:8.8.8.8]"):
+    for host in (
+        "8.8.8.8",
+        "[2606:4700::6810:1]",
+        "[64:ff9b::808:808]",
+        "[::ffff:8.8.8.8]",
+        "[2606:4700::5efe:8.8.8.8]",
+    ):
         check_address(f"https://{host}/v1")
 
 

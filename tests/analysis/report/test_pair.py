@@ -88,7 +88,7 @@ def test_of_few_people_nothing_is_said_to_differ_or_not_to(people: int) -> None:
             tell(few, ["Assam"], "A", chatbot=chatbot)
     read_new(few)
     opened = log_in(few, "viewer").get("/console/few/compare/pair/?compare=field/chatgpt&compare=field/gemini")
-    few_words = "To no prompt do both sides have answers of 20 people, simulated users or repeats: too few to compare."
+    few_words = "No prompt has answers of 20 people, simulated users or repeats on both sides: too few to compare."
     assert heading(opened) == (few_words if people else "No prompt has answers of both sides.")
     assert "sure; from" not in lines_of(opened)
 

@@ -142,7 +142,7 @@ def test_where_people_differ_in_nothing_no_page_says_that_they_do() -> None:
     assert claims_on(found, "person-or-dice") == [] == claims_on(found, "explanations")
     said = heading(page_of(study, "person-or-dice"))
     assert said.startswith("Whether another person gets other answers")
-    assert heading(page_of(study, "explanations")).startswith("Nothing that is known of people is told apart")
+    assert heading(page_of(study, "explanations")).startswith("Nothing known about people is told apart")
 
 
 def test_what_explains_a_distance_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

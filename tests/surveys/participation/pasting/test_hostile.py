@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from surveys.models import Draft, Participant, Response, Study
+from surveys.models import Draft, Participant, Response
 from surveys.participation.steps import address
 from surveys.simulation.browser import read_page
 from surveys.studies.access import sign_link
