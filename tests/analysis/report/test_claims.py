@@ -219,8 +219,8 @@ def test_benchmarks_that_do_not_hold() -> None:
     changes = {"overlaps_offline": False, "novel_excess": 0.116, "novel_excess_ci": [0.09, 0.14], "noise_floor": floor}
     found = sentences(make_report(benchmarks=[BENCHMARK | changes]), "benchmarks")
     assert found[0].startswith(
-        "The choice of simulated user moves the score on mmlu by 5 points over 17 runs of SP-History with gpt-4o-mini; as many "
-        "offline repeats alone would move it by 2 (95 % interval 1–3)."
+        "The choice of simulated user moves the score on mmlu by 5 points over 17 runs of SP-History with "
+        "gpt-4o-mini; as many offline repeats alone would move it by 2 (95 % interval 1–3)."
     )
     assert found[1].endswith("scores 70 % to 75 % in 17 runs of mmlu: a range that none of 9 offline runs reaches.")
     assert "with 4 runs of each that is 12 points more than held-out offline runs give" in found[2]
