@@ -1,1 +1,1 @@
-"""The statistics of methods.md over plain arrays; nothing here knows Django, the database or the words of a study."""
+"""The statistics of methods.md over plain arrays; knows nothing of Django, the database or a study's words."""

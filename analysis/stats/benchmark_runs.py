@@ -1,5 +1,5 @@
-"""Benchmark scores over runs: accuracy and its range, the range of mere repeats, how far letters agree, and letters
-nobody gave before beside what as many repeats would give.
+"""Benchmark scores over runs: accuracy and its range, the range of mere repeats, agreement of letters, and novel
+letters beside those that as many repeats would give.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ NO_RUNS = "There are no runs."
 ONE_RUN = "One run alone has no spread."
 FEW_REPEATS = "A noise floor needs at least two repeats of one context."
 NO_QUESTIONS = "There are no questions."
-FEWEST = 3  # units that an interval of their mean needs
+FEWEST = 3  # units for an interval of their mean
 FEW_UNITS = f"An interval over runs needs {FEWEST} of them, each of another simulated user or repeat."
 ALL_ALIKE = "All runs score alike: they do not show how far others would lie from them."
 FEW_QUESTIONS = f"An interval over questions needs {FEWEST} of them."
@@ -39,12 +39,12 @@ Letters = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class RunScores:
-    """Accuracy of each run (one repeat, or one simulated user) and over runs; None where undefined, `why` says so.
+    """Accuracy of each run (one repeat, or one simulated user) and over runs; None if undefined, and `why` says so.
 
-    Unknown answers count as wrong. `upper` is the accuracy of each run if its unknown answers were all right; if they
-    were all wrong it is `accuracy` itself. `ci` is the interval of the mean over the `units` that the runs are of: are
-    these runs typical? `ci_why` says why there is none. `ci_questions` is that over questions: is this benchmark
-    typical? `sd` is the standard deviation over runs (n - 1 in the denominator), `bounds` the mean if all unknown were
+    Unknown answers count as wrong. `upper` is each run's accuracy if its unknown answers were all right; if all were
+    wrong it is `accuracy` itself. `ci`, of the mean over the runs' `units`, tells whether these runs are typical;
+    `ci_why` gives the reason if there is none. `ci_questions`, over questions, tells whether this benchmark is typical.
+    `sd` is the standard deviation over runs (n - 1 in the denominator), `bounds` the mean if all unknown answers were
     wrong, and right.
     """
 
@@ -69,10 +69,10 @@ class RunScores:
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """The range, maximum minus minimum accuracy, that `runs` repeats of one context have when nothing else differs.
+    """The range, maximum minus minimum accuracy, of `runs` repeats of one context in which nothing else differs.
 
-    `ci` holds 95 of 100 such ranges; `low` and `high` are the minimum and maximum accuracy to expect, `p` the chance of
-    a range at least as large as the one observed, when one was given.
+    `ci` contains 95 of 100 such ranges; `low` and `high` are the expected minimum and maximum accuracy, and `p` is the
+    chance of a range at least as large as the observed one, if one was given.
     """
 
     runs: int
@@ -86,7 +86,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True)
 class NovelShare:
-    """Share of `questions` on which a sock puppet gives a letter that no offline run gives, with interval."""
+    """Share of `questions` on which a sock puppet gives a letter that no offline run gives, with its interval."""
 
     questions: int
     novel: int
@@ -100,7 +100,7 @@ class NovelExcess:
     """Novel letters of puppets beside those of as many offline runs, `runs` each, against `reference` offline runs.
 
     `chance` is the share of questions on which held-out offline runs give a letter that the reference lacks, `excess`
-    the puppets' share minus it; both are means over random splits, `ci` is over questions.
+    the puppets' share minus it; both are means over random splits. `ci` is over questions.
     """
 
     runs: int
@@ -113,10 +113,10 @@ class NovelExcess:
 
 @dataclass(frozen=True)
 class RunSpread:
-    """How far the runs' known letters lie apart: the share of questions that are `unanimous`, all runs giving one and
-    the same letter, and the mean over questions of the number of `distinct` letters; intervals over questions.
+    """How far the runs' known letters lie apart: the share of `unanimous` questions, on which all runs give the same
+    letter, and the mean number of `distinct` letters per question; intervals over questions.
 
-    None where there are fewer than two runs: a run agrees with itself.
+    None for fewer than two runs, since a run agrees with itself, and without questions.
     """
 
     unanimous: float | None
@@ -130,8 +130,8 @@ def mean_interval(
 ) -> Interval | None:
     """Interval of a mean: mean ± t √v with v = m/(m - 1) Σ_u (Σ_{i in u} (x_i - mean) / n)² over m independent units.
 
-    Each value is its own unit, so that v = sd²/m, unless `units` says by any numbers which belong together. None for
-    fewer than FEWEST units, and where all are alike: then they don't show how far others would lie.
+    Each value is its own unit, so that v = sd²/m, unless `units` groups them by any numbers. None for fewer than FEWEST
+    units, or if all values are alike: then they don't show how far others would lie.
     """
     mean = float(values.sum()) / max(1, len(values))
     of = np.arange(len(values)) if units is None else np.unique(units, return_inverse=True)[1]
@@ -143,10 +143,10 @@ def mean_interval(
 
 
 def describe(letters: Letters, key: NDArray[np.int8], units: NDArray[np.integer] | None = None) -> RunScores:
-    """Scores of answers (runs, questions), UNKNOWN where there is no letter, against the key (questions,).
+    """Scores of answers (runs, questions), UNKNOWN if there is no letter, against the key (questions,).
 
-    `units` says by any numbers which runs are of one simulated user; None: each is of its own. ValueError when the
-    shapes don't fit.
+    `units` groups the runs of one simulated user by any numbers; None: each run is its own unit. Raises ValueError if
+    the shapes don't fit or the key lacks an answer.
     """
     runs, questions = _shape(letters, key)
     right = letters == key
@@ -179,14 +179,14 @@ def describe(letters: Letters, key: NDArray[np.int8], units: NDArray[np.integer]
 
 
 def over_questions(right: Bools) -> Interval | None:
-    """Interval of the mean accuracy over questions, right (runs, questions); None below FEWEST of them."""
+    """Interval of the mean accuracy over questions, from `right` (runs, questions); None below FEWEST of them."""
     runs, questions = right.shape
     found = clustered_share(right.sum(axis=0).astype(float), np.full(questions, float(runs)))
     return found if questions >= FEWEST else None
 
 
 def why_not_over_questions(found: Interval | None, questions: int) -> str | None:
-    """Why a mean over questions has no interval, when it has none."""
+    """Why a mean over questions has no interval; None if it has one."""
     return None if found else FEW_QUESTIONS if questions < FEWEST else QUESTIONS_ALIKE
 
 
@@ -196,7 +196,7 @@ def overlap(offline: Interval, other: Interval) -> bool:
 
 
 def chance_apart(one: int, other: int) -> float:
-    """How likely the ranges of so many runs of one kind have no point in common: 2 m! n! / (m + n)! at most."""
+    """Greatest chance that the ranges of so many runs of one kind have no point in common: 2 m! n! / (m + n)!."""
     return 2 / comb(one + other, one)
 
 
@@ -208,13 +208,13 @@ def noise_floor(
     draws: int = DRAWS,
     observed: float | None = None,
 ) -> NoiseFloor:
-    """The range to expect of `runs` repeats of the one context whose repeats are given, shape (repeats, questions).
+    """The range to expect of `runs` repeats of one context, given some of its repeats, shape (repeats, questions).
 
-    Calls know nothing of each other, so a further run answers question j rightly with the share p_j of repeats that
-    did, independently of its other answers; its correct answers have the distribution of a sum of such draws
-    (Poisson-binomial, by convolution). Of it the minimum and maximum of `runs` runs are drawn. Since p_j comes from R
-    repeats, Σ p_j (1 - p_j) is too small by (R - 1)/R on average; deviations from the mean are enlarged by
-    sqrt(R / (R - 1)). ValueError when the shapes don't fit or `runs` is below 2.
+    Calls know nothing of each other, so a further run answers question j correctly with probability p_j, the share of
+    repeats that did, independently of its other answers; its number of correct answers is a sum of such draws
+    (Poisson-binomial, by convolution). The minimum and maximum of `runs` runs are drawn from this distribution. Since
+    p_j comes from R repeats, Σ p_j (1 - p_j) is too small by the factor (R - 1)/R on average; deviations from the mean
+    are enlarged by sqrt(R / (R - 1)). Raises ValueError if the shapes don't fit or `runs` is below 2.
     """
     repeats, questions = _shape(letters, key)
     if runs < 2:
@@ -237,10 +237,9 @@ def noise_floor(
 
 
 def novel_share(offline: Letters, puppets: Letters) -> NovelShare:
-    """Share of questions with a letter from a puppet run (runs, questions) that no run of `offline` gives.
+    """Share of questions on which a puppet run (runs, questions) gives a letter that no run of `offline` gives.
 
-    UNKNOWN is no letter. Interval: Wilson's, over questions. ValueError when the two were asked different numbers of
-    questions.
+    UNKNOWN is no letter. Interval: Wilson's, over questions. Raises ValueError if the numbers of questions differ.
     """
     questions = _same_questions(offline, puppets)
     if not (questions and len(offline) and len(puppets)):
@@ -257,12 +256,12 @@ def novel_excess(
     units: NDArray[np.integer] | None = None,
     splits: int = SPLITS,
 ) -> NovelExcess:
-    """How much more often puppets give a new letter than as many further offline runs would.
+    """How much more often puppets give a novel letter than as many further offline runs would.
 
-    Of R offline runs (R, questions) and the P simulated users of the puppet runs (runs, questions), s = min(P, R // 2)
-    offline runs are held out at random, the other R - s are the reference, and s users are drawn with one run each
-    (`units` as in `describe`). Where puppets answer as offline runs do both shares are equal on average. ValueError
-    when the two were asked different numbers of questions.
+    With R offline runs (R, questions) and P simulated users in the puppet runs (runs, questions), each split holds out
+    s = min(P, R // 2) offline runs at random, keeps the other R - s as the reference, and draws s users with one run
+    each (`units` as in `describe`). If puppets answer as offline runs do, both shares are equal on average. Raises
+    ValueError if the numbers of questions differ.
     """
     questions = _same_questions(offline, puppets)
     of = np.arange(len(puppets)) if units is None else np.unique(units, return_inverse=True)[1]
@@ -284,8 +283,8 @@ def novel_excess(
 
 
 def _new_letters(offline: Letters, puppets: Letters, held: Bools, drawn: Bools) -> tuple[Bools, Bools]:
-    """In each split and question, whether a held-out offline run, and a drawn puppet run, gives a letter that the
-    other offline runs lack; shapes (splits, questions). The two masks are of shape (splits, runs).
+    """Whether a held-out offline run, and whether a drawn puppet run, gives a letter that the other offline runs lack;
+    shapes (splits, questions). The masks `held` and `drawn` are of shape (splits, runs).
     """
     new = np.zeros((len(held), offline.shape[1]), dtype=bool)
     newer = new.copy()
@@ -298,7 +297,7 @@ def _new_letters(offline: Letters, puppets: Letters, held: Bools, drawn: Bools) 
 
 
 def spread(letters: Letters) -> RunSpread:
-    """How far the letters (runs, questions) lie apart; UNKNOWN is no letter, so that it agrees with none."""
+    """How far the letters (runs, questions) lie apart; UNKNOWN is no letter, so it agrees with none."""
     runs, questions = letters.shape
     if runs < 2 or not questions:
         return RunSpread(None, None, None, None)
@@ -328,7 +327,7 @@ def _chosen(draws: int, n: int, size: int, rng: np.random.Generator) -> Bools:
 
 
 def _one_each(users: Bools, of: NDArray[np.intp], rng: np.random.Generator) -> Bools:
-    """Of the chosen users (draws, users) one run each at random, shape (draws, runs); `of` is each run's user."""
+    """One random run of each chosen user, users (draws, users), as a mask (draws, runs); `of` is each run's user."""
     order = rng.random((len(users), len(of)))
     first = np.full(users.shape, np.inf)
     for run, user in enumerate(of):
@@ -347,8 +346,8 @@ def _shape(letters: Letters, key: NDArray[np.int8]) -> tuple[int, int]:
 def _extremes(chances: Floats, runs: int, rng: np.random.Generator, draws: int) -> tuple[Ints, Ints]:
     """Fewest and most correct answers among `runs` runs, drawn `draws` times.
 
-    The largest of k uniform numbers is U^(1/k); below it the others are uniform, so that the smallest is one minus the
-    largest of k - 1.
+    The largest of k uniform numbers is U^(1/k); below it the others are uniform, so the smallest, as a share of it, is
+    one minus the largest of k - 1.
     """
     most = rng.random(draws) ** (1 / runs)
     least = most * (1 - rng.random(draws) ** (1 / (runs - 1)))
@@ -357,7 +356,7 @@ def _extremes(chances: Floats, runs: int, rng: np.random.Generator, draws: int) 
 
 
 def _correct_distribution(chances: Floats) -> Floats:
-    """P(k answers right) for k = 0 … questions, when question j is right with probability chances[j]."""
+    """P(k answers right) for k = 0 … questions, if question j is right with probability chances[j]."""
     found = np.ones(1)
     for chance in chances:
         found = np.convolve(found, [1 - chance, chance])

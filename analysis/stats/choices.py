@@ -45,12 +45,12 @@ Shares = Floats
 
 @dataclass(frozen=True)
 class Choices:
-    """The answers of one prompt, source and model; None where undefined, and `why` says so.
+    """The answers to one prompt from one source and model; None if undefined, with the reason in `why`.
 
-    `counts`, `shares` and `share_ci` have one entry for each option; shares are of all `n`, unknown ones included, of
-    `units` independent units. `correct_share` counts unknown answers as wrong; `bounds` are its values if they
-    were all wrong and if all right. `entropy` is over the known answers. What needs a correct option is None when the
-    prompt has none. `ci_why` and `entropy_ci_why` say why shares and entropy have no interval.
+    `counts`, `shares` and `share_ci` have one entry per option; shares are of all `n` answers, unknown ones included,
+    from `units` independent units. `correct_share` counts unknown answers as wrong; `bounds` are its values if they
+    were all wrong and if all were right. `entropy` is over the known answers. Numbers that need a correct option are
+    None if the prompt has none. `ci_why` and `entropy_ci_why` say why shares and entropy have no interval.
     """
 
     n: int
@@ -74,9 +74,9 @@ class Choices:
 
 @dataclass(frozen=True)
 class ChoiceDifference:
-    """Correct share of one source minus that of another, and total variation of their options, unknown being one.
+    """Correct share of one source minus that of another, and total variation of their options, unknown included.
 
-    `ci_why` and `ci_tv_why` say why there is no interval; `p_tail` and `p_tv_tail` are the same p as finely as a
+    `ci_why` and `ci_tv_why` say why there is no interval; `p_tail` and `p_tv_tail` are the same p, as fine as a
     correction for many tests needs it.
     """
 
@@ -96,8 +96,8 @@ class ChoiceDifference:
 
 @dataclass(frozen=True)
 class EntropyDifference:
-    """Entropy (bits) of the known letters of one source minus that of another, each rid of the bias of its size by
-    leaving out each unit in turn; None where undefined.
+    """Entropy (bits) of one source's known letters minus that of another's, each freed of its sample-size bias by
+    leaving out each unit in turn; None if undefined.
     """
 
     effect: float | None
@@ -108,8 +108,8 @@ class EntropyDifference:
 
 
 def describe(sample: ChoiceSample) -> Choices:
-    """Counts and shares with Wilson's intervals, over units of several responses with their clustered form; that of the
-    entropy leaves out each unit in turn.
+    """Counts and shares with Wilson's intervals, in their clustered form if units have several responses; the entropy's
+    interval leaves out each unit in turn.
     """
     counts, n, units = _counts(sample), sample.n, sample.unit_count
     shares = [int(count) / n if n else None for count in counts]
@@ -141,11 +141,11 @@ def describe(sample: ChoiceSample) -> Choices:
 def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: int = DRAWS) -> ChoiceDifference:
     """Correct share of `a` minus that of `b`, and total variation Σ |p - q|/2 over options and unknown.
 
-    Interval of the difference: Newcombe's, from those of both shares; where the two share units ± t over the units'
-    differences. Of the total variation: bootstrap over units of both, shared ones drawn together. p: units are permuted
-    between the two, with one response of each where they have several, or within units that both share; two-sided for
-    the correct share, one-sided for the total variation, which a difference can only enlarge.
-    ValueError when the two have different options or keys.
+    Interval of the difference: Newcombe's, from those of both shares; if the two share units, ± t over the units'
+    differences. Interval of the total variation: bootstrap over the units of both, shared ones drawn together. p:
+    permutes units between the two, with one response of each if they have several, or responses within units if the two
+    share some; two-sided for the correct share, one-sided for the total variation, which a difference can only enlarge.
+    Raises ValueError if the two have different options or keys.
     """
     if (a.options, a.correct) != (b.options, b.correct):
         raise ValueError("Two sources can be compared when they have the same options and the same correct one.")
@@ -177,8 +177,8 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
 def _entropy_difference(
     a: ChoiceSample, b: ChoiceSample, observed: "Parts", split: "Parts", ways: float
 ) -> EntropyDifference:
-    """Interval: Welch's, of the errors of both; none where they share units. p: that of the splits which `compare`
-    makes, two-sided about their mean, since the smaller side's entropy is the lower by chance.
+    """Difference of the unbiased entropies. Interval: Welch's, from the errors of both; none if they share units. p:
+    from the splits of `compare`, two-sided about their mean, since the smaller side's entropy is lower by chance.
     """
     (one, error), (two, other) = (_unbiased_entropy(sample) for sample in (a, b))
     units = min(a.unit_count, b.unit_count)
@@ -199,7 +199,7 @@ def _entropy_difference(
 
 def _unbiased_entropy(sample: ChoiceSample) -> tuple[float | None, float | None]:
     """m H - (m - 1) mean(H without each unit), which has no bias of the order 1/m (Quenouille 1956), and its error;
-    none below FEWEST_UNITS, where it is too rough.
+    None below FEWEST_UNITS, where it is too rough, or if undefined.
     """
     counts, m = _counts(sample), sample.unit_count
     if m < FEWEST_UNITS or sample.n == sample.unknown:
@@ -212,7 +212,7 @@ def _unbiased_entropy(sample: ChoiceSample) -> tuple[float | None, float | None]
 
 
 def _bits(shares: Shares) -> Shares:
-    """Of the known letters, of which shares (..., options + 1) have the unknown ones last."""
+    """Entropy of the known letters, from shares (..., options + 1) with unknown ones last."""
     known = shares[..., :-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         p = known / known.sum(axis=-1, keepdims=True)
@@ -225,23 +225,23 @@ def _counts(sample: ChoiceSample) -> Ints:
 
 
 def _by_unit(sample: ChoiceSample, of: Ints | None = None, units: int = 0) -> Ints:
-    """The same of each unit, shape (options + 1, units); `of` says of which of so many each response is."""
+    """`_counts` by unit, shape (options + 1, units); `of` gives each response's unit, below `units`."""
     if of is None:
         of = np.arange(sample.n) if sample.clusters is None else sample.clusters.of
     count = units or sample.unit_count
-    cells = (sample.codes.astype(np.int64) % (sample.options + 1)) * count + of  # -1 becomes the last
+    cells = (sample.codes.astype(np.int64) % (sample.options + 1)) * count + of  # -1 becomes the last option
     return np.bincount(cells, minlength=(sample.options + 1) * count).reshape(sample.options + 1, -1)
 
 
 def _by_shared_unit(a: ChoiceSample, b: ChoiceSample) -> tuple[Ints, Ints]:
-    """The same of both over the units of both, shapes (options + 1, units)."""
+    """`_by_unit` of both samples over the units of both, shapes (options + 1, units)."""
     of = number_units(a, b)
     units = int(of.max()) + 1
     return _by_unit(a, of[: a.n], units), _by_unit(b, of[a.n :], units)
 
 
 def _paired_interval(a: ChoiceSample, b: ChoiceSample, key: int) -> Interval | None:
-    """Of the share of `key` in `a` minus that in `b`, over units, from what each adds to the two ratios."""
+    """Interval of the share of `key` in `a` minus that in `b`, from what each unit adds to the two ratios."""
     parts, one, two = _by_shared_unit(a, b), _counts(a)[key] / a.n, _counts(b)[key] / b.n
     units = parts[0].shape[1]
     added = [(part[key] - share * part.sum(axis=0)) / part.sum() for part, share in zip(parts, (one, two), strict=True)]
@@ -283,7 +283,7 @@ Parts = tuple[Shares, Shares]
 
 
 def _redrawn_both(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> Parts:
-    """The same of two samples, shared units drawn together."""
+    """`_redrawn` of two samples, with shared units drawn together."""
     if not share_units(a, b):
         return _redrawn(a, draws, rng), _redrawn(b, draws, rng)
     one, two = (part.astype(np.float32) for part in _by_shared_unit(a, b))
@@ -294,16 +294,16 @@ def _redrawn_both(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.G
 
 
 def _totals(counts: Shares) -> Shares:
-    """NaN for a draw of units of the other side alone."""
+    """Sum of each draw's counts; NaN if the draw has only units of the other side."""
     sums = counts.sum(axis=1, keepdims=True)
     return np.where(sums > 0, sums, np.nan)
 
 
 def _split(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> tuple[Parts, Parts]:
-    """Shares in the two, and in two parts of the same sizes into which all responses are split at random.
+    """Shares of the two, and of two parts of the same sizes into which all responses are split at random.
 
-    Of units with several responses each draw takes one, and the shares observed are of the same; samples that share
-    units are split within these.
+    If units have several responses, each draw takes one of each, and the observed shares are of those too; samples that
+    share units are split within them.
     """
     n, m, one, two = a.n, b.n, _counts(a), _counts(b)
     if share_units(a, b):
@@ -318,7 +318,7 @@ def _split(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generato
 
 def _split_evened(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> Iterator[Ints]:
     sizes = a.unit_count, b.unit_count
-    tallies: list[list[Ints]] = [[], [], []]  # of the two, and of the first part of a random split
+    tallies: list[list[Ints]] = [[], [], []]  # for the two, and for the first part of a random split
     for width in batches(draws, sum(sizes)):
         chosen = [s.codes[choose_responses(s.clusters, s.unit_count, width, rng)] for s in (a, b)]
         masks = subset_weights(sum(sizes), sizes[0], width, rng) > 0
@@ -329,26 +329,26 @@ def _split_evened(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.G
 
 
 def _split_within(a: ChoiceSample, b: ChoiceSample, draws: int, rng: np.random.Generator) -> Ints:
-    """Each unit's responses are permuted between its two parts."""
+    """Counts of the first part after each unit's responses are permuted between its two parts."""
     codes = np.concatenate([a.codes, b.codes])
     is_first, shuffles = shuffle_within(number_units(a, b), a.n, batches(draws, a.n + b.n), rng)
     return np.concatenate([_tally(codes[some[is_first]], a.options) for some in shuffles])
 
 
 def _tally(codes: NDArray[np.int8], options: int, masks: Bools | None = None) -> Ints:
-    """How often each option stands in each column of codes (responses, draws), unknown last; (draws, options + 1)."""
+    """How often each option occurs in each column of codes (responses, draws), unknown last; (draws, options + 1)."""
     counts = [((codes == option) & (True if masks is None else masks)).sum(axis=0) for option in (*range(options), -1)]
     return np.stack(counts, axis=1)
 
 
 def _variation(p: Shares, q: Shares) -> Shares:
-    return np.asarray(np.minimum(np.abs(p - q).sum(axis=-1) / 2, 1.0))  # rounded up, a sum may pass it
+    return np.asarray(np.minimum(np.abs(p - q).sum(axis=-1) / 2, 1.0))  # rounding may push a sum past 1
 
 
 @dataclass(frozen=True)
 class NewLetters:
-    """Options that one of two samples of `n` answers each has and the other lacks: `value` on average over draws
-    without replacement, `chance` of two such samples from both together, of which 95 in 100 have as many as `expected`.
+    """Number of options that one of two samples of `n` answers has and the other lacks: `value` is its mean over draws
+    without replacement, `chance` that of two such samples from both together; 95 in 100 of these are in `expected`.
     """
 
     n: int
@@ -360,7 +360,7 @@ class NewLetters:
 def new_letters(
     one: Ints, n: int, other: Ints, other_n: int, rng: np.random.Generator, draws: int = DRAWS
 ) -> NewLetters:
-    """Of the counts of each option among so many answers: options that `one` has and `other` lacks."""
+    """Options that `one` has and `other` lacks, from the counts of each option among `n` and `other_n` answers."""
     size, both = min(n, other_n), one + other
     value = (1 - _none_among(one, n, size)) * _none_among(other, other_n, size)
     chance = _none_among(both, n + other_n, size) - _none_among(both, n + other_n, 2 * size)
@@ -377,7 +377,7 @@ def new_letters(
 
 
 def _none_among(count: Ints, n: int, size: int) -> Floats:
-    """The chance that none of `size` of n answers, drawn without replacement, is one of so many."""
+    """Chance that none of `size` of n answers, drawn without replacement, is among `count` of them."""
     left = n - count - size
     ways = gammaln(n - count + 1) + gammaln(n - size + 1) - gammaln(n + 1) - gammaln(np.maximum(left, 0) + 1)
     return np.where(left < 0, 0.0, np.exp(ways))

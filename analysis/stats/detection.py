@@ -1,4 +1,4 @@
-"""How well scores tell what is so from what is not: on cases with known truth, with intervals over their groups."""
+"""How well scores tell true cases from false ones, on cases with known truth, with intervals over their groups."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from analysis.stats.lexical import choose_threshold
 from analysis.stats.resampling import bootstrap_weights, generator
 
 DRAWS = 1000
-CELLS = 4_000_000  # of the widest array of draws in memory
+CELLS = 4_000_000  # cells of the largest array of draws in memory
 SHARES = ("accuracy", "precision", "recall")
 WHY = {
     "accuracy": "there is no case",
@@ -38,9 +38,9 @@ WHY = {
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """n cases. `truth`: (n,) bool; `groups`: (n,) codes from 0 of what is independent, the units of all intervals.
+    """n cases. `truth`: (n,) bool; `groups`: (n,) codes from 0 of the independent groups, the units of all intervals.
 
-    `queries`: (n,) codes of the list that a case is ranked in; `ratings`: (n,) what people's ratings say, or None.
+    `queries`: (n,) codes of the list in which a case is ranked; `ratings`: (n,) people's ratings, or None.
     """
 
     truth: Bools
@@ -59,7 +59,7 @@ class Cases:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of the cases, (n,), and from which one on a case is called positive."""
+    """Scores of the cases, (n,), and the score from which a case is called positive."""
 
     scores: Floats
     threshold: float
@@ -69,7 +69,7 @@ class Scored:
         return np.asarray(self.scores >= self.threshold)
 
 
-Drawn = Callable[[Floats], Floats]  # weights of the groups (groups, draws) -> the measure (draws,), NaN where undefined
+Drawn = Callable[[Floats], Floats]  # weights of the groups (groups, draws) -> the measure (draws,), NaN if undefined
 
 
 # --- one measure as a function of how often each group is drawn ---------------------------------------------
@@ -106,14 +106,14 @@ def _f1(cases: Cases, scored: Scored) -> Drawn:
 
 
 def _best_f1(cases: Cases, scored: Scored) -> Drawn:
-    """F1 with the threshold that is best on these very cases, so flattering."""
+    """F1 with the threshold that is best on these very cases, and so flattering."""
     if not cases.truth.any():
         return lambda weights: np.full(weights.shape[1], np.nan)
     return _f1(cases, Scored(scored.scores, choose_threshold(scored.scores, cases.truth)[0]))
 
 
 def _auroc(cases: Cases, scored: Scored) -> Drawn:
-    """The share of pairs of a positive and a negative case in which the positive one scores higher, ties half."""
+    """Share of pairs of a positive and a negative case in which the positive one scores higher; ties count half."""
     order = np.argsort(scored.scores, kind="stable")
     blocks = np.flatnonzero(np.append(True, np.diff(scored.scores[order]) > 0)) if cases.n else np.array([], int)
     truth, groups = cases.truth[order], cases.groups[order]
@@ -134,9 +134,9 @@ def _auroc(cases: Cases, scored: Scored) -> Drawn:
 
 
 def _ranked(cases: Cases, scored: Scored) -> tuple[Floats, Floats, Ints]:
-    """Of each list with a positive case: average precision, reciprocal rank of the first one, the list's group.
+    """Average precision, reciprocal rank of the first positive case, and group of each list with a positive case.
 
-    Equal scores stand in one random order, which is the same every time.
+    Equal scores are put in a random order, which is the same every time.
     """
     mixed = generator(0, "ties", cases.n).permutation(cases.n)
     order = mixed[np.lexsort((-scored.scores[mixed], cases.queries[mixed]))]
@@ -165,7 +165,7 @@ def _mean_of_lists(which: int) -> Callable[[Cases, Scored], Drawn]:
 
 
 def _spearman(cases: Cases, scored: Scored) -> Drawn:
-    """Pearson's correlation of the ranks that scores and ratings have among all cases."""
+    """Pearson's correlation of the ranks of scores and ratings among all cases."""
     ratings = np.zeros(cases.n) if cases.ratings is None else cases.ratings
     x, y = (rankdata(values) - (cases.n + 1) / 2 for values in (scored.scores, ratings))
     sums = [
@@ -204,7 +204,7 @@ def _weights(groups: int) -> Floats:
 def measure_scores(cases: Cases, scored: Scored, names: Sequence[str]) -> dict[str, Estimate]:
     """Every measure with its 95 % interval: groups are drawn with replacement, each with all its cases.
 
-    A share of all or none, of which every draw is the same, has Wilson's interval over groups.
+    A share of 0 or 1, which is the same in every draw, gets Wilson's interval over groups.
     """
     if not cases.n:
         return {name: Estimate(None, 0, None, WHY[name]) for name in names}
@@ -234,7 +234,7 @@ def _estimate(value: float, cases: Cases, ends: Interval | None, why: str) -> Es
 
 
 def compare_scores(cases: Cases, one: Scored, other: Scored, names: Mapping[str, str]) -> dict[str, Estimate]:
-    """One minus the other on the same draws of groups; `names`: of each measure of one that of the other."""
+    """One minus the other on the same draws of groups; `names` maps each measure of `one` to that of `other`."""
     if not cases.n:
         return {name: Estimate(None, 0, None, WHY[name]) for name in names}
     weights, ones = _weights(cases.n_groups), np.ones((cases.n_groups, 1))
@@ -249,7 +249,7 @@ def compare_scores(cases: Cases, one: Scored, other: Scored, names: Mapping[str,
 
 
 def says(difference: Estimate) -> str:
-    """Whether one beats the other: `yes`, `no`, or `not told apart` where the interval holds 0 or there is none."""
+    """Whether one beats the other: `yes`, `no`, or `not told apart` if the interval contains 0 or there is none."""
     if difference.ci is None or difference.ci[0] <= 0 <= difference.ci[1]:
         return "not told apart"
     return "yes" if difference.ci[0] > 0 else "no"

@@ -13,17 +13,14 @@ from analysis.stats.intervals import Bools, Floats, Interval, redrawn_interval, 
 DRAWS = 1_000
 DRAWN_AT_ONCE = 100
 BANDS = 5
-CONFIDENCE_RULE = "distinct-conversations-1"  # how a cluster's confidence is made; another formula, another name
+CONFIDENCE_RULE = "distinct-conversations-1"  # the formula of a cluster's confidence; a new formula gets a new name
 
 Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class MeanDistance:
-    """A mean cosine distance with its 95 % interval; `units` is the number of people that it is drawn over.
-
-    `ci_why` says why there is no interval.
-    """
+    """A mean cosine distance with its 95 % interval over `units` people; `ci_why` says why there is no interval."""
 
     value: float | None
     ci: Interval | None
@@ -32,9 +29,9 @@ class MeanDistance:
 
 
 def mean_distance(vectors: Matrix) -> float | None:
-    """Mean cosine distance of each two rows of length 1; None for fewer than two.
+    """Mean cosine distance over pairs of rows of length 1; None for fewer than two rows.
 
-    |Σ x|² holds each pair twice and each row once, so no matrix of distances is needed.
+    |Σ x|² contains each pair twice and each row once, so no matrix of distances is needed.
     """
     n = len(vectors)
     if n < 2:
@@ -51,9 +48,9 @@ def unit_rows(matrix: Matrix) -> Matrix:
 def distance_between(sums: Matrix, sizes: NDArray[np.integer], seed: int = 0) -> MeanDistance:
     """Mean cosine distance over all pairs of rows of two different people.
 
-    `sums`: (people, dimensions), the sum of each one's rows of length 1; `sizes`: how many rows that is. With
-    S = Σ S_p and N = Σ n_p it is 1 - (|S|² - Σ |S_p|²) / (N² - Σ n_p²). The interval is a bootstrap over people; two
-    draws of one person are no pair of different people. With sizes of 1 it is the distance between centroids.
+    `sums`: (people, dimensions), the sum of each person's rows of length 1; `sizes`: their numbers of rows. With S = Σ
+    S_p and N = Σ n_p it is 1 - (|S|² - Σ |S_p|²) / (N² - Σ n_p²). The interval is a bootstrap over people; two draws of
+    one person do not count as a pair of different people. With sizes of 1 it is the distance between centroids.
     """
     wide, n = sums.astype(np.float64), sizes.astype(np.float64)
     own, squares = np.einsum("ij,ij->i", wide, wide), n * n
@@ -73,7 +70,7 @@ def distance_between(sums: Matrix, sizes: NDArray[np.integer], seed: int = 0) ->
 
 
 def distance_within(scores: Floats, seed: int = 0) -> MeanDistance:
-    """Mean over people of the mean distance between one's own rows; people with fewer than two rows (NaN) have none."""
+    """Mean over people of the mean distance between a person's rows; leaves out people with fewer than two (NaN)."""
     known = scores[~np.isnan(scores)]
     if not len(known):
         return MeanDistance(None, None, 0)
@@ -88,7 +85,7 @@ def _with_interval(value: float, statistic: Callable[[Floats], Floats], people: 
 
 
 def _drawn(statistic: Callable[[Floats], Floats], people: int, seed: int) -> Floats:
-    """The statistic of DRAWS draws of as many people with replacement, shape (draws,)."""
+    """The statistic in DRAWS draws of as many people with replacement, shape (draws,)."""
     dice = np.random.default_rng(seed)
     parts = []
     for _ in range(DRAWS // DRAWN_AT_ONCE):
@@ -103,9 +100,9 @@ def _drawn(statistic: Callable[[Floats], Floats], people: int, seed: int) -> Flo
 
 
 def equal_bands(scores: Floats) -> NDArray[np.intp]:
-    """The band of each score, from 0: BANDS of equal frequency, the first ones larger by one where it must be.
+    """The band of each score, from 0: BANDS of equal frequency, the first ones larger by one if need be.
 
-    Equal scores stand in the order in which they are given.
+    Equal scores keep the order in which they are given.
     """
     bands = np.empty(len(scores), np.intp)
     for band, places in enumerate(np.array_split(np.argsort(scores, kind="stable"), BANDS)):
@@ -129,7 +126,7 @@ def farthest_points(vectors: Matrix, number: int) -> list[int]:
     """Rows chosen one after the other, each the farthest from its nearest chosen one (Gonzalez 1985).
 
     `vectors`: (n, dimensions), rows of length 1; distances are cosine. The first is the one farthest from the mean of
-    all. Equal distances go to the earlier row. O(n · number).
+    all. Of rows at equal distances the earlier one is taken. O(n · number).
     """
     number = min(number, len(vectors))
     if not number:
@@ -149,7 +146,7 @@ def farthest_points(vectors: Matrix, number: int) -> list[int]:
 
 
 class Cluster(NamedTuple):
-    """The places of its members, and the one of them that stands for all."""
+    """A cluster's members by place, and its representative, the member that stands for all."""
 
     members: list[int]
     representative: int
@@ -159,11 +156,11 @@ class Cluster(NamedTuple):
 def cut_average_linkage(vectors: Matrix, similarity: float) -> NDArray[np.intp]:
     """The cluster of each row, numbered from 0 in the order of their first members.
 
-    `vectors`: (n, dimensions), rows of length 1. Two clusters are joined while the mean cosine distance between their
-    members is at most 1 - similarity (Sokal & Michener 1958, UPGMA). Needs n² / 2 distances at once.
+    `vectors`: (n, dimensions), rows of length 1. Joins two clusters while the mean cosine distance between their
+    members is at most 1 - similarity (Sokal & Michener 1958, UPGMA). Holds n² / 2 distances at once.
     """
     distances = condensed_distances(vectors)
-    if not np.any(distances <= 1 - similarity):  # the nearest two would be joined first, so that nothing is
+    if not np.any(distances <= 1 - similarity):  # the nearest two would be joined first, so nothing is joined
         return np.arange(len(vectors))
     labels = fcluster(linkage(distances, "average"), 1 - similarity, "distance")
     _, first, place = np.unique(labels, return_index=True, return_inverse=True)
@@ -171,13 +168,13 @@ def cut_average_linkage(vectors: Matrix, similarity: float) -> NDArray[np.intp]:
 
 
 def condensed_distances(vectors: Matrix) -> Floats:
-    """Cosine distances of each two rows of length 1, in scipy's order."""
+    """Cosine distances of all pairs of rows of length 1, in scipy's order."""
     wide = vectors.astype(np.float64)
     upper = np.triu_indices(len(wide), 1)
     return np.maximum(1 - (wide @ wide.T)[upper], 0.0)
 
 
-Apart = Callable[[Sequence[int]], Bools]  # of rows: which two of them may not be one
+Apart = Callable[[Sequence[int]], Bools]  # rows -> which two of them must not be one
 
 
 def clusters_of(
@@ -189,10 +186,10 @@ def clusters_of(
 ) -> list[Cluster]:
     """Rows that say the same, each cluster with its representative and confidence.
 
-    What may not be one is kept `apart`, so that it does not make a cluster surer either.
+    Rows that `apart` says must not be one are kept apart, so that they do not raise a cluster's confidence either.
 
-    `confidences` and `sources` (the conversation that each row is from) are as long as `vectors`. A row of unknown
-    confidence weighs 1 in the centroid and says nothing about the cluster's confidence.
+    `confidences` and `sources` (each row's conversation) are as long as `vectors`. A row of unknown confidence weighs 1
+    in the centroid and says nothing about the cluster's confidence.
     """
     labels = cut_average_linkage(vectors, similarity)
     groups: list[list[int]] = [[] for _ in range(int(labels.max(initial=-1)) + 1)]
@@ -207,10 +204,10 @@ def clusters_of(
 
 
 def keep_apart(rows: list[int], conflicts: Bools, vectors: Matrix, similarity: float) -> list[list[int]]:
-    """A cluster as parts without a conflict, in the order of their first members.
+    """Splits a cluster into parts without a conflict, in the order of their first members.
 
-    Those with most conflicts come first; each row goes to the part without a conflict whose members are nearest on
-    average, if these are as near as those of one cluster must be, else it begins one.
+    Rows with most conflicts come first; each joins the part without a conflict whose members are nearest on average, if
+    they are near enough for one cluster, else it begins a new part.
     """
     if not conflicts.any():
         return [rows]
@@ -227,7 +224,7 @@ def keep_apart(rows: list[int], conflicts: Bools, vectors: Matrix, similarity: f
 
 
 def _nearest_to_centroid(vectors: Matrix, rows: Sequence[int], confidences: Sequence[float | None]) -> int:
-    """The row of greatest cosine with Σ c x; of equal ones the surest, then the first."""
+    """The row of greatest cosine with Σ c x; among equals the surest, then the first."""
     if len(rows) == 1:
         return rows[0]
     known = [confidences[row] for row in rows]
@@ -240,7 +237,7 @@ def _nearest_to_centroid(vectors: Matrix, rows: Sequence[int], confidences: Sequ
 def joint_confidence(
     rows: Sequence[int], confidences: Sequence[float | None], sources: Sequence[Hashable]
 ) -> float | None:
-    """1 - Π (1 - c) over distinct sources, c being the greatest confidence in each; None where none is known.
+    """1 - Π (1 - c) over distinct sources, c being the greatest confidence in each; None if none is known.
 
     What one conversation says twice is no second source, so it counts once.
     """

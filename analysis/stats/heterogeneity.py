@@ -1,4 +1,4 @@
-"""How varied recommendations are, raw and rarefied, and how far two sources are apart; all of a prompt at once."""
+"""How varied recommendations are, raw and rarefied, and how far apart two sources are; for a whole prompt at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,13 +59,13 @@ Chance = tuple[float | None, float | None]  # a p by draws, and by its tail
 
 @dataclass(frozen=True)
 class Heterogeneity:
-    """The three measures over `n` responses of one prompt, source and model; None where undefined, and `why` says so.
+    """The three measures over `n` responses to one prompt from one source and model; None if undefined, see `why`.
 
-    `unknown` of the sample's responses name nothing; they are of `units` independent units. `ci` is value ± t `error`
-    with units - 1 degrees of freedom, where `error` leaves out each unit in turn (`jackknife`). It holds what such
-    samples have on average, simulated with 5 to 400 units of long-tailed items, alike or in clusters, in 92 to 98 of
-    100. `ci_why` says of each measure that has a value and no interval why. Rarefied measures are of n units, one
-    response of each; `error` and `units` are still the sample's.
+    `unknown` of the sample's responses name nothing; the sample has `units` independent units. `ci` is value ± t
+    `error` with units - 1 degrees of freedom, where `error` leaves out each unit in turn (`jackknife`). In simulations
+    with 5 to 400 units of long-tailed items, alike or in clusters, it contains the mean of such samples in 92 to 98 of
+    100. `ci_why` gives the reason for each measure that has a value but no interval. Rarefied measures are of n units,
+    one response of each; `error` and `units` are still the sample's.
     """
 
     n: int
@@ -80,8 +80,8 @@ class Heterogeneity:
 
 @dataclass(frozen=True)
 class Difference:
-    """A measure of one source minus that of another, both rarefied to `n` units; None where undefined. `p_tail` is the
-    same p as finely as a correction for many tests needs it.
+    """A measure of one source minus that of another, both rarefied to `n` units; None if undefined. `p_tail` is the
+    same p, as fine as a correction for many tests needs it.
     """
 
     n: int
@@ -108,10 +108,10 @@ def share_intervals(sample: ItemSample) -> tuple[Floats, Floats]:
 
 
 def rarefy(sample: ItemSample, n: int, subsets: NDArray[np.float32] | None) -> Heterogeneity:
-    """The measures that `n` units have on average, one response of each: the mean over draws without replacement.
+    """The mean measures of `n` units, one response of each, over draws without replacement.
 
-    `subsets`: item counts of such draws, shape (draws, size), which are needed unless n is all and each unit has one
-    response. `unique` then agrees with its closed form, which `rarefied_measures` gives.
+    `subsets`: item counts of such draws, shape (draws, size), needed unless n is all and each unit has one response.
+    `unique` then agrees with its closed form in `rarefied_measures`.
     """
     if subsets is None:
         return describe(sample)
@@ -120,7 +120,7 @@ def rarefy(sample: ItemSample, n: int, subsets: NDArray[np.float32] | None) -> H
 
 
 def differences(a: Heterogeneity, b: Heterogeneity, chances: dict[str, Chance]) -> dict[str, Difference]:
-    """For each measure `a` minus `b`, which are rarefied to one n, with the p given."""
+    """For each measure `a` minus `b`, both rarefied to the same n, with the p given."""
     return {name: _difference(a, b, name, chances[name]) for name in MEASURES}
 
 
@@ -128,12 +128,12 @@ def permutation_test(splits: Splits, n: int) -> dict[str, Chance]:
     """For each measure the p of a two-sided permutation test, and the same by its tail (`tail_p`): does it differ after
     rarefaction to `n` units?
 
-    Were all units of one source, every split of the pool into parts of the two sizes would be as likely as the
+    If all units were of one source, every split of the pool into parts of the two sizes would be as likely as the
     observed one; this makes the test valid for any statistic of a split. The statistic is the difference between the
-    rarefied measures of the two parts, which follow from their counts without further draws (`rarefied_measures`).
-    Parts of different sizes: the statistic is taken from its mean over all splits, since rarefying the larger part does
-    not wholly take away the influence of size on the top five. p = (1 + hits) / (1 + draws). Where each draw takes
-    other responses of the units, the observed statistic is its mean over the draws.
+    rarefied measures of the two parts, which follow from their counts without further draws (`rarefied_measures`). If
+    the parts differ in size, the statistic is taken from its mean over all splits, since rarefying the larger part does
+    not wholly remove the influence of size on the top five. p = (1 + hits) / (1 + draws). If each draw takes other
+    responses of the units, the observed statistic is its mean over the draws.
     """
     observed = _split_difference(splits, splits.seen, n)
     drawn = _split_difference(splits, splits.drawn, n)
@@ -186,7 +186,7 @@ def _values(sample: ItemSample) -> dict[str, float | None]:
 
 
 def _mean(drawn: Floats) -> float | None:
-    """Over the draws in which something is named."""
+    """Mean over the draws in which something is named; None if there are none."""
     return None if np.isnan(drawn).all() else mean_of_known(drawn)
 
 
@@ -196,7 +196,7 @@ def _known(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """The mean of differences of several prompts; None where one of them is undefined or has no interval."""
+    """The mean difference over several prompts; None if one is undefined, no interval or p if one has no interval."""
 
     effect: float | None
     ci: Interval | None
@@ -205,8 +205,8 @@ class MeanDifference:
 
 
 def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units: int) -> MeanDifference:
-    """Its error is sqrt(Σ ρ_jk e_j e_k)/prompts: e_j that of each difference, ρ_jk how far `drawn` differences, whose
-    units are drawn together for all prompts, go together. By Student's t with units - 1 degrees of freedom.
+    """Mean difference; its error is sqrt(Σ ρ_jk e_j e_k)/prompts: e_j that of each difference, ρ_jk the correlation of
+    `drawn` ones, whose units are drawn together for all prompts. By Student's t with units - 1 degrees of freedom.
     """
     effects = [each.effect for each in found if each.effect is not None]
     errors = np.array([(each.ci[1] - each.ci[0]) / 2 / t_quantile(each.n - 1) for each in found if each.ci])
@@ -226,19 +226,19 @@ def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units:
 
 Pair = tuple[str, str]
 NONE_TO_COMPARE = "One of the two sources names no item."
-NO_SHARE = np.float32(1e-30)  # below any share that there is
+NO_SHARE = np.float32(1e-30)  # below any actual share
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Distance of two item distributions: divergence in bits and total variation, both 0 … 1; None where undefined.
+    """Distance of two item distributions: divergence in bits and total variation, both 0 … 1; None if undefined.
 
-    Sampling alone makes distributions differ: `chance_*` is the mean distance when the units of both are split at
-    random into two such samples, and a distance that is not above it is none. Where units have several responses,
-    splits take one of each; `even_*` is the mean distance of such samples, to be held against `chance_*`, and else the
-    distance itself. `ci_*` are bootstrap intervals over the units of both, moved by the draws' bias, since redrawn
-    distances are larger still; `ci_why` says why there is none. `drawn_jsd` are the draws, for `mean_excess`,
-    `split_jsd` the distances of the splits, and `units` the number of units of the smaller side.
+    Sampling alone makes distributions differ: `chance_*` is the mean distance if the units of both are split at random
+    into two such samples; a distance not above it is none. If units have several responses, splits take one of each;
+    `even_*` is the mean distance of such samples, to compare with `chance_*`, and otherwise the distance itself. `ci_*`
+    are bootstrap intervals over the units of both, moved by the draws' bias, since redrawn distances are larger still;
+    `ci_why` says why there is none. `drawn_jsd` are the draws, for `mean_excess`, `split_jsd` the distances of the
+    splits, and `units` the number of units of the smaller side.
     """
 
     jsd_bits: float | None
@@ -259,11 +259,11 @@ class Distance:
 
 
 def measure_distance(a: NDArray[Any] | Counted, b: NDArray[Any] | Counted) -> tuple[Floats, Floats]:
-    """Divergence (bits) and total variation of item counts of shape (..., size), as arrays (...); NaN where C is 0.
+    """Divergence (bits) and total variation of item counts of shape (..., size), as arrays (...); NaN if C is 0.
 
-    With p = a/Σa, q = b/Σb, m = (p + q)/2: jsd = H(m) - (H(p) + H(q))/2 = Σ (p log2(p/m) + q log2(q/m))/2
-    (Lin 1991, IEEE Trans. Inf. Theory 37:145-151), tv = Σ |p - q|/2. Counts in single precision, as draws are, are
-    computed in it: several times as fast, and good to about a millionth of a bit.
+    With p = a/Σa, q = b/Σb, m = (p + q)/2: jsd = H(m) - (H(p) + H(q))/2 = Σ (p log2(p/m) + q log2(q/m))/2 (Lin 1991,
+    IEEE Trans. Inf. Theory 37:145-151), tv = Σ |p - q|/2. Counts in single precision, as draws are, are computed in it:
+    several times as fast, and good to about a millionth of a bit.
     """
     one, other = counted_once(a), counted_once(b)
     p, q = one.shares, other.shares
@@ -281,9 +281,9 @@ def measure_distance(a: NDArray[Any] | Counted, b: NDArray[Any] | Counted) -> tu
 def compare(a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -> Distance:
     """The distance between the items of `a` and of `b`.
 
-    Units that both have are drawn together. p: units are permuted between the two, or responses within units of both;
-    the statistic is the divergence, which a difference can only enlarge, so the test is one-sided by nature. p = (1 +
-    hits) / (1 + draws). ValueError when the vocabularies differ in size.
+    Units that are in both are drawn together. p: permutes units between the two, or responses within units if they
+    share any; the statistic is the divergence, which a difference can only enlarge, so the test is one-sided by nature.
+    p = (1 + hits) / (1 + draws). Raises ValueError if the vocabularies differ in size.
     """
     first, second = pool(a, b).compacted().parts(a.n)
     if not (len(first.codes) and len(second.codes)):
@@ -307,7 +307,7 @@ def _redraw_both(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Genera
 
 
 def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
-    """As `compare`, from draws of the two that are there already."""
+    """`compare`, from existing draws of the two."""
     if not (len(a.sample.codes) and len(b.sample.codes)):
         return _undefined(len(a.counts))
     jsd, tv = (float(value) for value in measure_distance(a.sample.counts(), b.sample.counts()))
@@ -319,7 +319,7 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
     units = min(a.sample.unit_count, b.sample.unit_count)
     ci_jsd = redrawn_interval(drawn_jsd, jsd, units, 0.0, 1.0)
     seen, by_chance = mean_of_known(even_jsd), p_value(mean_of_known(even_jsd), chance_jsd)
-    # Where units of both are split within these there are fewer ways than to split all.
+    # If units of both are split within themselves, there are fewer ways than to split all.
     tail = (
         by_chance
         if share_units(a.sample, b.sample)
@@ -354,7 +354,7 @@ class EvenDistance:
 
 
 def distance_at(a: ItemSample, b: ItemSample, n: int, shared: SharedDraws, names: Pair) -> EvenDistance | None:
-    """As many units of each, drawn without replacement; None where a side has fewer, or no draw names anything.
+    """Distance of `n` units of each side, drawn without replacement; None if a side has fewer, or draws name no item.
 
     Chance: twice as many units of both together, split at random into two halves.
     """
@@ -368,7 +368,7 @@ def distance_at(a: ItemSample, b: ItemSample, n: int, shared: SharedDraws, names
 
 
 def _drawn_down(sample: ItemSample, n: int, shared: SharedDraws, name: str) -> NDArray[np.float32]:
-    """Item counts of n units, a row for each draw; one where n is all."""
+    """Item counts of n units, one row per draw; a single row if n is all and each unit has one response."""
     if n == sample.unit_count and not sample.clusters:
         return sample.counts()[None].astype(np.float32)
     return shared.subsets(sample, n, name)
@@ -379,14 +379,13 @@ def _drawn_down(sample: ItemSample, n: int, shared: SharedDraws, name: str) -> N
 
 @dataclass(frozen=True)
 class MeanExcess:
-    """The mean divergence over `prompts` prompts, and how far it lies above chance; None where undefined.
+    """The mean divergence over `prompts` prompts, and how far it lies above chance; None if undefined.
 
-    Small samples lie farther apart than large ones though nothing differs, so that only the `excess` compares sources
-    of different sizes: divergence of one answer a unit minus `chance`, what random splits of such answers into the same
-    sizes have. Simulated with
-    long-tailed items it is on average within .005 bits of the populations' divergence for n = 40 and 400, near and far.
-    Intervals are over units, of which the smaller side has `units`, and `ci_why` says why there are none; `drawn` are
-    the divergence's draws, shape (draws,).
+    Small samples lie farther apart than large ones even if nothing differs, so only the `excess` compares sources of
+    different sizes: divergence of one answer per unit minus `chance`, that of random splits of such answers into the
+    same sizes. In simulations with long-tailed items it is on average within .005 bits of the populations' divergence
+    for n = 40 and 400, near and far. Intervals are over units, of which the smaller side has `units`; `ci_why` says why
+    there is none. `drawn` are the divergence's draws, shape (draws,).
     """
 
     jsd_bits: float | None
@@ -401,11 +400,11 @@ class MeanExcess:
 
 
 def mean_excess(distances: Sequence[Distance]) -> MeanExcess:
-    """Over the prompts that have a distance, with intervals from their bootstrap draws.
+    """Mean over the prompts that have a distance, with intervals from their bootstrap draws.
 
-    These are over people where the prompts were drawn together, unit by unit (`SharedDraws`), and everybody answered
-    every prompt; drawn apart, they take no account of answers that belong together. ValueError when the distances have
-    different numbers of draws.
+    These are over people if the prompts were drawn together, unit by unit (`SharedDraws`), and everybody answered every
+    prompt; drawn apart, they ignore which answers belong together. Raises ValueError if the distances have different
+    numbers of draws.
     """
     known = [found for found in distances if found.jsd_bits is not None]
     if not known:
@@ -420,9 +419,9 @@ def mean_excess(distances: Sequence[Distance]) -> MeanExcess:
 
 
 def p_farther(near: MeanExcess, far: MeanExcess) -> float:
-    """How likely so large a difference is, either way, between two that are as far from one field; by Student's t.
+    """Two-sided p of so large a difference between two sources equally far from one field, by Student's t.
 
-    1 where there are too few units for an interval.
+    1 if there are too few units for an interval.
     """
     units = min(near.units, far.units)
     if near.excess is None or far.excess is None or units < FEWEST_UNITS:
@@ -439,9 +438,9 @@ def p_farther(near: MeanExcess, far: MeanExcess) -> float:
 class Comparison:
     """What `compare_sources` found, by source and by pair.
 
-    `rarefied` measures of the second of a pair are of as many units as the smaller of the two has, and `beside` are
-    those of the first at that n. Those of a first are of all its units, one response of each, and those of sources in
-    no pair of as many as they are drawn down to.
+    In a pair, the second's `rarefied` measures are of as many units as the smaller of the two has, and `beside` has
+    those of the first at that n. The first's are of all its units, one response of each; those of sources in no pair
+    are of as many units as these are rarefied to.
     """
 
     raw: dict[str, Heterogeneity]
@@ -457,9 +456,9 @@ def compare_sources(
     """Measures of each source of a prompt, and for each pair (a, b) their differences a - b and their distance.
 
     All samples share one vocabulary; those without responses are left out. Each pair is rarefied to the smaller of its
-    own two sides; what is in none, to `n` units, by default all of its own, and has no rarefied measures where it has
-    fewer. Each source is redrawn once and each pair split once for all of its numbers. What is drawn depends on
-    the names of the source or pair and their numbers of responses, not on what else is compared.
+    own two sides; a source in no pair, to `n` units, by default all of its own, with no rarefied measures if it has
+    fewer. Each source is redrawn once and each pair split once for all of its numbers. Draws depend on the names of the
+    source or pair and their numbers of responses, not on what else is compared.
     """
     some = {name: sample for name, sample in samples.items() if sample.n}
     found = Comparison({name: describe(sample) for name, sample in some.items()}, {}, {}, {}, {})

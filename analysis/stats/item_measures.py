@@ -1,4 +1,4 @@
-"""Measures of items: distinct ones, share of the top five, entropy; raw, rarefied, and with their standard errors."""
+"""Measures of items: distinct ones, share of the top five, entropy; raw and rarefied, with their standard errors."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from scipy.stats import binom
 
 from analysis.stats.intervals import Floats, Ints
 
-BATCH_CELLS = 2**21  # of the widest matrix of one batch of draws: tens of megabytes with all that belongs to it
+BATCH_CELLS = 2**21  # cells of a batch's widest matrix: tens of megabytes with all that belongs to it
 
 # --- measures of item counts: distinct items, share of the top five, entropy; as they are, and as rarefied
 
 TOP = 5
-COMMON = 24  # items that the top ones are first looked for among
+COMMON = 24  # items among which the top ones are first looked for
 SOME = 128  # draws that show which items these are
 EXACT = 2**24  # whole numbers of single precision, and their sums, are exact up to here
 
@@ -25,7 +25,7 @@ Measured = dict[str, Floats]
 
 
 class Counted:
-    """Item counts c_i, shape (..., size), with what several measures need of them, each computed once.
+    """Item counts c_i, shape (..., size), with the numbers that several measures need, each computed once.
 
     Counts in single precision, as draws are, are whole numbers.
     """
@@ -39,7 +39,7 @@ class Counted:
 
     @cached_property
     def mentions(self) -> Floats:
-        """C = Σ c_i, or NaN where nothing is named."""
+        """C = Σ c_i, or NaN if nothing is named."""
         return _total(self.counts)
 
     @cached_property
@@ -49,19 +49,19 @@ class Counted:
 
     @cached_property
     def shares(self) -> NDArray[Any]:
-        """c_i / C, in single precision where the counts are; NaN where C = 0."""
+        """c_i / C, in single precision if the counts are; NaN if C = 0."""
         numbers = self.counts if self.counts.dtype == np.float32 else self.counts.astype(np.float64)
         return numbers / self.mentions[..., None].astype(numbers.dtype)
 
     def sum_of(self, table: Floats) -> Floats:
-        """Σ table[c_i]; `table` reaches the largest c_i, so that nothing is clipped: numpy is faster if it may."""
+        """Σ table[c_i]; `table` reaches the largest c_i, so nothing is clipped: numpy is faster if it may clip."""
         if self.whole.flags.c_contiguous:
             return np.asarray(table.take(self.whole, mode="clip").sum(axis=-1))
-        return np.asarray(table.take(self.whole.T, mode="clip").sum(axis=0).T)  # draws lie item by item
+        return np.asarray(table.take(self.whole.T, mode="clip").sum(axis=0).T)  # draws are stored item by item
 
 
 class EachOnce(Counted):
-    """Item counts (size,) of m units of which none names an item twice, and what they are without each unit, (m,).
+    """Item counts (size,) of m units, none of which names an item twice, and their statistics without each unit, (m,).
 
     `by_unit`, shape (size, m), says which unit names which item.
     """
@@ -76,13 +76,13 @@ class EachOnce(Counted):
         return np.where(left > 0, left, np.nan)
 
     def sum_left(self, table: Floats) -> Floats:
-        """Σ table[c_i] over what is left."""
+        """Σ table[c_i] over the counts left without each unit."""
         less = table[self.counts] - table[np.maximum(self.counts - 1, 0)]
         return np.asarray(table[self.counts].sum() - np.bincount(self.units, less[self.items], self.m))
 
     @cached_property
     def top_left(self) -> Floats:
-        """The sum of the five largest counts that are left: of those at the edge, the ones that lost nothing first."""
+        """Sum of the five largest counts that are left; of those at the edge, the ones that lost nothing come first."""
         edge = np.sort(self.counts)[-TOP] if len(self.counts) > TOP else 0
         above, at_edge = self.counts > edge, self.counts == edge
         places = TOP - np.count_nonzero(above)
@@ -93,9 +93,8 @@ class EachOnce(Counted):
 
 @dataclass(frozen=True)
 class ItemMeasure:
-    """A measure of item counts: `value` of them, shape (...), what n of `total` responses with these counts have on
-    average (`rarefied`), and the `most` that it can be. `left` is a shorter way to its values without each unit, where
-    there is one.
+    """A measure of item counts: its `value`, shape (...), its mean for n of `total` responses with these counts
+    (`rarefied`), and its maximum (`most`). `left` is a shorter way to its values without each unit, if there is one.
     """
 
     value: Callable[[Counted], NDArray[Any]]
@@ -115,13 +114,13 @@ def counted_once(counts: NDArray[Any] | Counted) -> Counted:
 
 
 def entropy(counts: NDArray[Any]) -> Floats:
-    """-Σ (c_i/C) log2(c_i/C) = log2 C - Σ c_i log2 c_i / C of whole c_i, shape (..., size); NaN where C = 0."""
+    """-Σ (c_i/C) log2(c_i/C) = log2 C - Σ c_i log2 c_i / C of whole c_i, shape (..., size); NaN if C = 0."""
     return Counted(counts).bits
 
 
 def rarefied_measures(counts: NDArray[Any] | Counted, total: int, n: int) -> Measured:
-    """The measures that n of `total` responses with these counts have on average, as arrays of shape (...); all are
-    exact when n = total.
+    """The mean measures of n of `total` responses with these counts, as arrays of shape (...); all are exact if n =
+    total.
     """
     if n == total:
         return measure(counts)
@@ -141,7 +140,7 @@ def _rarefied_distinct(counted: Counted, total: int, n: int) -> NDArray[Any]:
 
 
 def _coverage(counted: Counted, total: int = 0, n: int = 0) -> NDArray[Any]:
-    """The five largest c_i / C, NaN when C = 0; rarefied it takes the five items of all responses."""
+    """Share of the five largest counts in C, NaN if C = 0; rarefied, it takes the five items of all responses."""
     return _top(counted.counts) / counted.mentions
 
 
@@ -158,7 +157,7 @@ def _bits_left(counted: EachOnce) -> Floats:
 
 
 def _rarefied_bits(counted: Counted, total: int, n: int) -> Floats:
-    """Takes the number of mentions among the n at its mean: exact when every response names as many items."""
+    """Takes the number of mentions among the n at its mean: exact if every response names as many items."""
     return _entropy(counted.sum_of(rarefaction_tables(total, n)[1]), counted.mentions * (n / total))
 
 
@@ -174,7 +173,7 @@ def rarefaction_tables(total: int, n: int) -> tuple[Floats, Floats]:
     chance[0] = 1.0
     for c in range(total + 1):
         present[c], terms[c] = 1.0 - chance[0], chance @ _log_terms(n)
-        # The fraction first: where x can't stay it is exactly 1, and no rounding is left there to grow.
+        # The fraction first: if x can't stay it is exactly 1, and no rounding is left there to grow.
         moved = chance * ((n - number) / max(1, total - c))
         chance -= moved
         chance[1:] += moved[:-1]
@@ -189,7 +188,7 @@ def _log_terms(largest: int) -> Floats:
 
 
 def _total(counts: NDArray[Any]) -> Floats:
-    """C, or NaN where nothing is named."""
+    """C, or NaN if nothing is named."""
     total = counts.sum(axis=-1, dtype=np.float32 if counts.dtype == np.float32 else np.float64)
     if total.dtype == np.float32 and total.max(initial=0) >= EXACT:
         total = counts.sum(axis=-1, dtype=np.float64)
@@ -201,7 +200,7 @@ def _entropy(terms: Floats, total: Floats) -> Floats:
 
 
 def _top(counts: NDArray[Any]) -> NDArray[Any]:
-    """The sum of the five largest counts, of all when there are fewer."""
+    """Sum of the five largest counts, or of all if there are fewer."""
     if counts.shape[-1] <= TOP:
         return counts.sum(axis=-1)
     if counts.ndim != 2 or counts.shape[1] < 2 * COMMON:
@@ -230,20 +229,20 @@ MEASURES = tuple(ITEM_MEASURES)
 # --- how far they would be off in another sample: each unit left out in turn
 
 DISTINCT, ENTROPY = "unique", "entropy_bits"
-NODES = 513  # of the table of E[X log2 X], denser near chance 0
+NODES = 513  # nodes of the table of E[X log2 X], denser near chance 0
 
 
 def standard_error(left_out: Floats) -> float | None:
-    """sqrt((m - 1)/m Σ (v_u - mean)²) of a measure's values v_u without unit u, shape (m,); None where one is
-    undefined, or for one unit (Efron and Stein 1981, Annals of Statistics 9:586-596).
+    """sqrt((m - 1)/m Σ (v_u - mean)²) of a measure's values v_u without unit u, shape (m,); None if one is undefined,
+    or for one unit (Efron and Stein 1981, Annals of Statistics 9:586-596).
     """
     m = len(left_out)
     return float(np.sqrt((m - 1) * left_out.var())) if m > 1 and not np.isnan(left_out).any() else None
 
 
 def errors(counts: NDArray[Any], by_unit: sparse.csr_array) -> dict[str, float | None]:
-    """Of the measures of item counts c_i, shape (size,), of which each unit's are a column of `by_unit`, shape (size,
-    m).
+    """Standard errors of the measures of item counts c_i, shape (size,); columns of `by_unit`, (size, m), are the
+    units'.
     """
     found = left_out(counts, by_unit)
     once = by_unit if _each_once(by_unit) else by_unit > 0
@@ -251,18 +250,18 @@ def errors(counts: NDArray[Any], by_unit: sparse.csr_array) -> dict[str, float |
 
 
 def left_out(counts: NDArray[Any], by_unit: sparse.csr_array, names: Sequence[str] = MEASURES) -> Measured:
-    """The measures of these names without each unit, shape (m,); the number of items, and others, may be missing."""
+    """The named measures without each unit, shape (m,); the number of items may be missing, and others be included."""
     whole, each = counts.astype(np.int32), _each_once(by_unit)
     return _left_out(each, lambda: (measure(whole - units) for units in _rows_of(by_unit, np.int32)), names)
 
 
 def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None]:
-    """Of the same for n of the units, one response of each.
+    """Standard errors of the measures of n of the units, one response of each.
 
-    A unit's answer names item i with the chance p_ui that one of its responses does; `chances` are these, shape
-    (size, m). Without unit u the others' mean chances are q_i. The entropy of n answers is then
-    log2 Σ n q - Σ E[X log2 X] / Σ n q with X binomial (n, q_i), which gives rare items the small weight that they have
-    in n answers; other measures are those of the expected counts n q.
+    A unit's answer names item i with the chance p_ui that one of its responses does; `chances` are these, shape (size,
+    m). Without unit u the others' mean chances are q_i. The entropy of n answers is then log2 Σ n q - Σ E[X log2 X] / Σ
+    n q with X binomial (n, q_i), which gives rare items the small weight that they have in n answers; other measures
+    are those of the expected counts n q.
     """
     if chances.shape[1] < 2:
         return dict.fromkeys(MEASURES)
@@ -271,7 +270,7 @@ def rarefied_errors(chances: sparse.csr_array, n: int) -> dict[str, float | None
 
 
 def rarefied_left_out(chances: sparse.csr_array, n: int, names: Sequence[str] = MEASURES) -> Measured:
-    """The same measures of n of at least two units without each unit, shape (m,)."""
+    """`left_out` for n of the units, of which there are at least two: measures without each unit, shape (m,)."""
     m = chances.shape[1]
     total, each = np.asarray(chances.sum(axis=1), dtype=float).ravel(), _each_once(chances)
     nodes, terms = _log_table(n)
@@ -293,9 +292,9 @@ def rarefied_left_out(chances: sparse.csr_array, n: int, names: Sequence[str] = 
 
 
 def drawn_entropies(by_unit: sparse.csr_array, times: Ints) -> tuple[Floats, Floats]:
-    """The entropy of each drawn sample, and its standard error as by `errors`; NaN where undefined.
+    """The entropy of each drawn sample, and its standard error as in `errors`; NaN if undefined.
 
-    Of m units of which none names an item twice, `by_unit` (size, m), sample k has unit u `times[u, k]` times, each
+    Of m units, none of which names an item twice, `by_unit` (size, m), sample k has unit u `times[u, k]` times, each
     time as a unit of its own.
     """
     counts, named = (by_unit @ times).astype(np.int64), np.asarray(by_unit.sum(axis=0), dtype=float)[:, None]
@@ -318,12 +317,12 @@ def _rows(matrix: sparse.csr_array) -> NDArray[np.intp]:
 
 
 def _each_once(by_unit: sparse.csr_array) -> EachOnce | None:
-    """None where a unit names an item more than once, or by chance."""
+    """None if a unit names an item more than once, or by chance."""
     return EachOnce(by_unit) if np.all(by_unit.data == 1) else None
 
 
 def _left_out(each: EachOnce | None, dense: Callable[[], Iterator[Measured]], names: Sequence[str]) -> Measured:
-    """The measures without each unit, the shorter way where all but the number of items, which needs none, have one."""
+    """The measures without each unit, by the shorter way if all but the number of items, which needs none, have one."""
     short = {name: one.left for name, one in ITEM_MEASURES.items() if one.left and name in names}
     if each and {DISTINCT, *short} >= {*names}:
         return {name: left(each) for name, left in short.items()}
@@ -331,13 +330,13 @@ def _left_out(each: EachOnce | None, dense: Callable[[], Iterator[Measured]], na
 
 
 def distinct_error(chances: sparse.csr_array, n: int | None = None) -> float | None:
-    """Of the number of distinct items that n (default all m) units name, given chances p_ui, shape (size, m).
+    """Standard error of the number of distinct items of n (default all m) units, from chances p_ui, shape (size, m).
 
     Unit u adds g_u = Σ_i p_ui Π (1 - f p_vi) items to n - 1 others, f = (n - 1)/(m - 1) of all. To first order the
-    number's variance is (n/m)² m/(m - 1) Σ (g_u - mean)². That is too much where the g_u vary by chance as well, which
-    Q1/(Q1 + Q2 n/m) sets right: Q1 and Q2 are the items that one and that two of the n name; were units independent
-    draws of independent items, it would be so to second order. Simulated for 5 to 400 responses of long-tailed items,
-    and for 5 to 40 users with 5 to 40 answers each, the interval holds the expected number in 92 to 97 of 100 samples.
+    number's variance is (n/m)² m/(m - 1) Σ (g_u - mean)². That is too much if the g_u vary by chance as well, which
+    Q1/(Q1 + Q2 n/m) corrects: Q1 and Q2 are the items that one and that two of the n name; if units were independent
+    draws of independent items, it would be so to second order. In simulations with 5 to 400 responses of long-tailed
+    items, and 5 to 40 users with 5 to 40 answers each, the interval contains the expected number in 92 to 97 of 100.
     """
     size, m = chances.shape
     some = m if n is None else n
@@ -356,7 +355,7 @@ def distinct_error(chances: sparse.csr_array, n: int | None = None) -> float | N
 
 
 def _seen_once_and_twice(named: Floats, m: int, n: int) -> tuple[float, float]:
-    """How many items one and two of n units name, when Σ p of m units does; binomial for n below m."""
+    """How many items one and two of n units name, if Σ p of m units do; binomial for n below m."""
     if n == m and np.all(named == np.rint(named)):
         return float(np.count_nonzero(named == 1)), float(np.count_nonzero(named == 2))
     chance = np.clip(named / m, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""How many words two texts share: BM25, and the shares that a model may look at; and thresholds on such scores."""
+"""Word overlap of two texts: BM25, the numbers that a model may look at, and thresholds on such scores."""
 
 import math
 import re
@@ -18,7 +18,7 @@ Scores = np.ndarray
 def score_bm25(attributes: Sequence[str], prompts: Sequence[str]) -> Scores:
     """For each pair, how well the attribute as a document answers the prompt as a query; shape (pairs,).
 
-    An attribute is one document, with however many prompts it is paired.
+    An attribute is one document, however many prompts it is paired with.
     """
     documents = {text: Counter(words_of(text)) for text in attributes}
     usual = sum(document.total() for document in documents.values()) / max(1, len(documents))
@@ -38,11 +38,11 @@ def words_of(text: str) -> list[str]:
 
 
 def overlap(one: str, other: str) -> list[float]:
-    """What two texts share, eight numbers.
+    """Eight numbers on what two texts share.
 
-    Shares of the other's different words, of its pairs of words and of its long words that the first has too, and of
-    the first's words that the other has; logarithms of both lengths and of how many words are new in the other; 1 where
-    the other has a number that the first lacks.
+    The shares of the second's different words, word pairs and long words that the first has too, and of the first's
+    words that the second has; logarithms of both lengths and of the number of words new in the second; 1 if the second
+    has a number that the first lacks.
     """
     first, second = words_of(one), words_of(other)
     known, said = set(first), set(second)
@@ -61,9 +61,9 @@ def overlap(one: str, other: str) -> list[float]:
 
 
 def choose_precise_threshold(scores: Scores, right: np.ndarray, least_recall: float) -> float:
-    """The score from which on a yes is right most often, of those that find at least this share of all that is right.
+    """The score from which a yes is right most often, among those that find at least this share of all that is right.
 
-    Of equally right ones the one that finds most. Something must be right.
+    Among equals, the one that finds most. Something must be right.
     """
     order = np.argsort(-scores, kind="stable")
     hits = np.cumsum(right[order])
@@ -73,7 +73,7 @@ def choose_precise_threshold(scores: Scores, right: np.ndarray, least_recall: fl
 
 
 def choose_threshold(scores: Scores, right: np.ndarray) -> tuple[float, float]:
-    """The score from which on a yes gives the best F1, the highest such score; and that F1."""
+    """The highest score from which a yes gives the best F1; and that F1."""
     order = np.argsort(-scores, kind="stable")
     hits = np.cumsum(right[order])
     f1 = 2 * hits / (np.arange(1, len(order) + 1) + max(int(right.sum()), 1))

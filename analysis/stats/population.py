@@ -1,4 +1,4 @@
-"""What a sample says of those it stands for: items nobody named yet, missing answers, another mix, a larger study."""
+"""From a sample to its population: items nobody named yet, missing answers, another mix, a larger study."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from analysis.stats.resampling import ChoiceSample, ItemSample, bootstrap_weight
 # --- the entropy of all that would be named
 
 SEVERAL = "Units have several answers each: what other units would name cannot be told from how often items come up."
-TOO_NEW = "Every item is named once: what else would be named cannot be told."
+TOO_NEW = "Every item is named only once: what else would be named cannot be estimated."
 
 
 @dataclass(frozen=True)
 class Population:
-    """The entropy (bits) of what all people would name, estimated, and the share of their mentions that go to items
-    that the sample has (`coverage`). None where undefined, and `why` says so.
+    """The estimated entropy (bits) of what all people would name, and the share of their mentions that go to items in
+    the sample (`coverage`). None if undefined, with the reason in `why`.
 
     `ci` leaves out each unit in turn.
     """
@@ -42,13 +42,13 @@ class Population:
 
 
 def population_entropy(sample: ItemSample) -> Population:
-    """Of C mentions, c_i of item i, f1 and f2 items being named once and twice (Chao, Wang and Jost 2013, Methods in
-    Ecology and Evolution 4:1091-1100):
+    """Of C mentions, c_i of item i, f1 and f2 items named once and twice (Chao, Wang and Jost 2013, Methods in Ecology
+    and Evolution 4:1091-1100):
 
-    H ln 2 = Σ (c_i/C) (ψ(C) - ψ(c_i)) + (f1/C) Σ_(r ≥ C) B^(r + 1 - C) / r, where coverage is 1 - B f1/C and 1 - B is
-    2 f2 / ((C - 1) f1 + 2 f2), or with f2 = 0 2 / ((C - 1)(f1 - 1) + 2). The first sum is what is known without bias
-    of samples of C, the second extrapolates to all others. `python -m benchmarks.coverage population` says how often
-    the interval holds the entropy of the population.
+    H ln 2 = Σ (c_i/C) (ψ(C) - ψ(c_i)) + (f1/C) Σ_(r ≥ C) B^(r + 1 - C) / r, where coverage is 1 - B f1/C and 1 - B is 2
+    f2 / ((C - 1) f1 + 2 f2), or with f2 = 0 2 / ((C - 1)(f1 - 1) + 2). The first sum is what is known without bias from
+    samples of C, the second extrapolates to all others. `python -m benchmarks.coverage population` says how often the
+    interval contains the entropy of the population.
     """
     if sample.clusters:
         return Population(None, None, None, None, SEVERAL)
@@ -74,8 +74,8 @@ def _extrapolated(mentions: Floats, terms: Floats, once: Floats, twice: Floats) 
     return (psi(mentions) - terms / mentions + unseen) / log(2), 1 - b * once / mentions
 
 
-SUMMED = 16  # terms of the sum, after which Euler and Maclaurin's formula is exact to nine digits
-FAR = 500.0  # where E1 is about to leave what floats hold, and its expansion is as good
+SUMMED = 16  # terms summed before Euler and Maclaurin's formula is exact to nine digits
+FAR = 500.0  # beyond this E1 nearly leaves the range of floats, and its expansion is as good
 
 
 def _power_sum(b: Floats, first: Floats) -> Floats:
@@ -97,8 +97,8 @@ def _power_sum(b: Floats, first: Floats) -> Floats:
 
 
 def share_bounds(hits: int, n: int, missing: int) -> Interval:
-    """Of the share among n + missing answers: none of the missing ones a hit, and all (Manski 1989, Journal of Human
-    Resources 24:343-360).
+    """Bounds of the share among n + missing answers: none of the missing ones a hit, and all (Manski 1989, Journal of
+    Human Resources 24:343-360).
     """
     return hits / (n + missing), (hits + missing) / (n + missing)
 
@@ -107,10 +107,10 @@ def divergence_bounds(counts: NDArray, others: NDArray, missing: int, named: int
     """The least and the largest divergence (bits) from `others` that the items could have with the `missing` answers,
     of up to `named` items each, none of them twice in an answer.
 
-    The divergence is a sum over items and convex in the shares. So it is largest where all missing answers name the
-    same k items, for some k, and these are the ones that add most, items that nobody else names among them. It is
-    least where what they name fills up the items of which `others` have most in proportion, as far as mentions go; that
-    one answer cannot name an item twice is let go there, so that the least may be a little too small.
+    The divergence is a sum over items and convex in the shares. So it is largest if all missing answers name the same k
+    items, for some k, and these are the ones that add most, items that nobody else names among them. It is least if
+    what they name fills up the items that `others` have most of in proportion, as far as mentions go; this ignores that
+    one answer cannot name an item twice, so the least may be a little too small.
     """
     q = np.append(others / others.sum(), np.zeros(named))
     c = np.append(counts, np.zeros(named)).astype(float)
@@ -128,7 +128,7 @@ def _least_divergence(c: Floats, q: Floats, mentions: int) -> float:
     a, there = c / total, q > 0
     order = np.argsort(a[there] / q[there])
     first, wanted = a[there][order], q[there][order]
-    # Filled up to the level t are those with a / q below t: Σ (t q - a) over them is what there is to give.
+    # Items with a / q below the level t are filled up to it: Σ (t q - a) over them is what there is to give.
     level = (mentions / total + np.cumsum(first)) / np.cumsum(wanted)
     beyond = np.append(first[1:] / wanted[1:], np.inf)
     t = level[np.argmax(level <= beyond)]
@@ -154,7 +154,7 @@ class StratumShare:
 
 
 def weighted(weights: Sequence[float], shares: Sequence[StratumShare]) -> StratumShare:
-    """Σ w s over strata that are drawn apart, weights being what they are.
+    """Σ w s over strata that are drawn apart, with the weights taken as known.
 
     Interval: from those of the shares, value - sqrt(Σ w² (s - low)²) and + sqrt(Σ w² (high - s)²), for weights of
     either sign (Zou and Donner 2008, Statistics in Medicine 27:1693-1702), which for one share minus another is
@@ -173,8 +173,8 @@ def weighted(weights: Sequence[float], shares: Sequence[StratumShare]) -> Stratu
 
 # --- precision of a planned study
 
-SAMPLES = 40  # future samples imagined
-DRAWS = 400  # the same of shares, which cost less
+SAMPLES = 40  # future samples to draw
+DRAWS = 400  # the same for shares, which cost less
 NO_PILOT = "The pilot has no answer to judge from."
 
 
@@ -190,7 +190,7 @@ class ExpectedWidth:
 
 
 def entropy_width(pilot: ItemSample, n: int, rng: np.random.Generator, samples: int = SAMPLES) -> ExpectedWidth:
-    """For the entropy: future samples are drawn from the pilot with replacement, and each gets its interval."""
+    """Expected width for the entropy: draws future samples from the pilot with replacement, each with its interval."""
     if not len(pilot.codes):
         return ExpectedWidth(n, pilot.n, None, None, NO_PILOT)
     times = np.hstack([bootstrap_weights(pilot.n, 1, rng, n) for _ in range(samples)]).astype(np.int64)
@@ -201,19 +201,19 @@ def entropy_width(pilot: ItemSample, n: int, rng: np.random.Generator, samples: 
 
 
 def item_share_width(pilot: ItemSample, item: int, n: int, rng: np.random.Generator) -> ExpectedWidth:
-    """For the share of responses that name the item with this code."""
+    """Expected width for the share of responses that name the item with this code."""
     return _share_width(int(pilot.counts()[item]), pilot.n, n, rng)
 
 
 def correct_share_width(pilot: ChoiceSample, n: int, rng: np.random.Generator) -> ExpectedWidth:
-    """For the share of correct answers, unknown ones being wrong. ValueError when the pilot has no key."""
+    """Expected width for the share of correct answers, unknown ones being wrong. ValueError if the pilot has no key."""
     if pilot.correct is None:
         raise ValueError("The pilot's prompt has no correct option.")
     return _share_width(int(pilot.counts()[pilot.correct]), pilot.n, n, rng)
 
 
 def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> ExpectedWidth:
-    """Counts of future samples are binomial."""
+    """Expected width for a share, with binomial counts of future samples."""
     if not pilot:
         return ExpectedWidth(n, pilot, None, None, NO_PILOT)
     low, high = wilson_interval(rng.binomial(n, count / pilot, DRAWS), n)

@@ -1,5 +1,5 @@
-"""What several runs over the same questions say together: how they rank, what their majority answers, which of their
-answers scores best, which questions they answer differently.
+"""What several runs over the same questions show together: ranks, majority answers, best-scoring answers, and questions
+answered differently.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,15 @@ from analysis.stats.intervals import Floats, Interval, Ints, clustered_share, in
 from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import UNKNOWN
 
-SIZES = (1, 3, 5, 10)  # runs that are taken together
+SIZES = (1, 3, 5, 10)  # numbers of runs taken together
 
 
 @dataclass(frozen=True)
 class RankFlips:
-    """Of pairs of a run and a published score, the `share` whose order is not that of the runs' mean.
+    """The `share` of pairs of a run and a published score whose order differs from that of the runs' mean.
 
     `best` and `worst` are the runs' ranks among the scores, 1 being above all, `rank` that of their mean. The interval
-    is over units; None for one of them.
+    is over units; None for one unit.
     """
 
     pairs: int
@@ -39,7 +39,7 @@ class RankFlips:
 
 
 def rank_flips(scores: Floats, lines: Floats, units: NDArray[np.integer]) -> RankFlips | None:
-    """None without runs or published scores. A run that scores the same stands above."""
+    """Rank flips of runs among published scores; None without either. A run with the same score ranks above it."""
     if not (len(scores) and len(lines)):
         return None
     above, mean = lines[None] > scores[:, None], lines > scores.mean()
@@ -55,7 +55,7 @@ def rank_flips(scores: Floats, lines: Floats, units: NDArray[np.integer]) -> Ran
 
 @dataclass(frozen=True)
 class Together:
-    """Accuracy of what `k` runs answer together, `gain` over that of one run; intervals are over questions."""
+    """Accuracy of the joint answer of `k` runs, and its `gain` over that of one run; intervals are over questions."""
 
     k: int
     accuracy: float
@@ -65,10 +65,10 @@ class Together:
 
 
 def majorities(letters: Letters, key: NDArray[np.int8], rng: np.random.Generator) -> list[Together]:
-    """Of the letter that most of k runs give, for each of SIZES that there are runs for, over all sets of so many runs,
-    or SPLITS random ones.
+    """Accuracy of the letter that most of k runs give, for each feasible k of SIZES, over all sets of k runs, or SPLITS
+    random ones.
 
-    Letters that equally many give share the vote; UNKNOWN is none.
+    Tied letters share the vote; UNKNOWN is no letter.
     """
     single, runs = (letters == key).mean(axis=0), len(letters)
     return [
@@ -78,8 +78,8 @@ def majorities(letters: Letters, key: NDArray[np.int8], rng: np.random.Generator
 
 
 def best_of(letters: Letters, key: NDArray[np.int8], scores: Floats) -> list[Together]:
-    """Of the answer with the highest of `scores` (runs, questions) among k runs, for each of SIZES that there are runs
-    for, over all sets of so many runs; equally high ones are chosen equally often. -inf is no answer.
+    """Accuracy of the answer with the highest of `scores` (runs, questions) among k runs, for each feasible k of SIZES,
+    over all sets of k runs; tied answers are chosen equally often. -inf is no answer.
 
     An answer is chosen from comb(not above it, k) - comb(below it, k) of all sets, shared with those that equal it.
     """
@@ -97,7 +97,7 @@ def _sizes(letters: Letters) -> list[int]:
 
 
 def _together(k: int, right: Floats, single: Floats, runs: int) -> Together:
-    """Of the share that is right of each question, and of its share of single runs."""
+    """From each question's share of right answers, and that of single runs."""
     ci, gain = clustered_share(right * runs, np.full(len(right), float(runs))), right - single
     return Together(k, float(right.mean()), ci, float(gain.mean()), mean_interval(gain, -1.0, 1.0))
 
@@ -114,7 +114,7 @@ def _sets(runs: int, k: int, rng: np.random.Generator) -> NDArray[np.float32]:
 
 
 def _right_by_majority(letters: Letters, key: NDArray[np.int8], sets: NDArray[np.float32]) -> Floats:
-    """By question the share of sets whose majority is right."""
+    """Share of sets whose majority is right, by question."""
     most = np.zeros((len(sets), letters.shape[1]), dtype=np.float32)
     given = [int(letter) for letter in np.unique(letters) if letter != UNKNOWN]
     for letter in given:
@@ -129,7 +129,7 @@ def _right_by_majority(letters: Letters, key: NDArray[np.int8], sets: NDArray[np
 
 @dataclass(frozen=True)
 class Variability:
-    """Entropy (bits) of the letters that repeats give one question; None where none gives any."""
+    """Entropy (bits) of the letters that repeats give to one question; None if none gives any."""
 
     entropy: float | None
     ci: Interval | None
@@ -137,7 +137,7 @@ class Variability:
 
 
 def variabilities(counts: Ints, unknown: Ints, options: Sequence[int]) -> list[Variability]:
-    """Of the counts of each letter, shape (questions, letters), the intervals leaving out each repeat in turn."""
+    """Variability from counts of each letter, shape (questions, letters); intervals leave out each repeat in turn."""
     bits, m = entropy(counts), counts.sum(axis=1) + unknown
     errors = _errors(counts, unknown, bits, m)
     return [
@@ -155,7 +155,7 @@ def _variability(value: float, error: float, units: int, options: int) -> Variab
 
 
 def _errors(counts: Ints, unknown: Ints, bits: Floats, m: Ints) -> Floats:
-    """sqrt((m - 1)/m Σ (v - mean)²) of the entropies v without each repeat; of equal letters all are equal."""
+    """sqrt((m - 1)/m Σ (v - mean)²) of the entropies v without each repeat; repeats with equal letters have equal v."""
     left = np.stack([*_without_each(counts), bits], axis=1)
     times = np.column_stack([counts, unknown])
     left = np.where(times > 0, left, 0.0)

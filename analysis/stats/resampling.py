@@ -1,4 +1,4 @@
-"""Answers as arrays, and drawing again from them: generators, bootstrap, random subsets and splits."""
+"""Answers as arrays, and resampling: generators, bootstrap, random subsets and splits."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ class Clusters:
 
     @cached_property
     def ordered(self) -> Ints:
-        """The responses, those of one unit next to each other."""
+        """The responses, sorted by unit."""
         return np.argsort(self.of, kind="stable")
 
     @cached_property
@@ -42,32 +42,31 @@ class Clusters:
         return np.cumsum(self.sizes) - self.sizes
 
     def choose(self, units: Ints, rng: np.random.Generator) -> Ints:
-        """For each of the units, of any shape, one of its responses at random."""
+        """One random response of each of the units, in the same shape."""
         place = (rng.random(units.shape) * self.sizes[units]).astype(np.int64)
         return self.ordered[self.starts[units] + place]
 
 
 def clusters_of(units: NDArray[np.integer] | None) -> Clusters | None:
-    """None where each response is a unit of its own."""
+    """The units as Clusters; None if each response is a unit of its own."""
     if units is None:
         return None
     names, of = np.unique(units, return_inverse=True)
     return Clusters(of.astype(np.int64), len(names)) if len(names) < len(units) else None
 
 
-Roll = tuple[Ints, int]  # the places of a sample's units among so many that answered any of some prompts
+Roll = tuple[Ints, int]  # places of a sample's units among the count of units that answered any of some prompts
 
 
 @dataclass(frozen=True, eq=False)
 class ItemSample:
-    """The items that `n` responses of one prompt, source and model name.
+    """The items that `n` responses to one prompt from one source and model name.
 
-    `rows` and `codes` are parallel: mention k says that response `rows[k]` (0 … n-1) names item `codes[k]`
-    (0 … size-1, a vocabulary shared by all sources of the prompt). A response names an item at most once; responses
-    that name nothing count in `n` and have no mention. `units` says by any numbers which responses are of one unit, as
-    those of one simulated user are; None: each is its own. `roll` says who they are where other prompts have answers of
-    more units. ValueError when a number is out of range, a mention doubled, or there is not a unit for each response;
-    not of what is `checked` already.
+    `rows` and `codes` are parallel: mention k says that response `rows[k]` (0 … n-1) names item `codes[k]` (0 … size-1,
+    a vocabulary shared by all sources of the prompt). A response names an item at most once; responses that name
+    nothing count in `n` and have no mention. `units` groups responses of one unit, such as a simulated user, by any
+    numbers; None: each is its own. `roll` gives the units' places if other prompts have answers of more units. Raises
+    ValueError if a number is out of range, a mention is doubled, or a response lacks a unit, unless already `checked`.
     """
 
     n: int
@@ -92,7 +91,7 @@ class ItemSample:
 
     @cached_property
     def clusters(self) -> Clusters | None:
-        """The units of several responses; None where each response is its own."""
+        """The units of several responses; None if each response is its own."""
         return clusters_of(self.units)
 
     @property
@@ -100,7 +99,7 @@ class ItemSample:
         return self.clusters.count if self.clusters else self.n
 
     def counts(self) -> Ints:
-        """c_i: in how many responses each item stands, shape (size,)."""
+        """c_i: how many responses name each item, shape (size,)."""
         return np.bincount(self.codes, minlength=self.size)
 
     @property
@@ -110,7 +109,7 @@ class ItemSample:
 
     @cached_property
     def by_item(self) -> sparse.csr_array:
-        """1 where a response names an item, shape (size, n): times weights of responses it gives weighted counts."""
+        """1 if a response names an item, shape (size, n): times weights of responses it gives weighted counts."""
         return self.by_units(np.arange(self.n), self.n)
 
     @cached_property
@@ -121,12 +120,12 @@ class ItemSample:
         return self.by_units(self.clusters.of, self.unit_count)
 
     def by_units(self, of: NDArray[np.integer], units: int) -> sparse.csr_array:
-        """The same over `units` units, the k-th response being of unit `of[k]`."""
+        """`by_unit` over `units` units, with the k-th response of unit `of[k]`."""
         columns = of[self.rows]
         if self.size > np.iinfo(np.uint16).max or np.any(columns[1:] < columns[:-1]) or units < self.n:
             ones = np.ones(len(columns), dtype=np.float32)
             return sparse.csr_array((ones, (self.codes, columns)), shape=(self.size, units))
-        # Mentions stand by unit, none of them twice, and want to stand by item; scipy need not check what is in order.
+        # Mentions are sorted by unit, none is doubled, and this sorts them by item; scipy need not check the order.
         order, found = np.argsort(self.codes.astype(np.uint16), kind="stable"), sparse.csr_array((self.size, units))
         found.data, found.indices = np.ones(len(order), np.int16), columns[order].astype(np.int32)
         found.indptr = np.append(0, np.cumsum(self.counts())).astype(np.int32)
@@ -140,7 +139,7 @@ class ItemSample:
         return sparse.csr_array(self.by_unit @ sparse.diags_array(1 / self.clusters.sizes))
 
     def parts(self, n: int) -> tuple["ItemSample", "ItemSample"]:
-        """The first `n` responses, and the others, over the same vocabulary."""
+        """The first `n` responses and the others, over the same vocabulary."""
         first = self.rows < n
         others = self.rows[~first] - np.int32(n)
         units = (None, None) if self.units is None else (self.units[:n], self.units[n:])
@@ -150,7 +149,7 @@ class ItemSample:
         )
 
     def compacted(self) -> "ItemSample":
-        """The same responses over the vocabulary of the items that occur."""
+        """The same responses over a vocabulary of only the items that occur."""
         used = self.counts() > 0
         if used.all():
             return self
@@ -162,7 +161,7 @@ class ItemSample:
 class ChoiceSample:
     """What each response to a choice prompt chose: option 0 … options-1, or UNKNOWN; `correct` is the key, if any.
 
-    `units` as those of an ItemSample.
+    `units` are as in an ItemSample.
     """
 
     codes: NDArray[np.int8]
@@ -182,7 +181,7 @@ class ChoiceSample:
 
     @cached_property
     def clusters(self) -> Clusters | None:
-        """The units of several responses; None where each response is its own."""
+        """The units of several responses; None if each response is its own."""
         return clusters_of(self.units)
 
     @property
@@ -190,7 +189,7 @@ class ChoiceSample:
         return self.clusters.count if self.clusters else self.n
 
     def counts(self) -> Ints:
-        """Responses per option, shape (options,); unknown ones are left out."""
+        """Responses per option, shape (options,), without unknown ones."""
         return np.bincount(self.codes[self.codes != UNKNOWN], minlength=self.options)
 
     @property
@@ -199,7 +198,7 @@ class ChoiceSample:
 
 
 def pool(a: ItemSample, b: ItemSample) -> ItemSample:
-    """The responses of `a` and then those of `b` as one sample. ValueError where they share no vocabulary."""
+    """The responses of `a` and then those of `b` as one sample. Raises ValueError if they share no vocabulary."""
     if a.size != b.size:
         raise ValueError(f"The samples have vocabularies of {a.size} and {b.size} items; give both the same one.")
     rows = np.concatenate([a.rows, b.rows + np.int32(a.n)])
@@ -220,7 +219,7 @@ def pool_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> ND
 
 
 def number_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> Ints:
-    """Of two samples that share units, which unit each response of `a` and then of `b` is of, from 0."""
+    """The unit, from 0, of each response of `a` and then of `b`; for samples that share units."""
     return np.unique(np.asarray(pool_units(a, b)), return_inverse=True)[1]
 
 
@@ -243,7 +242,7 @@ def _check_range(word: str, numbers: NDArray[np.integer], size: int) -> None:
 
 DRAWS = 2000
 CACHED_CELLS = 2**17  # counting into more cells at once is slower, since they leave the processor's cache
-Make = Callable[[int, np.random.Generator], Weights]  # so many draws of the weights of n responses, shape (n, draws)
+Make = Callable[[int, np.random.Generator], Weights]  # makes draws of the weights of n responses, shape (n, draws)
 Halves = tuple[Counts, Counts]
 
 
@@ -263,12 +262,12 @@ class Redrawn:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Two samples, and what they hold split at random again and again into parts of the same two sizes.
+    """Two samples, and their pool split at random again and again into parts of the same two sizes.
 
-    `observed` holds the item counts of the first sample, shape (size,), `first` those of the first part of each split,
-    shape (draws, size), `total` those of all responses. Where units have several responses, each draw takes one of each
-    at random, so that persons are compared with simulated users one answer against one; `observed` and `total` then
-    have a row for each draw as well. Samples that share units are split within these, with all their responses.
+    `observed` has the item counts of the first sample, shape (size,), `first` those of the first part of each split,
+    shape (draws, size), `total` those of all responses. If units have several responses, each draw takes one of each at
+    random, so that persons are compared with simulated users one answer against one; `observed` and `total` then have a
+    row per draw as well. Samples that share units are split within them, with all their responses.
     """
 
     n_first: int
@@ -316,7 +315,7 @@ def subset_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Gene
 
 
 def redraw(sample: ItemSample, draws: int, rng: np.random.Generator) -> Redrawn:
-    """Bootstrap draws of a sample of at least one response, which several statistics can share."""
+    """Bootstrap draws of a sample of at least one response, for several statistics to share."""
     widths = batches(draws, sample.unit_count, sample.size)
     drawn = [sample.by_unit @ bootstrap_weights(sample.unit_count, batch, rng) for batch in widths]
     return Redrawn(sample, _joined(drawn))
@@ -344,7 +343,7 @@ def batches(draws: int, *widths: int) -> Iterator[int]:
 
 
 def _joined(by_item: list[NDArray[Any]]) -> NDArray[np.float32]:
-    """Counts (items, draws) of batches, turned round without a copy: sums over items run along whole draws."""
+    """Counts (items, draws) of batches, transposed without a copy: sums over items run along whole draws."""
     return (by_item[0] if len(by_item) == 1 else np.concatenate(by_item, axis=1)).T
 
 
@@ -358,7 +357,7 @@ def choose_responses(clusters: Clusters | None, units: int, draws: int, rng: np.
 
 
 def chosen_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Item counts of `size` of the units, one response of each, at random; shape (draws, sample.size)."""
+    """Item counts of a random `size` of the units, one response of each; shape (draws, sample.size)."""
     found = []
     for width in batches(draws, sample.n, sample.size):
         chosen = choose_responses(sample.clusters, sample.unit_count, width, rng)
@@ -368,14 +367,14 @@ def chosen_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Gene
 
 
 def _splitter(a: ItemSample, b: ItemSample) -> Callable[..., Splits] | None:
-    """How samples with units of several responses are split; None for those without."""
+    """The function that splits samples with units of several responses; None for samples without them."""
     if share_units(a, b):
         return _split_within
     return _split_evened if a.clusters or b.clusters else None
 
 
 def _split_evened(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
-    """One response of each unit in each draw, anew; the units are permuted between the two."""
+    """Takes one response of each unit anew in each draw, and permutes units between the two."""
     both, _ = pooled(a, b)
     sizes = a.unit_count, b.unit_count
     own = np.repeat([1, 0], sizes).astype(np.int16)
@@ -391,7 +390,7 @@ def _split_evened(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
 
 
 def _halves_evened(a: ItemSample, b: ItemSample, size: int, draws: int, rng: np.random.Generator) -> Halves:
-    """Of units of several responses one response in each draw, anew."""
+    """`SharedDraws.halves` if units have several responses: takes one of each anew in each draw."""
     both, _ = pooled(a, b)
     parts: list[list[Counts]] = [[], []]
     for width in batches(draws, both.n, both.size):
@@ -404,7 +403,7 @@ def _halves_evened(a: ItemSample, b: ItemSample, size: int, draws: int, rng: np.
 
 
 def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
-    """Each unit's responses are permuted between its two parts, as the days on which one simulated user is asked."""
+    """Permutes each unit's responses between its two parts, such as the days on which a simulated user is asked."""
     both, observed = pooled(a, b)
     assert both.clusters is not None  # units on both sides have two responses at least
     is_first, shuffles = shuffle_within(both.clusters.of, a.n, batches(draws, both.n, both.size), rng)
@@ -414,8 +413,8 @@ def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
 
 
 def shuffle_within(of: Ints, n: int, widths: Iterable[int], rng: np.random.Generator) -> tuple[Bools, Iterator[Ints]]:
-    """Which places are of the first `n` responses where all stand unit by unit, and who stands at each place after
-    those of each unit `of` (responses,) were permuted: shape (responses, draws), in batches of these widths.
+    """Which places belong to the first `n` responses if all are sorted by unit, and which response is at each place
+    after a permutation within each unit `of` (responses,): shape (responses, draws), in batches of these widths.
     """
     order = np.argsort(of, kind="stable")
     place = np.arange(len(of)) - np.searchsorted(of[order], of[order])  # within its unit
@@ -424,7 +423,7 @@ def shuffle_within(of: Ints, n: int, widths: Iterable[int], rng: np.random.Gener
 
 
 def _placed(chosen: Ints, weights: Weights, n: int) -> Weights:
-    """Weights of n responses, shape (n, draws), where those of the chosen ones (…, draws) are given."""
+    """Weights of n responses, shape (n, draws), from those of the chosen ones (…, draws); the others are 0."""
     found = np.zeros((n, chosen.shape[1]), dtype=weights.dtype)
     np.put_along_axis(found, chosen, weights, axis=0)
     return found
@@ -437,10 +436,10 @@ def _placed(chosen: Ints, weights: Weights, n: int) -> Weights:
 class SharedDraws:
     """`draws` draws for every name and number of responses, from one seed.
 
-    Samples that are drawn under one name have their k-th responses drawn together, in bootstrap draws those of the same
-    place in the `roll`, whoever else has no answer. One sample's interval or p is as with draws of its own. Of several
-    samples in which the k-th response is the same person's, a mean's interval is then one over people; where k-th
-    responses have nothing to do with each other, it is as if they were drawn apart.
+    Samples drawn under one name have their k-th responses drawn together; bootstrap draws go by place in the `roll`,
+    whoever else has no answer. One sample's interval or p is as with draws of its own. If the k-th responses of several
+    samples are the same person's, a mean's interval is over people; if they are unrelated, it is as if they were drawn
+    apart.
     """
 
     seed: int
@@ -448,15 +447,15 @@ class SharedDraws:
     kept: KeptDraws = field(default_factory=KeptDraws)
 
     def redraw(self, sample: ItemSample, name: str) -> Redrawn:
-        """As `redraw`; of a sample with a roll all units on it are drawn, and those count that are in the sample."""
+        """`redraw`; for a sample with a roll it draws all units on the roll, and those in the sample count."""
         places, count = sample.roll or (slice(None), sample.unit_count)
         drawn = self._weights(count, ("redraw", name), partial(bootstrap_weights, count))
         return Redrawn(sample, _joined([weigh(sample.by_unit, weights[places], count) for weights in drawn]))
 
     def subsets(self, sample: ItemSample, size: int, name: str) -> Counts:
-        """Item counts of random `size` of the units, one response of each, shape (draws, size of the vocabulary).
+        """Item counts of a random `size` of the units, one response of each, shape (draws, size of the vocabulary).
 
-        A quarter of the draws: of these only the mean is taken.
+        A quarter of the draws, since only their mean is used.
         """
         few = SharedDraws(self.seed, max(1, self.draws // 4), self.kept)
         names = ("rarefy", name, size)
@@ -465,7 +464,7 @@ class SharedDraws:
         return few._counts(sample.by_item, sample.n, names, partial(subset_weights, sample.n, size))
 
     def halves(self, a: ItemSample, b: ItemSample, size: int, first: str, second: str) -> Halves:
-        """Item counts of two random `size` of the units of both together, which share none; a quarter of the draws."""
+        """Item counts of two disjoint random sets of `size` units of both together; a quarter of the draws."""
         draws, names = max(1, self.draws // 4), ("halves", first, second, size, a.n)
         if a.clusters or b.clusters:
             return _halves_evened(a, b, size, draws, generator(self.seed, *names, b.n))
@@ -475,7 +474,7 @@ class SharedDraws:
         return _joined([part[0] for part in parts]), _joined([part[1] for part in parts])
 
     def split(self, a: ItemSample, b: ItemSample, first: str, second: str) -> Splits:
-        """As `split`."""
+        """`split`, from the shared draws."""
         names = ("split", first, second, a.n)
         if within := _splitter(a, b):
             return within(a, b, self.draws, generator(self.seed, *names, b.n))
@@ -488,7 +487,7 @@ class SharedDraws:
         return _joined([weigh(by_item, weights) for weights in self._weights(n, names, make)])
 
     def _weights(self, n: int, names: tuple[object, ...], make: Make) -> Iterable[Weights]:
-        """In batches that depend on n alone, so that they are the same for every sample of n."""
+        """Batches of weights that depend on n alone, so that they are the same for every sample of n."""
 
         def draw() -> Iterator[Weights]:
             rng = generator(self.seed, *names, n)

@@ -41,8 +41,8 @@ class RankCorrelation:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Share of `n` labels of `units` units that are right, and that are at most `within` steps off; unknown ones count
-    as wrong.
+    """Share of `n` labels of `units` units that are right, and that are at most `within` steps off; unknown labels
+    count as wrong.
     """
 
     n: int
@@ -83,11 +83,11 @@ class Percentile:
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike, rng: np.random.Generator, draws: int = DRAWS) -> RankCorrelation:
-    """Correlation of the ranks of x and y, shape (n,); pairs in which one is NaN are left out.
+    """Correlation of the ranks of x and y, shape (n,); leaves out pairs in which one is NaN.
 
     Spearman: Pearson's correlation of mid-ranks. Kendall's tau-b: (concordant - discordant) / sqrt(pairs not tied in x
-    times pairs not tied in y). Draws in which one side is constant are undefined; when they are more than one in
-    twenty, as with very few pairs, there is no interval. All n² pairs are held: for some thousand units at most.
+    times pairs not tied in y). Draws in which one side is constant are undefined; if they are more than one in twenty,
+    as with very few pairs, there is no interval. Holds all n² pairs: for some thousand units at most.
     """
     left, right = _complete(x, y)
     n = len(left)
@@ -102,9 +102,9 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, rng: np.random.Generator, draws
 
 
 def accuracy_within(labels: ArrayLike, key: ArrayLike, within: int = 1, units: ArrayLike | None = None) -> Accuracy:
-    """Accuracy of ordinal labels (n,) against the key (n,), both steps of a scale; a label that is NaN is unknown.
+    """Accuracy of ordinal labels (n,) against the key (n,), both steps of a scale; a NaN label is unknown.
 
-    Intervals: Wilson's, in its clustered form where `units` (n,), equal numbers being one, have several labels.
+    Intervals: Wilson's, in its clustered form if some of the `units` (n,), given by any numbers, have several labels.
     """
     steps = np.abs(np.asarray(labels, dtype=float) - np.asarray(key, dtype=float))
     n, unknown = len(steps), int(np.count_nonzero(np.isnan(steps)))
@@ -132,10 +132,10 @@ def paired_difference(
     """Score of a variant minus that of the original, pair by pair (n,), such as a person's answers to a prompt and to
     its wording with typos.
 
-    Pairs in which one is NaN are left out; `units` says by numbers which pairs are of one unit (default: each is its
-    own). Interval: mean ± t times the ratio estimator's standard error over units. p: two-sided; were the two alike,
-    the differences of a unit would be as likely with the other sign, so signs are drawn at random. p = (1 + hits) / (1
-    + draws).
+    Leaves out pairs in which one is NaN; `units` groups pairs by any numbers (default: each pair is its own unit).
+    Interval: mean ± t times the ratio estimator's standard error over units. p: two-sided; if the two were alike, a
+    unit's differences would be as likely with the other sign, so signs are drawn at random. p = (1 + hits) / (1 +
+    draws).
     """
     before, after = _complete(original, variant)
     known = ~np.isnan(np.asarray(original, dtype=float) - np.asarray(variant, dtype=float))
@@ -162,9 +162,9 @@ def paired_difference(
 
 
 def percentiles(values: ArrayLike, shares: Sequence[float] = (0.5, 0.95)) -> list[Percentile]:
-    """Percentiles of values such as seconds of waiting, shape (n,), NaN left out, by linear interpolation.
+    """Percentiles of values such as seconds of waiting, shape (n,), by linear interpolation; leaves out NaN.
 
-    Intervals: exact, between two of the values; None where there are too few values for one.
+    Intervals: exact, between two of the values; None if there are too few values for one.
     """
     numbers = np.sort(np.asarray(values, dtype=float))
     known = numbers[~np.isnan(numbers)]
@@ -191,7 +191,7 @@ def correlations_of_draws(x: Floats, y: Floats, weights: NDArray[np.floating]) -
 
 
 def _spearman(signs_x: Floats, signs_y: Floats, weights: NDArray[np.floating]) -> Floats:
-    """A unit's rank, but for a constant and a factor, is the number of units below it minus that of units above it.
+    """A unit's rank, up to a constant and a factor, is the number of units below it minus that of units above it.
 
     The mean of these over all units is 0.
     """
@@ -209,19 +209,19 @@ def _kendall(signs_x: Floats, signs_y: Floats, weights: NDArray[np.floating]) ->
 
 
 def _ratio(joint: Floats, x: Floats, y: Floats) -> Floats:
-    """joint / sqrt(x y), NaN where one side does not vary."""
+    """joint / sqrt(x y), NaN if one side does not vary."""
     scale = np.sqrt(x * y)
     return np.divide(joint, scale, out=np.full_like(joint, np.nan), where=scale > 0)
 
 
 def _ratio_error(sums: Floats, sizes: Ints) -> float:
-    """Of Σ sums / Σ sizes over units."""
+    """Standard error of Σ sums / Σ sizes over units."""
     m, n = len(sizes), sizes.sum()
     off = sums - sums.sum() / n * sizes
     return float(np.sqrt(m / (m - 1) * (off @ off)) / n)
 
 
 def _flipped_means(sums: Floats, n: int, rng: np.random.Generator, draws: int) -> Floats:
-    """Means of n differences whose units' sums get random signs, shape (draws,)."""
+    """Means of n differences with a random sign for each unit's sum, shape (draws,)."""
     signs = np.array([-1.0, 1.0])
     return np.concatenate([sums @ rng.choice(signs, (len(sums), batch)) / n for batch in batches(draws, len(sums))])

@@ -1,4 +1,4 @@
-"""Differences of shares tested all at once: how often chance alone gives one as strong anywhere in a family of them."""
+"""Differences of shares tested all at once: how often chance alone gives one as strong anywhere in their family."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from analysis.stats.intervals import Bools, Floats
 
-LEVEL = 0.04  # of all that one page could say: at most 5 in 100, also as counted in some hundreds of studies
+LEVEL = 0.04  # for all that one page could say: at most 5 in 100, also as counted in some hundreds of studies
 LEAST, STEP, NODES = 2.0, 0.25, 25  # strengths at which tails are kept: 2 to 8
 STRENGTHS = LEAST + STEP * np.arange(NODES)
-FAR = 10  # standard errors, beyond which nothing is counted
+FAR = 10  # standard errors beyond which nothing is counted
 RARE = 0.02  # share of all units of both sides below which an item is never strong
 
 
@@ -22,10 +22,10 @@ RARE = 0.02  # share of all units of both sides below which an item is never str
 class ShareGaps:
     """Shares of one side minus those of the other, by item; `strength` is in units of `width`.
 
-    Of items a width is a quarter the standard error of that share and three quarters that of a half. So a rare item's
-    difference has to be surer than a frequent one's: what is looked for is how many people get something else, not
-    which rare item differs. Of letters, which are few, it is the standard error. `tail`: how many of the family chance
-    is to be expected to make so strong, at each of STRENGTHS. `tested`: those that both together name often enough.
+    For items a width is a quarter the standard error of that share and three quarters that of a half. So a rare item's
+    difference has to be surer than a frequent one's: the question is how many people get something else, not which rare
+    item differs. For letters, which are few, it is the standard error. `tail`: how many of the family chance is
+    expected to make so strong, at each of STRENGTHS. `tested`: those that both together name often enough.
     """
 
     gaps: Floats
@@ -39,9 +39,9 @@ PART_WAY = 0.75
 
 
 def share_gaps(one: ArrayLike, units: int, other: ArrayLike, other_units: int, level: float = PART_WAY) -> ShareGaps:
-    """Of shares (items,) of so many units each; the tail is over those that both together name often enough.
+    """Gaps between shares (items,) of so many units each; the tail is over those that both together name often enough.
 
-    Were all units of one source, every split of them into the two sizes would be as likely: of K units that name an
+    If all units were of one source, every split of them into the two sizes would be as likely: of K units that name an
     item the first side has a hypergeometric number. A unit's several answers count as one, their mean, which varies
     less than one answer does.
     """
@@ -51,27 +51,27 @@ def share_gaps(one: ArrayLike, units: int, other: ArrayLike, other_units: int, l
     named = np.rint(a * units + b * other_units).astype(int)
     least = RARE * (units + other_units) if level else 1
     tested = named >= max(1, least)
-    able = tested & (named < units + other_units)  # what all name differs in no split of them
+    able = tested & (named < units + other_units)  # what all name differs in no split
     strength = np.divide(np.abs(gaps), widths, out=np.zeros(len(gaps)), where=able)
     return ShareGaps(gaps, widths, strength, _tail(named[able], units, other_units, level), tested)
 
 
 def share_width(share: ArrayLike, units: int, other_units: int, level: float = PART_WAY) -> Floats:
-    """Of a share of both together; `level` is how far it goes from its own standard error to that of a half."""
+    """Width for a share of both together; `level` is how far it goes from its own standard error to that of a half."""
     p = np.clip(np.asarray(share, dtype=float), 0.0, 1.0)
     own = (1 - level) * np.sqrt(p * (1 - p)) + level / 2
     return np.asarray(own * np.sqrt(1 / units + 1 / other_units))
 
 
 def _tail(named: NDArray[np.int_], units: int, other_units: int, level: float) -> Floats:
-    """Σ over items of the chance that a split of the units makes a difference of at least each strength."""
+    """Σ over items of the chance that a split of the units gives a difference of at least each strength."""
     if not len(named):
         return np.zeros(NODES)
     if units > other_units:
         units, other_units = other_units, units
     total, logs = units + other_units, _log_factorials(units + other_units)
     kinds, times = np.unique(named, return_counts=True)
-    far = int(np.ceil(FAR * np.sqrt(units * other_units / total / 4))) + 1  # of the smaller side's expected number
+    far = int(np.ceil(FAR * np.sqrt(units * other_units / total / 4))) + 1  # around the smaller side's expected number
     middle = np.rint(kinds * units / total).astype(int)
     x = middle[:, None] + np.arange(-far, far + 1)
     k = kinds[:, None]
@@ -103,7 +103,7 @@ def student_p(value: float, error: float, freedom: float) -> float:
 
 
 def reach(strength: float, freedom: float) -> float:
-    """How many standard errors an interval reaches that excludes 0 where a test is stronger than this."""
+    """Standard errors that an interval reaches if it excludes 0 exactly when a test is stronger than this."""
     return float(-stdtrit(freedom, ndtr(-strength)))
 
 
@@ -112,9 +112,9 @@ def reach(strength: float, freedom: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """`normal` tests with a normal statistic, and the tails of shares, which have this `share` of a page's LEVEL.
+    """`normal` tests with a normal statistic, and the tails of shares; the family has this `share` of a page's LEVEL.
 
-    By Bonferroni's inequality, so that nothing is assumed of how tests go together.
+    By Bonferroni's inequality, so nothing is assumed about how tests depend on each other.
     """
 
     normal: int
@@ -128,7 +128,7 @@ class Family:
         return np.asarray(sum((np.asarray(tail, dtype=float) for tail in self.tails), found))
 
     def p(self, strength: float) -> float:
-        """How often chance makes anything in the family as strong, over the family's share."""
+        """Bound on the chance that anything in the family is as strong, divided by the family's share."""
         if strength < LEAST:
             return 1.0
         found = float(np.exp(np.interp(strength, STRENGTHS, self._logs)))
@@ -140,5 +140,5 @@ class Family:
 
     @property
     def critical(self) -> float:
-        """The strength from which on something is said."""
+        """The strength from which a page asserts a difference."""
         return float(np.interp(-np.log(LEVEL * self.share), -self._logs, STRENGTHS))

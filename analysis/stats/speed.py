@@ -1,4 +1,4 @@
-"""What makes a report fast: what its cells share is computed once, and draws are whole numbers of 16 bits."""
+"""What makes a report fast: its cells share what is computed once, and draws are whole numbers of 16 bits."""
 
 import gc
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -19,7 +19,7 @@ MOST_KEPT = 2**28  # bytes of draws
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """For what makes many objects: else Python looks through all that there are, a tenth of a second each time."""
+    """Switches garbage collection off while many objects are made; each one would scan all, for a tenth of a second."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -30,7 +30,7 @@ def uncollected() -> Iterator[None]:
 
 
 class Memo:
-    """Results by key, each computed when it is first asked for."""
+    """Results by key, each computed on first use."""
 
     def __init__(self) -> None:
         self.found: dict[Hashable, Any] = {}
@@ -45,7 +45,7 @@ class Memo:
 
 
 def draw_ranks(left: Ints, draws: int, rng: np.random.Generator) -> Ranks:
-    """For each response and draw a random whole number from 0 below `left`, how many are still to come with it.
+    """For each response and draw a random whole number from 0 below `left`, the number still to come including it.
 
     `left` broadcasts to (n, draws).
     """
@@ -59,9 +59,9 @@ def _narrowest(most: int) -> type[np.signedinteger]:
 
 
 def take(ranks: Ranks, wanted: Ints) -> Ranks:
-    """In place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
+    """Sets in place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
 
-    In whole numbers of a single width, where the sign bit says which is below: three times as fast as by comparison.
+    In whole numbers of a single width, whose sign bit says which is below: three times as fast as by comparison.
     """
     missing, sign = wanted.astype(ranks.dtype), 8 * ranks.dtype.itemsize - 1
     for row in ranks:
@@ -89,15 +89,14 @@ def half_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ran
 
 
 def narrow(weights: Weights) -> Weights:
-    """In a quarter of the room; as they are where a few responses, one of them drawn very often, do not fit."""
+    """The weights in a quarter of the memory; unchanged if one is too large, as with few responses drawn often."""
     return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)
 
 
 def weigh(named: sparse.csr_array, weights: Weights, drawn: int = 0) -> Counts:
     """named @ weights: item counts (size, draws) of responses or units that come up `weights` times.
 
-    Of `drawn` (by default no more than there are), whose counts 16 bits hold, whole numbers take half the time of
-    floating ones.
+    If 16 bits hold the counts of `drawn` (by default all there are), whole numbers take half the time of floating ones.
     """
     most = int(named.data.max(initial=0)) * max(drawn, weights.shape[0])
     if weights.dtype.kind == "f" or _narrowest(most) is not np.int16:
@@ -109,10 +108,10 @@ def weigh(named: sparse.csr_array, weights: Weights, drawn: int = 0) -> Counts:
 
 
 class KeptDraws(Memo):
-    """Batches of draws by key, as long as all of them fit in MOST_KEPT bytes; else what was there is forgotten."""
+    """Batches of draws by key, kept while all fit in MOST_KEPT bytes; those that do not fit displace the others."""
 
     def batches(self, key: Hashable, cells: int, draw: Callable[[], Iterator[Weights]]) -> Iterable[Weights]:
-        """So many cells in all; where they fit in nowhere, they are drawn anew each time."""
+        """Batches of `cells` in all; if they are too many to keep, they are drawn anew each time."""
 
         def keep() -> list[Weights]:
             made = [narrow(weights) for weights in draw()]
@@ -124,10 +123,10 @@ class KeptDraws(Memo):
 
 
 def take_half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:
-    """Of the 2n responses that are taken in each draw a random n."""
+    """A random n of the 2n responses taken in each draw."""
     left = np.cumsum(taken, axis=0, dtype=taken.dtype)
     left -= taken
     left += 2 * n
     ranks = draw_ranks(left, taken.shape[1], rng).astype(taken.dtype, copy=False)
-    ranks |= ~taken & np.iinfo(taken.dtype).max  # where none is taken, the largest number
+    ranks |= ~taken & np.iinfo(taken.dtype).max  # the largest number if not taken
     return take(ranks, np.full(taken.shape[1], n))

@@ -1,4 +1,4 @@
-"""How far raters agree on one question: all that methods.md names under Agreement, from one bootstrap, and as rows."""
+"""How far raters agree on one question: all measures under Agreement in methods.md, from one bootstrap, and as rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,11 +56,11 @@ SKEWED_RAW, SKEWED_KAPPA = 0.9, 0.4
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """One question. `items` and `raters` are those with a label; `units`: how many items or clusters can be drawn.
+    """Agreement on one question. `items` and `raters` are those with a label; `units`: items or clusters to draw.
 
-    `coefficients` by group: all, and humans and models when there are both. `means` by group of pairs (pairs.GROUPS),
+    `coefficients` by group: all, and humans and models if there are both. `means` by group of pairs (pairs.GROUPS),
     then measure. `together`: all voters, each against the others. `majority`: items by label, and TIE; of `voters`, who
-    are the people when any gave a label. `skew` by group: the sentence for labels so skewed that kappa is low while
+    are the people if any gave a label. `skew` by group: a sentence if labels are so skewed that kappa is low while
     nearly all agree.
     """
 
@@ -86,9 +86,9 @@ def measure_agreement(
     draws: int = DRAWS,
     positive: int | None = None,
 ) -> Agreement:
-    """Every number with its n and its interval over `draws` draws of items, or of clusters when items have them.
+    """Every number with its n and its interval over `draws` draws of items, or of clusters if items have them.
 
-    `positive`: the label that precision, recall and F1 are of; None as in `score_tables`.
+    `positive`: the label that precision, recall and F1 are about; None as in `score_tables`.
     """
     shared, rest = split_pairs(find_shared(labels), threshold)
     votes = {name: count_votes(labels, kept) for name, kept in group_raters(labels).items()}
@@ -128,7 +128,7 @@ def measure_agreement(
 
 
 def group_raters(labels: Labels) -> dict[str, Bools]:
-    """(n_raters,) who is in each group: people and judges, and when both gave labels, each of these.
+    """(n_raters,) membership in each group: people and judges together, and each of these if both gave labels.
 
     Baselines are in none, unless nobody else labels.
     """
@@ -139,15 +139,15 @@ def group_raters(labels: Labels) -> dict[str, Bools]:
 
 
 def count_majorities(votes: Floats) -> dict[int, int]:
-    """Items by the label that most voters gave, in scale order, and last those that are tied, under TIE."""
+    """Items by the label that most voters gave, in scale order, and last the ties, under TIE."""
     majority = find_majority(votes)
     return {code: int((majority == code).sum()) for code in (*range(votes.shape[1]), TIE)}
 
 
 def explain_skew(coefficients: Coefficients, mean_kappa: Estimate) -> str:
-    """A sentence when raw agreement is above 0.9 and kappa below 0.4, else nothing.
+    """A sentence if raw agreement is above 0.9 and kappa below 0.4, else nothing.
 
-    Kappa is the mean over pairs, or alpha where no pair shares enough items.
+    Kappa is the mean over pairs, or alpha if no pair shares enough items.
     """
     name, kappa = (
         ("mean κ", mean_kappa.value) if mean_kappa.value is not None else ("α", coefficients.alpha_nominal.value)
@@ -170,7 +170,7 @@ COEFFICIENTS = ("alpha_nominal", "alpha_ordinal", "alpha_interval", "fleiss", "a
 
 
 def write_estimate(estimate: Estimate) -> Row:
-    """A number with its interval and n; where one of the two is undefined, with the reason."""
+    """A number with its interval and n; with the reason if the number or the interval is undefined."""
     ci = None if estimate.ci is None else list(estimate.ci)
     row: Row = {"value": estimate.value, "ci": ci, "n": estimate.n, "units": estimate.units}
     return row | ({"why": estimate.why} if estimate.value is None or estimate.ci is None else {})
@@ -181,8 +181,8 @@ def write_estimates(estimates: Mapping[str, Estimate]) -> Row:
 
 
 def rows_of(found: Agreement, labels: Sequence[str], raters: Sequence[str]) -> Row:
-    """`groups`, `pairs`, `raters` and `together` as rows, by the names of labels and raters; `group`: whose the main
-    numbers are, people's where models label too.
+    """`groups`, `pairs`, `raters` and `together` as rows, by the names of labels and raters; `group` has the main
+    numbers: people's if models label too.
     """
     return {
         "items": found.items,
@@ -206,13 +206,13 @@ def head_group(found: Agreement) -> str:
 
 
 def find_groups(found: Agreement) -> list[str]:
-    """The groups of raters; that of baselines only where there are some."""
+    """The groups of raters; that of baselines only if there are some."""
     has_baselines = any(rater.kind >= BASELINE for rater in found.raters)
     return [name for name in found.means if has_baselines or name != "baselines"]
 
 
 def group_row(found: Agreement, group: str, labels: Sequence[str]) -> Row:
-    """Of groups that are only pairs of raters their means alone."""
+    """For groups that are only pairs of raters, their means alone."""
     row: Row = {"group": group, "means": write_estimates(name_measures(found.means[group]))}
     if group not in found.coefficients:
         return row
@@ -256,7 +256,7 @@ def rater_row(rater: RaterScores, labels: Sequence[str], raters: Sequence[str]) 
 
 
 def score_row(scores: Scores) -> Row:
-    """`compared` items in `comparisons`: more of these where an item is compared with several majorities."""
+    """`compared` items in `comparisons`, which are more if an item is compared with several majorities."""
     return {
         "compared": scores.compared,
         "comparisons": int(scores.confusion.sum()),
@@ -268,7 +268,7 @@ def score_row(scores: Scores) -> Row:
 
 
 def head_row(found: Agreement, labels: Sequence[str] | None = None) -> Row:
-    """Alpha, mean kappa, AC1 and raw agreement of people, or of all where there are no models; with `labels` shares."""
+    """Alpha, mean kappa, AC1 and raw agreement of people, or of all without models; with `labels` their shares too."""
     group = head_group(found)
     coefficients = found.coefficients[group]
     ordinal = coefficients.alpha_ordinal
@@ -283,7 +283,7 @@ def head_row(found: Agreement, labels: Sequence[str] | None = None) -> Row:
 
 
 def beside(row: Mapping[str, Any], names: Iterable[str]) -> Row:
-    """A row whose estimates stand as plain values, with their intervals under `ci` and reasons under `why`."""
+    """A row with its estimates as plain values, their intervals under `ci` and reasons under `why`."""
     named = {name: row[name] for name in names}
     return {**row} | values(named) | {"ci": intervals(named)}
 

@@ -61,7 +61,7 @@ def quadratic_kappa(tables: Tables) -> Floats:
 def weighted_kappa(tables: Tables, weights: Floats) -> Floats:
     """1 - D_o / D_e with D_o = Σ v_ij t_ij / n and D_e = Σ v_ij r_i c_j / n² (Cohen 1968, Psychol. Bull. 70:213-220).
 
-    v is what a disagreement weighs, t a cell, r and c the two raters' own counts.
+    v is the weight of a disagreement, t a cell, r and c the two raters' own counts.
     """
     expected = (tables.rows * np.matmul(weights, tables.columns)).sum(axis=1)
     return 1 - tables.sum_weighted(weights) * tables.n / expected
@@ -100,7 +100,7 @@ def _centre_ranks(counts: Floats, n: Floats) -> Floats:
 
 
 class PairMeasure(NamedTuple):
-    """`formula`: Tables -> (pairs, draws), NaN where undefined, and then for which reason."""
+    """`formula`: Tables -> (pairs, draws), NaN if undefined, for the reason `undefined`."""
 
     formula: Callable[[Tables], Floats]
     undefined: str
@@ -126,7 +126,7 @@ def choose_measures(ordered: bool) -> dict[str, PairMeasure]:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """Of one group of raters; n is the number of items with two labels or more, for prevalence that of labels."""
+    """A group's coefficients; n is the number of items with two labels or more, for prevalence that of labels."""
 
     alpha_nominal: Estimate
     alpha_ordinal: Estimate
@@ -138,7 +138,7 @@ class Coefficients:
 
 
 class Sums(NamedTuple):
-    """Weighted sums over items, draws last. An item is pairable when it has m ≥ 2 labels, rated when it has any.
+    """Weighted sums over items, draws last. An item is pairable if it has m ≥ 2 labels, rated if it has any.
 
     `coincidences` (k, k, draws): ordered pairs of labels within an item, each counted 1 / (m - 1). `agreeing` (draws,):
     share of its pairs that are equal, over `pairable` (draws,) items. `shares` (k, draws): share of its labels, over
@@ -187,7 +187,7 @@ def nominal_distances(margins: Floats) -> Floats:
 
 
 def ordinal_distances(margins: Floats) -> Floats:
-    """(Σ from g = c to k of n_g, less (n_c + n_k) / 2)², which is the difference of the two labels' midranks."""
+    """(Σ from g = c to k of n_g, less (n_c + n_k) / 2)², the squared difference of the two labels' midranks."""
     return square_distances(np.cumsum(margins, axis=-2) - margins / 2)
 
 
@@ -215,7 +215,7 @@ def fleiss_kappa(sums: Sums) -> Floats:
 
 
 def fit_metrics(scale: Scale) -> dict[str, Callable[[Floats], Floats]]:
-    """The distances between labels that the scale has a meaning for."""
+    """The distances between labels that make sense on this scale."""
     metrics: dict[str, Callable[[Floats], Floats]] = {"alpha_nominal": nominal_distances}
     if scale.ordered:
         metrics["alpha_ordinal"] = ordinal_distances
@@ -247,7 +247,7 @@ def _measure_sums(
 
 
 def make_coefficients(spreads: dict[str, Spread], votes: Floats) -> Coefficients:
-    """As estimates; what the scale or the data leave undefined is None with the reason."""
+    """The estimates; what the scale or the data leave undefined is None, with the reason."""
     sizes = votes.sum(axis=1)
     pairable = int((sizes > 1).sum())
     why = ONE_LABEL_IN_USE if pairable else ALONE
@@ -262,7 +262,7 @@ def make_coefficients(spreads: dict[str, Spread], votes: Floats) -> Coefficients
 
 
 def find_uneven(sizes: Floats) -> str:
-    """Why Fleiss' kappa is not defined for items with so many labels, or nothing."""
+    """Why Fleiss' kappa is undefined for items with these numbers of labels, or nothing."""
     if not sizes.size or sizes.max() < 2:
         return ALONE
     if sizes.min() < sizes.max():

@@ -1,4 +1,4 @@
-"""A number with its n, its interval, or the reason why there is none; and the bootstrap that makes intervals."""
+"""A number with its n and its interval, or the reason for having none; and the bootstrap that makes intervals."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ from analysis.stats.intervals import (
 )
 
 DRAWS = 1000
-CELLS = 400_000  # of the widest array in memory: small enough to stay in a processor's cache
-FEW = 10  # units below which draws with replacement say too little, and units are left out one by one
-FEWEST = 3  # units that an interval is made of
-MOST_LEFT_OUT = 1000  # units of which each is left out once; among more, a number of a few units has no interval
+CELLS = 400_000  # cells of the widest array in memory: few enough to stay in a processor's cache
+FEW = 10  # with fewer units, draws with replacement say too little, and units are left out one by one
+FEWEST = 3  # units for an interval
+MOST_LEFT_OUT = 1000  # with more units, none is left out, and a number that rests on a few of them has no interval
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """`value` over `n` cases with its 95 % interval; what is None is undefined, and `why` says for which reason.
+    """`value` over `n` cases with its 95 % interval; None is undefined, for the reason `why`.
 
-    `units`: of how many independent units, items or users, it is made; 0 where that is not asked.
+    `units`: the number of independent units, items or users, behind it; 0 if not asked.
     """
 
     value: float | None
@@ -46,9 +46,9 @@ class Estimate:
 class Statistic(NamedTuple):
     """Named numbers that depend on the items only through a sum over them.
 
-    `summary`: (n_items, columns). `measure`: weighted sums (columns, draws) -> by name (numbers,
-    draws), NaN where undefined. So a bootstrap draw is one weighted sum, and all draws are one matrix product.
-    `uses`: by name (numbers, columns), which columns a number rests on; by default on all. `bounds`: what is possible.
+    `summary`: (n_items, columns). `measure`: weighted sums (columns, draws) -> by name (numbers, draws), NaN if
+    undefined. So a bootstrap draw is one weighted sum, and all draws are one matrix product. `uses`: by name (numbers,
+    columns), which columns a number rests on; by default all. `bounds`: the possible range.
     """
 
     summary: csr_array
@@ -71,16 +71,16 @@ class Spread(NamedTuple):
     error: Floats
 
     def estimates(self, n: Iterable[int], why: str) -> list[Estimate]:
-        """One estimate a number; `why` is used where the value is undefined."""
+        """One estimate per number; `why` is used if the value is undefined."""
         ends = zip(self.value.tolist(), self.low.tolist(), self.high.tolist(), self.undefined.tolist(), strict=True)
         return [
             make_estimate(*row, size, why, units) for row, size, units in zip(ends, n, self.units.tolist(), strict=True)
         ]
 
     def shares(self, n: Sequence[int], why: str, cases: Sequence[int] | None = None) -> list[Estimate]:
-        """One estimate a share of `cases`, by default n: Wilson's interval, which has a width at 0 and 1 too.
+        """One estimate per share of `cases`, by default n: Wilson's interval, which has a width at 0 and 1 too.
 
-        Where each unit is one case the plain one, else that of cases that come in units.
+        It is the plain one if each unit is one case, else that of cases in units.
         """
         counted = np.asarray(n if cases is None else cases)
         low, high = clustered_share_interval(self.value, self.error, counted, self.units)
@@ -122,9 +122,9 @@ def too_few(units: int) -> str:
 
 
 def group_units(labels: Labels) -> csr_array:
-    """(units, n_items) 1 where an item belongs to a unit of the bootstrap: a cluster if there are any, else the item.
+    """(units, n_items) 1 if an item belongs to a unit of the bootstrap: a cluster if there are any, else the item.
 
-    Items without a label are in no unit: to draw them would say nothing about anybody.
+    Items without a label are in no unit: drawing them would say nothing about anybody.
     """
     items = labels.rated_items
     names = items if labels.clusters is None else labels.clusters[items]
@@ -176,7 +176,7 @@ def count_units(statistic: Statistic, sums: csr_array, values: dict[str, Floats]
 def _measure_draws(
     statistics: Sequence[Statistic], sums: Sequence[csr_array], weights: Iterator[Floats]
 ) -> list[dict[str, Floats]]:
-    """By statistic and name (numbers, draws); nothing where there are no weights."""
+    """By statistic and name (numbers, draws); nothing if there are no weights."""
     found: list[dict[str, list[Floats]]] = [{} for _ in statistics]
     for batch in weights:
         for statistic, each, kept in zip(statistics, sums, found, strict=True):
@@ -229,7 +229,7 @@ def draw_weights(units: int, draws: int, chunk: int, rng: np.random.Generator) -
 
 
 def estimate_clustered_share(hits: Bools, units: NDArray[np.integer], why: str) -> Estimate:
-    """The share of (cases,) that are hits, which belong to (cases,) units: linearised over units, Wilson's interval."""
+    """The share of (cases,) that are hits, with cases in (cases,) units: linearised over units, Wilson's interval."""
     _, unit = np.unique(units, return_inverse=True)
     n, counts = len(hits), np.bincount(unit)
     if not n:
@@ -261,7 +261,7 @@ def measure_change(
     """`before`, `after`: their means; `change`: the mean of after - before, paired.
 
     `before`, `after`: (pairs,) from 0 to 1, each a share of labels or whether something holds; `units`: (pairs,) the
-    user or item that each is about, which are drawn; `cases`: of how many labels the shares are made.
+    user or item of each, which are drawn; `cases`: the numbers of labels behind the shares.
     """
     n = len(before)
     if not n:

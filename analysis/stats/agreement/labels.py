@@ -31,13 +31,12 @@ KIND_NAMES = ("person", "judge", "baseline", "trained")
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels in long form: one row a label, at most one per item and rater, anything may be missing.
+    """Labels in long form: one row per label, at most one per item and rater; anything may be missing.
 
-    `items`, `raters`, `values`: (labels,), codes from 0; a value is the place of its label on the scale.
-    `clusters`: (n_items,), what each item belongs to (a user's profile), or None. `is_model`: (n_raters,), judges and
-    baselines; `is_baseline`: (n_raters,) those of them that are no judges, or None where there are none;
-    `is_trained`: those of these that learned from people.
-    Raises ValueError with one line when a row is outside these bounds or stands there twice.
+    `items`, `raters`, `values`: (labels,), codes from 0; a value is its label's place on the scale. `clusters`:
+    (n_items,), what each item belongs to (a user's profile), or None. `is_model`: (n_raters,) everyone but people;
+    `is_baseline`: (n_raters,) those of them that are no judges, or None if there are none; `is_trained`: those of these
+    that learned from people. Raises ValueError with one line if a row is out of these bounds or doubled.
     """
 
     items: NDArray[np.int32]
@@ -111,7 +110,7 @@ def find_repetition(labels: Labels) -> str:
 
 
 def recode(labels: Labels, codes: Sequence[int]) -> Labels:
-    """Each label under its new code; -1 leaves its labels out, as if they had not been given."""
+    """Each label under its new code; -1 drops a label, as if it had not been given."""
     values = np.asarray(codes, dtype=np.int16)[labels.values]
     rows = values >= 0
     return replace(
@@ -127,7 +126,7 @@ class View:
     scale: Scale
 
 
-# New codes of no, maybe and yes, and whether they have an order.
+# New codes for no, maybe and yes, and whether they have an order.
 MAYBE_VIEWS: dict[str, tuple[tuple[int, int, int], Scale]] = {
     "nominal": ((0, 1, 2), NOMINAL),
     "ordinal": ((0, 1, 2), Scale(ordered=True)),
@@ -137,7 +136,7 @@ MAYBE_VIEWS: dict[str, tuple[tuple[int, int, int], Scale]] = {
 
 
 def read_maybe(labels: Labels) -> dict[str, View]:
-    """The four views of labels 0 = no, 1 = maybe, 2 = yes, so that what depends on Maybe can be seen."""
+    """The four views of labels 0 = no, 1 = maybe, 2 = yes, which show what depends on Maybe."""
     return {name: View(recode(labels, codes), scale) for name, (codes, scale) in MAYBE_VIEWS.items()}
 
 
@@ -153,14 +152,14 @@ def count_votes(labels: Labels, voters: Bools | None = None) -> Floats:
 
 
 def find_majority(votes: Floats) -> Ints:
-    """(n_items,) the label with most votes; TIE where several have as many, UNVOTED where nobody voted."""
+    """(n_items,) the label with most votes; TIE if several have as many, UNVOTED if nobody voted."""
     most = votes.max(axis=1, keepdims=True)
     tied = (votes == most).sum(axis=1) > 1
     return np.where(most[:, 0] == 0, UNVOTED, np.where(tied, TIE, votes.argmax(axis=1)))
 
 
 def choose_voters(labels: Labels) -> Bools:
-    """(n_raters,) whose votes make the majority: people's when any person gave a label, else judges', else all."""
+    """(n_raters,) whose votes make the majority: people's if any person gave a label, else judges', else all."""
     for kind in (PERSON, JUDGE):
         voters = labels.kinds <= kind
         if labels.per_rater[voters].any():

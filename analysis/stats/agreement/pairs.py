@@ -1,4 +1,4 @@
-"""Every two raters: what they share, how they agree, and the means over groups of pairs."""
+"""Pairs of raters: what they share, how they agree, and the means over groups of pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, bloc
 from analysis.stats.agreement.labels import BASELINE, JUDGE, PERSON, Labels
 from analysis.stats.intervals import Bools, Floats
 
-# Of pairs, and in words who is in them.
+# Groups of pairs, and in words who is in them.
 GROUPS = {
     "all": "two raters",
     "humans": "two people",
@@ -31,7 +31,7 @@ NOTHING_SHARED = Estimate(None, 0, None, "no shared items")
 
 @dataclass(frozen=True)
 class RaterPair:
-    """Raters `a` < `b` over the `n` items that both labelled; `measures` by their names in kappa.MEASURES."""
+    """Raters `a` < `b` over the `n` items that both labelled; `measures` by their names in coefficients.MEASURES."""
 
     a: int
     b: int
@@ -67,7 +67,7 @@ def find_shared(labels: Labels) -> SharedLabels:
 
 
 def _find_neighbours(items: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """(found, 2) rows of the same item that stand 1, 2, 3 … apart in a list sorted by item."""
+    """(found, 2) rows of the same item that are 1, 2, 3 … apart in a list sorted by item."""
     for apart in range(1, len(items)):
         rows = np.flatnonzero(items[:-apart] == items[apart:])
         if not rows.size:
@@ -76,7 +76,7 @@ def _find_neighbours(items: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
 
 
 def split_pairs(shared: SharedLabels, threshold: int) -> tuple[SharedLabels, SharedLabels]:
-    """The pairs that get intervals, and the others: those with `threshold` shared items, and the MOST_PAIRS largest."""
+    """Pairs that get intervals, those with `threshold` shared items and the MOST_PAIRS largest; and the others."""
     sizes = shared.sizes
     chosen = sizes >= threshold
     chosen[np.argsort(-sizes, kind="stable")[:MOST_PAIRS]] = True
@@ -92,7 +92,7 @@ def keep_pairs(shared: SharedLabels, kept: Bools) -> SharedLabels:
 def group_pairs(labels: Labels, shared: SharedLabels, threshold: int) -> Bools:
     """(groups, pairs) which pairs with at least `threshold` shared items belong to each of GROUPS.
 
-    Baselines are in no group but their own; where nobody else labels they are all.
+    Baselines are in no group but their own; if nobody else labels, all pairs are in `all`.
     """
     one, other = labels.kinds[shared.first], labels.kinds[shared.second]
     people, judges = ((one == kind).astype(int) + (other == kind) for kind in (PERSON, JUDGE))
@@ -136,7 +136,7 @@ def pair_statistic(
 
 
 def average(values: Floats, groups: Bools) -> Floats:
-    """(groups, draws) mean over the pairs of a group for which the measure is defined; NaN when there is none."""
+    """(groups, draws) mean over the pairs of a group for which the measure is defined; NaN if there is none."""
     defined = ~np.isnan(values)
     return (groups @ np.where(defined, values, 0.0)) / (groups @ defined.astype(np.float64))
 
@@ -144,7 +144,7 @@ def average(values: Floats, groups: Bools) -> Floats:
 def make_pairs(
     labels: Labels, shared: SharedLabels, rest: SharedLabels, spreads: dict[str, Spread], ordered: bool
 ) -> list[RaterPair]:
-    """Every two raters who gave labels, those without a shared item too; `spreads` are those of `shared`."""
+    """All pairs of raters who gave labels, even without a shared item; `spreads` are those of `shared`."""
     known = list_pairs(shared, estimate_measures(shared, spreads, ordered))
     known |= list_pairs(rest, measure_once(labels, rest, ordered))
     nothing = dict.fromkeys(choose_measures(ordered), NOTHING_SHARED)
@@ -171,7 +171,7 @@ def estimate_measures(shared: SharedLabels, spreads: dict[str, Spread], ordered:
 
 
 def measure_once(labels: Labels, shared: SharedLabels, ordered: bool) -> dict[str, list[Estimate]]:
-    """The measures of pairs for which no interval is made."""
+    """The measures of pairs that get no interval."""
     nobody = np.zeros((len(GROUPS), len(shared.first)), dtype=np.bool_)
     statistic = pair_statistic(labels, shared, nobody, ordered)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -188,7 +188,7 @@ def measure_once(labels: Labels, shared: SharedLabels, ordered: bool) -> dict[st
 def make_means(
     spreads: dict[str, Spread], groups: Bools, threshold: int, ordered: bool
 ) -> dict[str, dict[str, Estimate]]:
-    """By group, then measure: the mean over its pairs; n is the number of pairs it is over."""
+    """By group, then measure: the mean over the group's pairs; n is the number of these pairs."""
     means: dict[str, dict[str, Estimate]] = {group: {} for group in GROUPS}
     for name, measure in choose_measures(ordered).items():
         sizes = (groups & ~np.isnan(spreads[name].value)).sum(axis=1).tolist()
@@ -201,9 +201,9 @@ def make_means(
 
 
 def cluster_order(agreement: Floats) -> list[int]:
-    """Raters so ordered that those who agree stand together; shape (raters, raters), symmetric, NaN where unknown.
+    """Raters in an order that puts those who agree side by side; shape (raters, raters), symmetric, NaN if unknown.
 
-    Average linkage of 1 - agreement, an unknown pair being as far apart as all are on average; the leaves are put so
+    Average linkage of 1 - agreement, an unknown pair being as far apart as all are on average; leaves are ordered so
     that neighbours are as near as the tree allows (Bar-Joseph et al. 2001, Bioinformatics 17:S22-S29).
     """
     n = len(agreement)

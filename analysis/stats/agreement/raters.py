@@ -25,7 +25,7 @@ SCORES = {
 class Scores:
     """Accuracy, precision, recall and F1 over `compared` items. `confusion` (k, k): rows are the majority.
 
-    `ties`: comparisons left out because the others are tied; `alone`: items because nobody else labelled them.
+    `ties`: comparisons left out because the others are tied; `alone`: items left out because nobody else labelled them.
     """
 
     compared: int
@@ -39,11 +39,11 @@ class Scores:
 class RaterScores(Scores):
     """`n` labels of one rater with the share of each, and its scores.
 
-    These are against the majority of the voters other than one of them. That one is a voter itself; everybody else is
-    compared once for each voter of an item, so that all are held against the same majorities of the same items.
-    `against_all`: of who is no voter, against the majority of all voters, else None. `alpha_without`: alpha of the
-    raters of its kind without this one. `mean_kappa`: over its pairs with others of its kind, of which its n says how
-    many share enough items.
+    These are against the majority of the voters other than one of them. For a voter, that one is itself; everybody else
+    is compared once for each voter of an item, so that all are held against the same majorities of the same items.
+    `against_all`: for non-voters, against the majority of all voters, else None. `alpha_without`: alpha of the raters
+    of its kind without this one. `mean_kappa`: over its pairs with others of its kind; its n says how many share enough
+    items.
     """
 
     rater: int
@@ -64,9 +64,9 @@ class RaterScores(Scores):
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """A label held against a majority: (comparisons,) its item, its rater, the majority or TIE, the label given.
+    """Labels held against majorities: (comparisons,) each one's item, rater, majority or TIE, and label given.
 
-    A rater of `n_raters - 1`, one more than there are, is all voters together.
+    The rater `n_raters - 1`, one more than there are, stands for all voters together.
     """
 
     items: Ints
@@ -83,7 +83,7 @@ class Comparisons:
 
     @property
     def cells(self) -> Ints:
-        """Of those that are known the cell in (raters, majority, given)."""
+        """The cell in (raters, majority, given) of each known one."""
         k, known = self.n_labels, self.known
         return (self.raters[known] * k + self.majority[known]) * k + self.values[known]
 
@@ -94,7 +94,7 @@ class Comparisons:
 
 
 def find_majority_of_others(labels: Labels, voters: Bools) -> Ints:
-    """(labels,) for each label what most of the voters other than its rater say; TIE or UNVOTED where they don't."""
+    """(labels,) for each label the majority of the voters other than its rater; TIE or UNVOTED if there is none."""
     votes = count_votes(labels, voters)[labels.items]
     votes[np.arange(len(votes)), labels.values] -= voters[labels.raters]
     return find_majority(votes)
@@ -104,7 +104,7 @@ def compare_with_others(labels: Labels, voters: Bools) -> Comparisons:
     """Each voter's labels with the majority of the other voters, and everybody else's with the same majorities."""
     majority, voting = find_majority_of_others(labels, voters), voters[labels.raters]
     own, rest = np.flatnonzero(voting), np.flatnonzero(~voting)
-    # Every label of somebody else beside every voter's label of the same item, whose majority it is compared with.
+    # Pairs every label of a non-voter with every voter's label of the same item, whose majority it is compared with.
     order = own[np.argsort(labels.items[own], kind="stable")]
     starts, ends = (np.searchsorted(labels.items[order], labels.items[rest], side) for side in ("left", "right"))
     sizes = ends - starts
@@ -119,7 +119,7 @@ def compare_with_others(labels: Labels, voters: Bools) -> Comparisons:
 
 
 def compare_with_all(labels: Labels, voters: Bools) -> Comparisons:
-    """The labels of those who are no voters with the majority of all voters."""
+    """The labels of non-voters with the majority of all voters."""
     rest = np.flatnonzero(~voters[labels.raters])
     return line_up_comparisons(labels, rest, labels.raters[rest], find_majority_of_others(labels, voters)[rest])
 
@@ -151,10 +151,10 @@ def confusion_cells(found: Comparisons) -> csr_array:
 
 
 def score_tables(confusions: Floats, positive: int | None = None) -> dict[str, Floats]:
-    """Scores of (raters, k, k, draws) tables [majority, given]: of one label, or averaged over all (macro).
+    """Scores of (raters, k, k, draws) tables [majority, given]: for one label, or averaged over all (macro).
 
-    The one is `positive`; where none is named, label 1 of two. Macro precision is the mean over the labels that the
-    rater gives, macro recall over those that are a majority, macro F1 over both; F1 = 2 TP / (2 TP + FP + FN).
+    The one is `positive`; if that is None, label 1 of two. Macro precision is the mean over the labels that the rater
+    gives, macro recall over those that are a majority, macro F1 over both; F1 = 2 TP / (2 TP + FP + FN).
     """
     hits = np.einsum("riid->rid", confusions)
     given, true = confusions.sum(axis=1), confusions.sum(axis=2)
@@ -185,7 +185,7 @@ def make_scores(labels: Labels, found: Comparisons, spreads: dict[str, Spread]) 
 
 
 def count_alone(labels: Labels, found: Comparisons) -> list[int]:
-    """By rater the items that it labelled without anybody to compare with; of all voters together it is not asked."""
+    """By rater, the items that it labelled without anybody to compare with; 0 for all voters together."""
     beside = found.count_items(found.majority != UNVOTED)
     return [*(labels.per_rater - beside[:-1]).tolist(), 0]
 
@@ -207,9 +207,9 @@ def distribution_statistic(labels: Labels) -> Statistic:
 
 
 def leave_out_statistic(labels: Labels, scale: Scale) -> Statistic:
-    """`alpha_without` (raters, draws): alpha (ordinal when labels are ordered, else nominal) without each rater.
+    """`alpha_without` (raters, draws): alpha (ordinal if labels are ordered, else nominal) without each rater.
 
-    Columns: the coincidences of each kind of raters, and for each rater what changes when its labels go.
+    Columns: the coincidences of each kind of raters, and for each rater the changes without its labels.
     """
     k, raters = labels.n_labels, labels.n_raters
     kinds = [count_votes(labels, labels.kinds == kind) for kind in range(len(KIND_NAMES))]
@@ -230,7 +230,7 @@ def leave_out_statistic(labels: Labels, scale: Scale) -> Statistic:
 
 
 def find_changes(labels: Labels, kinds: list[Floats]) -> Floats:
-    """(labels, k, k) how its item's coincidences change when a label goes; `kinds`: votes of each kind of raters."""
+    """(labels, k, k) change of the item's coincidences without a label; `kinds`: votes of each kind of raters."""
     votes = np.stack(kinds)[labels.kinds[labels.raters], labels.items]
     without = votes - np.eye(labels.n_labels)[labels.values]
     return count_coincidences(without) - count_coincidences(votes)
@@ -244,7 +244,7 @@ def make_raters(
     spreads: dict[str, Spread],
     partners: Ints,
 ) -> list[RaterScores]:
-    """One entry for each rater who gave a label; `partners`: (n_raters,) pairs with another of its kind."""
+    """One entry for each rater with labels; `partners`: (n_raters,) pairs with another of its kind."""
     totals, k = labels.per_rater.tolist(), labels.n_labels
     shares = spreads["distribution"].shares(np.repeat(totals, k).tolist(), NO_LABELS)
     left = spreads["alpha_without"].estimates(count_pairable_without(labels), "without it no two labels can differ")
@@ -265,7 +265,7 @@ def make_raters(
 
 
 def count_pairable_without(labels: Labels) -> list[int]:
-    """By rater: items that keep two labels or more of its kind when its own are gone."""
+    """By rater: items that keep two labels or more of its kind without its own."""
     of_labels = labels.kinds[labels.raters]
     kinds = np.stack(
         [np.bincount(labels.items[of_labels == kind], minlength=labels.n_items) for kind in range(len(KIND_NAMES))]

@@ -1,6 +1,6 @@
 """Ratings on an ordered scale: means of groups, gaps between what names something and what does not, ranks, sides.
 
-Each statistic but that of sides depends on the items only through counts, so that one bootstrap serves them all.
+All statistics but that of sides depend on the items only through counts, so one bootstrap serves them all.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ NO_PREFERENCE = "no side was preferred"
 
 
 class RatingRows(NamedTuple):
-    """Ratings in long form, (ratings,) each: the item, the place of the rating on the scale, the group it is of."""
+    """Ratings in long form, (ratings,) each: the item, the rating's place on the scale, its group."""
 
     items: Codes
     values: Codes
@@ -37,10 +37,10 @@ def count_cells(items: Codes, cells: Codes, n_items: int, n_cells: int) -> csr_a
 
 
 def rating_statistic(rated: RatingRows, numbers: Floats, n_items: int, n_groups: int) -> Statistic:
-    """Of each group the `mean` rating, the share `no_better` than the scale's middle, and the `shares` of its labels.
+    """By group, the `mean` rating, the share `no_better` than the scale's middle, and the `shares` of its labels.
 
-    `numbers`: (k,) what the places of the scale stand for. `shares`: (groups × k,) group by group. `low_means`: of its
-    items, which several may have rated, the share whose mean rating is no better than the middle.
+    `numbers`: (k,) the values of the scale's places. `shares`: (groups × k,) group by group. `low_means`: the share of
+    its items, which several may have rated, whose mean rating is no better than the middle.
     """
     k = len(numbers)
     width = k + 2
@@ -74,9 +74,9 @@ def mean_ratings(rated: RatingRows, numbers: Floats, n_items: int) -> tuple[Code
 
 
 def gap_statistic(rated: RatingRows, named: Codes, numbers: Floats, n_items: int, n_groups: int) -> Statistic:
-    """Of each group the `gap`: mean rating of the items that name something minus that of those that do not.
+    """By group, the `gap`: mean rating of the items that name something minus that of those that do not.
 
-    `named`: (n_items,) NAMED, NOT_NAMED or UNDECIDED; what is undecided is left out.
+    `named`: (n_items,) NAMED, NOT_NAMED or UNDECIDED; leaves out undecided ones.
     """
     k = len(numbers)
     known = named[rated.items] != UNDECIDED
@@ -93,12 +93,12 @@ def gap_statistic(rated: RatingRows, named: Codes, numbers: Floats, n_items: int
 
 
 def share_of_cells(counts: Floats) -> Floats:
-    """(groups, k, draws) shares within each group; NaN where a group has nothing in a draw."""
+    """(groups, k, draws) shares within each group; NaN if a group has nothing in a draw."""
     return counts / counts.sum(axis=1, keepdims=True)
 
 
 def naming_statistic(groups: Codes, named: Codes, n_groups: int) -> Statistic:
-    """Of each group the `rate`: share of its items that name something, among those that are decided.
+    """By group, the `rate`: share of its items that name something, among the decided ones.
 
     `groups`, `named`: (n_items,); a group of -1 is none.
     """
@@ -141,7 +141,7 @@ def habit_statistic(naming: Statistic, gaps: Statistic, writers: Codes, judges: 
 
 
 def correlate_ranks(one: Floats, other: Floats) -> Floats:
-    """(1, draws) Spearman's correlation over the rows of two (models, draws); NaN where a value is or all are tied."""
+    """(1, draws) Spearman's correlation over the rows of two (models, draws); NaN if a value is NaN or all are tied."""
     left, right = (rankdata(values, axis=0) - (len(values) + 1) / 2 for values in (one, other))
     found = (left * right).sum(axis=0) / np.sqrt((left**2).sum(axis=0) * (right**2).sum(axis=0))
     return np.where(np.isnan(one + other).any(axis=0), np.nan, found)[None]
@@ -152,7 +152,7 @@ def correlate_ranks(one: Floats, other: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SideBias:
-    """`share`: of the preferences, those for the side shown left; 0.5 is no bias when sides are balanced.
+    """`share` of the preferences that are for the side shown left; 0.5 is no bias if sides are balanced.
 
     `neither`: judgements that prefer no side, left out. `raters`: by rater code, the same share of each.
     """
@@ -163,7 +163,7 @@ class SideBias:
 
 
 def measure_side_bias(sides: NDArray[np.int8], raters: Codes, n_raters: int, units: Codes | None = None) -> SideBias:
-    """Of (judgements,) preferred sides LEFT, RIGHT or NEITHER.
+    """Side bias of (judgements,) preferred sides LEFT, RIGHT or NEITHER.
 
     `units`: (judgements,) which of one rater's belong together, those about one item or user; by default none do.
     """
@@ -187,6 +187,6 @@ def join_orders(one: int, other: int, k: int) -> int:
 
 
 def measure_orders(outcomes: Sequence[str], units: Codes) -> dict[str, Estimate]:
-    """The share of each of ORDER_OUTCOMES among (pairs,); `units`: (pairs,) the item or user that each is about."""
+    """The share of each of ORDER_OUTCOMES among (pairs,); `units`: (pairs,) the item or user of each."""
     found = np.array(outcomes)
     return {name: estimate_clustered_share(found == name, units, "nothing was asked twice") for name in ORDER_OUTCOMES}

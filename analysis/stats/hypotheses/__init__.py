@@ -1,1 +1,1 @@
-"""Hypotheses of a plan as numbers: the test of each measure, what a family of them supports, and looks on the way."""
+"""A plan's hypotheses as numbers: the test of each measure, what a family of them supports, and looks on the way."""

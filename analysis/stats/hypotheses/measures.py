@@ -1,4 +1,4 @@
-"""The test of each measure that a hypothesis can be about, from the answers of both sides to its prompts."""
+"""The test of each measure that a hypothesis can be about, from both sides' answers to its prompts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -37,14 +37,14 @@ from analysis.stats.persons.numbers import Jackknifed, mean_of, mean_over
 from analysis.stats.persons.shares import Assignments, Measured, describe
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws
 
-Names = tuple[str, str]  # of the two sides, for what is drawn of them
+Names = tuple[str, str]  # of the two sides, for their draws
 NO_ANSWERS = "One side has no answer to any of these prompts."
 
 
 @dataclass(frozen=True, eq=False)
 class PromptSides:
-    """Both sides' answers to one prompt. `who` says whose each answer is, in any numbers that prompts share; `code` is
-    the item or the letter that is counted.
+    """Both sides' answers to one prompt. `who` gives each answer's person by any number, the same in all prompts;
+    `code` is the item or letter to count.
     """
 
     a: ItemSample | ChoiceSample
@@ -94,7 +94,7 @@ def _with_units(sample: ItemSample | ChoiceSample, hits: Floats, ci: tuple[float
 
 
 def share_of_letters(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
-    """Of one prompt as Choices has it; of several the mean, over persons."""
+    """For one prompt as in Choices; for several the mean, over persons."""
     if len(asked) == 1:
         return compare_shares(*(_letter_share(sample, asked[0].code) for sample in asked[0].sides))
     return apart([[_right(each, side) for each in asked] for side in (0, 1)], [each.who for each in asked])
@@ -123,7 +123,7 @@ def _right(asked: PromptSides, side: int) -> Callable[[Ints, int], Jackknifed]:
 
 
 def entropies(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
-    """Both sides of each prompt rarefied to the smaller one; of several prompts the mean, over persons."""
+    """Both sides of each prompt rarefied to the smaller one; for several prompts the mean, over persons."""
     numbers = []
     for side, name in enumerate(names):
         numbers.append([partial(_entropy, each, side, shared, name) for each in asked])
@@ -154,7 +154,7 @@ Of = Callable[[Ints, int], Jackknifed]
 def apart(
     sides: Sequence[Sequence[Of]], who: Sequence[tuple[Ints, Ints]], least: float = -1.0, most: float = 1.0
 ) -> Tested:
-    """The mean over prompts of one side minus that of the other, which have no person in common."""
+    """The mean over prompts of one side minus that of the other; no person is on both."""
     found = []
     for side, numbers in enumerate(sides):
         known = np.unique(np.concatenate([each[side] for each in who]))
@@ -169,8 +169,8 @@ def apart(
 
 
 def excess(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
-    """The mean distance above chance as Compare has it. p: persons are split anew between the sides, of all prompts at
-    once where the same ones answered; the statistic is the mean distance.
+    """The mean distance above chance, as in Compare. p: persons are split anew between the sides, in all prompts at
+    once if the same ones answered; the statistic is the mean distance.
     """
     distances, seen, drawn, ways = [], 0.0, np.zeros(shared.draws), np.inf
     for each in asked:
@@ -203,7 +203,7 @@ NOT_COMPARED = "no item with a majority of people has a label of {} yet"
 
 
 def alpha_of_people(labels: Labels, scale: Scale, rng: np.random.Generator, draws: int) -> Estimate:
-    """Krippendorff's α of people, ordinal where labels have an order; n: items with two labels or more."""
+    """People's Krippendorff's α, ordinal if labels have an order; n: items with two labels or more."""
     votes, name = count_votes(labels, labels.kinds == PERSON), "alpha_ordinal" if scale.ordered else "alpha_nominal"
     statistic = only(name, coefficient_statistic(votes, scale, int(labels.seen.sum())))
     (found,) = bootstrap([statistic], group_units(labels), rng, draws)
@@ -211,8 +211,8 @@ def alpha_of_people(labels: Labels, scale: Scale, rng: np.random.Generator, draw
 
 
 def kappa_with_majority(labels: Labels, judges: list[int], rng: np.random.Generator, draws: int) -> Estimate:
-    """Cohen's κ of a judge with people's majority, ties left out; of two judges, of the items that both labelled, the
-    first one's minus the other's. n: items.
+    """Cohen's κ of a judge with people's majority, ties left out; for two judges, the first one's minus the other's on
+    the items that both labelled. n: items.
     """
     found = compare_with_all(labels, labels.kinds == PERSON)
     of = [set(found.items[found.known & (found.raters == judge)].tolist()) for judge in judges]
@@ -235,7 +235,7 @@ def kappa_with_majority(labels: Labels, judges: list[int], rng: np.random.Genera
 
 
 def share_preferring(labels: Labels, numbers: Floats, rng: np.random.Generator, draws: int) -> Estimate:
-    """Of people's ratings those above the middle of the scale; `numbers`: (k,) what its places stand for."""
+    """Share of people's ratings above the middle of the scale; `numbers`: (k,) the values of its places."""
     rows = labels.kinds[labels.raters] == PERSON
     ratings = RatingRows(labels.items[rows], labels.values[rows], np.zeros(rows.sum(), np.intp))
     statistic = only("no_better", rating_statistic(ratings, numbers, labels.n_items, 1))
@@ -248,7 +248,7 @@ def only(name: str, statistic: Statistic) -> Statistic:
 
 
 def turned(share: Estimate) -> Estimate:
-    """The share of all the others."""
+    """The complement: the share of all the others."""
     ci = None if share.ci is None else (1 - share.ci[1], 1 - share.ci[0])
     return Estimate(None if share.value is None else 1 - share.value, share.n, ci, share.why, share.units)
 
@@ -268,7 +268,7 @@ def person_share(some: Sequence[Measured], assignments: Assignments) -> Tested:
 
 
 def further_from_crowd(y: Floats, fixed: Ints, persons: Ints, in_a: Bools) -> Tested:
-    """How much further the answers of side a lie from everybody else's than those of b: n answers' mean unlikeness `y`
+    """How much further side a's answers lie from everybody else's than side b's: the mean unlikeness `y` of n answers
     to everybody else, regressed on the side with a level for each number in `fixed`; errors leave out each person.
     """
     sizes = [len(np.unique(persons[of])) for of in (in_a, ~in_a)]

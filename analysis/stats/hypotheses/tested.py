@@ -1,4 +1,4 @@
-"""One difference with its interval and p, whether it lies within bounds, and which pass of a family at a look."""
+"""One difference with its interval and p, whether it lies within bounds, and which tests of a family pass at a look."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from analysis.stats.simultaneous import student_p
 
 @dataclass(frozen=True)
 class Tested:
-    """`p` is two-sided, of no difference. `freedom` is that of Student's t behind the interval; `why` there is none."""
+    """A difference with two-sided `p`; `freedom` is that of Student's t behind the interval, `why` there is none."""
 
     value: float | None
     ci: Interval | None
@@ -32,10 +32,10 @@ class Tested:
     why: str | None = None
 
     def p_within(self, bound: float) -> float | None:
-        """Of a difference of `bound` or more, either way: the larger of two one-sided tests, doubled.
+        """p of a difference of `bound` or more, either way: the larger of two one-sided tests, doubled.
 
-        So it is at most 0.05 where the 95 % interval lies within the bounds (Schuirmann 1987, J. Pharmacokinet.
-        Biopharm. 15:657-680, at half the usual level).
+        So it is at most 0.05 if the 95 % interval lies within the bounds (Schuirmann 1987, J. Pharmacokinet. Biopharm.
+        15:657-680, at half the usual level).
         """
         if self.value is None or self.ci is None:
             return None
@@ -45,13 +45,13 @@ class Tested:
 
 
 def end_p(room: float, end: float, freedom: float) -> float:
-    """Two-sided p of a number that lies `room` away, where the 95 % interval ends after `end`: 0.05 if both are one."""
+    """Two-sided p of a number `room` away, if the 95 % interval ends after `end`: 0.05 if both are equal."""
     step = room / end * float(t_quantile(freedom)) if end > 0 else np.sign(room) * np.inf
     return float(min(1.0, 2 * stdtr(freedom, -step)))
 
 
 def of_interval(value: float | None, ci: Interval | None, freedom: float, reference: float) -> Tested:
-    """A value minus what it is held against; p by how far that lies beyond the interval's end on its side."""
+    """A value minus its reference; p by how far the reference lies beyond the interval's end on its side."""
     if value is None or ci is None:
         return Tested(None if value is None else value - reference, None, None, freedom, "")
     room, end = (value - reference, value - ci[0]) if value > reference else (reference - value, ci[1] - value)
@@ -61,7 +61,7 @@ def of_interval(value: float | None, ci: Interval | None, freedom: float, refere
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """`hits` of `n` answers; `units` is each unit's share, where units have several answers."""
+    """`hits` of `n` answers; `units` is each unit's share, if units have several answers."""
 
     hits: int
     n: int
@@ -74,8 +74,8 @@ class Share:
 
 
 def compare_shares(one: Share, other: Share) -> Tested:
-    """Interval by Newcombe. Of single answers p is that of all splits into the two sizes, exactly; of units that have
-    several, Welch's.
+    """Interval by Newcombe. For single answers p is exact, over all splits into the two sizes; if units have several,
+    by Student's t, with one fewer degree of freedom than the smaller side has units.
     """
     value, ci = one.value - other.value, share_difference(one.value, one.ci, other.value, other.ci)
     why = None if ci else FEW_UNITS
@@ -93,7 +93,7 @@ def _error_of(share: Share) -> float:
 
 
 def split_p(hits: int, n: int, other_hits: int, other_n: int) -> float:
-    """Of all splits of the answers into the two sizes, how many differ as much: the first part's hits are
+    """Share of all splits of the answers into the two sizes that differ as much: the first part's hits are
     hypergeometric.
     """
     both, all_hits = n + other_n, hits + other_hits
@@ -116,22 +116,22 @@ REACH = 8.0  # standard deviations of the last look
 
 
 def level_at(look: int, times: tuple[float, ...], alpha: float) -> float:
-    """The two-sided p from which on the k-th look (from 0) says something, so that all looks together keep alpha.
+    """The two-sided p up to which the k-th look (from 0) rejects, so that all looks together keep alpha.
 
-    `times`: the share of all people at each look, rising, the last of them 1. On each side α/2 is spent by the function
-    of O'Brien and Fleming's kind, 2 - 2 Φ(z / √t) with Φ(z) = 1 - α/4 (Lan and DeMets 1983, Biometrika 70:659-663).
+    `times`: the share of all people at each look, rising, the last of them 1. Each side spends α/2 by the function of
+    O'Brien and Fleming's kind, 2 - 2 Φ(z / √t) with Φ(z) = 1 - α/4 (Lan and DeMets 1983, Biometrika 70:659-663).
     """
     return float(2 * ndtr(-boundaries(times, alpha)[look]))
 
 
 def spent_at(time: float, alpha: float) -> float:
-    """What looks up to this share of all people may spend of alpha, on both sides together."""
+    """Alpha that looks up to this share of all people may spend, on both sides together."""
     return float(4 * ndtr(ndtri(alpha / 4) / time**0.5))
 
 
 @lru_cache(maxsize=256)
 def boundaries(times: tuple[float, ...], alpha: float) -> tuple[float, ...]:
-    """The strength at each look beyond which alpha is spent: by the density of what has stayed within all before."""
+    """Strength at each look beyond which alpha is spent, by the density of what stayed within all earlier ones."""
     spent = [spent_at(time, alpha) for time in times]
     x = np.linspace(-REACH, REACH, GRID)
     step = x[1] - x[0]
@@ -155,7 +155,7 @@ def boundaries(times: tuple[float, ...], alpha: float) -> tuple[float, ...]:
 def passed(p_values: Sequence[float | None], level: Callable[[float], float], alpha: float) -> list[bool]:
     """Which pass by Holm's steps: the smallest p at the level of alpha / m, the next at that of alpha / (m - 1), …
 
-    `level` makes of an alpha what a look may spend of it.
+    m includes tests without a p. `level` gives what a look may spend of an alpha.
     """
     found = [False] * len(p_values)
     known = sorted((p, at) for at, p in enumerate(p_values) if p is not None)

@@ -1,4 +1,4 @@
-"""Accuracy on a set of questions of which every person was asked a few, standardised to the whole set."""
+"""Accuracy on a set of questions of which each person was asked a few, standardised to the whole set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ PAIR = 0.5  # s² of two answers that differ
 
 @dataclass(frozen=True, eq=False)
 class ScoredQuestions:
-    """Answers to the `size` questions of a set: (n,) each one's question, its unit (a person, a simulated user or a
+    """Answers to the `size` questions of a set, (n,): each one's question, its unit (a person, a simulated user or a
     repeat) and whether it is right.
     """
 
@@ -39,7 +39,7 @@ class ScoredQuestions:
 
     @cached_property
     def counts(self) -> Floats:
-        """(size,) answers to each question."""
+        """(size,) number of answers to each question."""
         return np.bincount(self.question, minlength=self.size).astype(float)
 
     @property
@@ -48,7 +48,7 @@ class ScoredQuestions:
 
     @cached_property
     def shares(self) -> Floats:
-        """(size,) right answers to each question; NaN where there are none."""
+        """(size,) share of right answers to each question; NaN if there are none."""
         hits = np.bincount(self.question, self.right, minlength=self.size)
         return np.divide(hits, self.counts, out=np.full(self.size, np.nan), where=self.counts > 0)
 
@@ -56,19 +56,19 @@ class ScoredQuestions:
         return len(np.unique(self.unit[questions[self.question]]))
 
     def by_chance(self, questions: Bools) -> tuple[float, float]:
-        """Variance of the mean over these questions' shares that answers to the same questions would have, NaN where no
-        question has two answers; and what a unit's answers to several questions add to it.
+        """Variance of the mean of these questions' shares from answers to the same questions, NaN if no question has
+        two answers; and what a unit's answers to several questions add to it.
 
-        Of question j with n answers it is s² / n with s² = p (1 - p) n / (n - 1); the mean s² stands for questions with
-        one answer. Covariances come from a unit's products of residuals from the share of all *other* answers to the
-        same question (from the mean of all questions where there are none): from the share of all, which an answer is
-        part of, they would be far too small, since a question has few answers.
+        Of question j with n answers it is s² / n with s² = p (1 - p) n / (n - 1); questions with one answer take the
+        mean s². Covariances come from a unit's products of residuals from the share of all *other* answers to the same
+        question (from the mean of all questions if there are none): from the share of all, which includes the answer
+        itself, they would be far too small, since a question has few answers.
         """
         n, p, count = self.counts, self.shares, int(questions.sum())
         several = questions & (n > 1)
         spread = p * (1 - p) * n / np.maximum(n - 1, 1)
         spread[questions & (n == 1)] = spread[several].mean() if several.any() else np.nan
-        least = PAIR / (n[several].sum() - several.sum() + 1)  # s² if, of all answers beside others, one more differed
+        least = PAIR / (n[several].sum() - several.sum() + 1)  # s² if one more answer differed from another's
         alone = max(float((spread[questions] / n[questions]).sum()), least * float((1 / n[questions]).sum())) / count**2
         here = questions[self.question]
         of, at = self.question[here], self.unit[here]
@@ -83,14 +83,14 @@ def accuracy(scored: ScoredQuestions) -> PersonEstimate:
     """Share of right answers to the whole set: the mean over questions of each one's share.
 
     It is what logistic regression with an effect for every question predicts, averaged over the questions; no fit is
-    needed, and none fails where a question was answered rightly by everybody. The interval is Wilson's at as many
-    independent answers as would know it as well, over units.
+    needed, and none fails if everybody answered a question correctly. The interval is Wilson's at the number of
+    independent answers of the same precision, over units.
     """
     return over(scored.asked, scored.size, [(scored, 1)])
 
 
 def difference(one: ScoredQuestions, other: ScoredQuestions, questions: Bools | None = None) -> PersonEstimate:
-    """Accuracy of one minus that of the other, on the questions that both were asked; both are other people."""
+    """Accuracy of one minus that of the other, on the questions asked of both; their persons differ."""
     shared = one.asked & other.asked
     return over(shared if questions is None else shared & questions, one.size, [(one, 1), (other, -1)])
 
@@ -99,9 +99,9 @@ def over(questions: Bools, size: int, sides: Sequence[tuple[ScoredQuestions, int
     """Mean over questions of the signed shares of one or two sides.
 
     Variance in two stages (Cochran 1977, Sampling Techniques, ch. 10): (1 - f) s² / k + f v + c, where f = k / size of
-    the questions were asked, s² is the variance of what the questions say, v that of answers to the same questions, c
-    what units share. With all questions asked only chance in their answers is left; where no question was answered
-    twice v is unknown and s² / k stands for all, which is no smaller.
+    the questions were asked, s² is the variance of the questions' values, v that of answers to the same questions, c
+    the part that units share. If all questions were asked, only chance in their answers is left; if none was answered
+    twice, v is unknown and s² / k replaces both, which is no smaller.
     """
     units = min(scored.units_on(questions) for scored, _ in sides)
     count = int(questions.sum())

@@ -1,4 +1,4 @@
-"""What another state of the account does to the same persons' answers, and what it carries over, without the dice."""
+"""What another state of the account does to the same persons' answers, beyond the dice, and what it carries over."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ FEW_IN_BOTH = f"Fewer than {FEWEST_TESTED} people answered in both states: too f
 
 @dataclass(frozen=True, eq=False)
 class Trio:
-    """For each person `who` (k,) the values that a statistic takes if each of their answers were the one in the other
-    state, `options` (k, most): the first is as it was, NaN where they have fewer answers.
+    """For each person `who` (k,) the values of a statistic if each of their answers were the one in the other state,
+    `options` (k, most): the first is the observed one; NaN pads persons with fewer answers.
     """
 
     who: Ints
@@ -30,10 +30,10 @@ class Trio:
 
 @dataclass(frozen=True)
 class Change:
-    """A mean over persons, its interval, and p by drawing for each person anew which answer is the other state's.
+    """A mean over persons, its interval, and p by redrawing for each person which answer is the other state's.
 
-    Where nothing but chance tells a person's answers apart, each of them is as likely to be that one; of two answers
-    this flips the sign. `p_tail` is the same as finely as a correction for many tests needs it.
+    If nothing but chance tells a person's answers apart, each of them is as likely to be that one; of two answers this
+    flips the sign. `p_tail` is the same p, as fine as a correction for many tests needs it.
     """
 
     mean: PersonEstimate
@@ -44,8 +44,8 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """A prompt's answers in the usual state and in another one: `unlike` (n, n), whose (n,), and which are the other
-    state's (n,). Persons have at most one answer in it; of the usual ones the first two count.
+    """A prompt's answers in the usual state and another one: `unlike` (n, n), persons `of` (n,), and which are the
+    other state's (n,). Persons have at most one answer in it; of the usual ones the first two count.
     """
 
     unlike: NDArray[np.float32]
@@ -64,19 +64,19 @@ class States:
         return np.array(who, dtype=np.int64), np.array(places, dtype=np.int64).reshape(len(who), 3)
 
     def distance(self) -> tuple[Ints, Floats]:
-        """δ of the answer in the other state to the usual ones, of each person."""
+        """Each person's δ of the answer in the other state to the usual ones."""
         who, places = self.in_both
         first, second = (self.unlike[places[:, 0], places[:, at]].astype(float) for at in (1, 2))
         return who, np.where(places[:, 2] < 0, first, (first + second) / 2)
 
     def beyond_dice(self) -> Trio:
-        """δ of the other state to the usual one minus δ of the two usual answers, of those who have all three."""
+        """δ of the other state to the usual one minus δ of the two usual answers, for persons with all three."""
         who, places = self.in_both
         whole = places[:, 2] >= 0
         who, places = who[whole], places[whole]
         sides = [self.unlike[places[:, a], places[:, b]].astype(float) for a, b in ((1, 2), (2, 0), (0, 1))]
         total = sum(sides, np.zeros(len(who)))
-        # Were the k-th answer the other state's, the two usual ones would be the others.
+        # If the k-th answer were the other state's, the other two would be the usual ones.
         return Trio(who, np.stack([(total - 3 * side) / 2 for side in sides], axis=1).reshape(len(who), 3))
 
     def change(self, values: Floats) -> Trio:
@@ -90,7 +90,7 @@ class States:
 
 
 def change_of(trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound: float = np.inf) -> Change:
-    """Of one prompt, or the mean of several: a person's answers to all of them are drawn together."""
+    """Change in one prompt, or the mean over several: a person's answers to all of them are drawn together."""
     some = [trio for trio in trios if len(trio.who)]
     if not some:
         return Change(estimate(None), None, None, FEW_IN_BOTH)
@@ -114,8 +114,8 @@ def change_of(trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound
 
 @dataclass(frozen=True)
 class Carried:
-    """Share of `answers` that name an item of an earlier answer, what chance makes of it, and the difference over so
-    many persons.
+    """Share of `answers` that name an item of an earlier answer, the share expected by chance, and the difference over
+    persons.
     """
 
     answers: int
@@ -127,8 +127,8 @@ class Carried:
 def carried_over(
     named: sparse.csr_array, persons: Ints, prompts: Ints, positions: Ints, blocks: Ints
 ) -> tuple[Carried, Floats]:
-    """Of answers with the items that they name (n, size), whose each is, to which prompt, at which position, and of
-    which chatbot; and for each answer whether it repeats an item (n,), NaN of first ones.
+    """Items carried over, and for each answer whether it repeats an item (n,), NaN for first ones; from the answers'
+    items (n, size), persons, prompts, positions and chatbots.
 
     Chance: how often the answers of other persons of the same chatbot to the same prompt name one of the items that
     this person had been named before. So it keeps the earlier items, their prompts and their positions, and only the
@@ -155,7 +155,7 @@ def carried_over(
 
 
 def earlier_items(named: sparse.csr_array, persons: Ints, positions: Ints) -> sparse.csr_array:
-    """The items of all earlier answers of the same person, for each answer."""
+    """For each answer, the items of all earlier answers of the same person."""
     order = np.lexsort((positions, persons))
     who = persons[order]
     rank = np.arange(len(order)) - np.searchsorted(who, who)

@@ -1,10 +1,10 @@
-"""Which blend of sources comes nearest to the field, judged without the bias that samples of few answers have.
+"""Which blend of sources comes nearest to the field, judged without the bias of small samples.
 
-How unlike the answers of several sides are, as means over pairs of different units, and what hangs on each unit; from
+How unlike the answers of several sides are, as means over pairs of different units, and each unit's part in them; from
 these a blend's weights, its distance to the field, held against people it was not fitted to, and the chance of luck.
 
 The distance of distributions P and Q is 2 E δ(P, Q) − E δ(P, P′) − E δ(Q, Q′) (the energy distance, Székely and Rizzo
-2013, J. Stat. Plan. Inference 143:1249-1272), 0 where both give all items equally often. 1 − δ is positive definite:
+2013, J. Stat. Plan. Inference 143:1249-1272), 0 if both give all items equally often. 1 − δ is positive definite:
 shared items are an inner product, 1 / max(a, b) is the smaller of 1 / a and 1 / b, and products of such kernels are. So
 δ is of negative type, the distance a squared one (Sejdinovic et al. 2013, Ann. Stat. 41:2263-2291), convex in weights.
 """
@@ -39,11 +39,11 @@ NO_PAIR = "Without one of its units a side has no two answers to compare."
 
 @dataclass(frozen=True, eq=False)
 class PromptAnswers:
-    """Answers to one prompt: `said` (k, features) of each unit on each side, and which `side` and `unit` (k,) it is.
+    """Answers to one prompt: `said` (k, features) of each unit on each side, and its `side` and `unit` (k,).
 
     1 − δ of two answers is the inner product of what they said. A unit may answer for several sides, as a simulated
-    user does whom two runs share; `alike` (pairs,) are the products of what it said with itself, at `own` (2, pairs).
-    Answers stand by side.
+    user does that two runs share; `alike` (pairs,) are the products of what it said with itself, at `own` (2, pairs).
+    Answers are sorted by side.
     """
 
     said: csr_matrix
@@ -59,10 +59,10 @@ class PromptAnswers:
 
 
 def compare(named: csr_matrix, side: Ints, unit: Ints) -> PromptAnswers:
-    """Of answers (n, items) with 1 where one names an item, or takes a letter; those that name nothing are left out.
+    """From answers (n, items), 1 if one names an item or takes a letter; leaves out answers that name nothing.
 
-    δ = 1 − |A ∩ B| / max(|A|, |B|), as of `unlike_lists`: 1 / max is the sum over lengths l that are no smaller than
-    either of 1 / l minus 1 / the next length, so each item is a feature for each l that is no smaller than its answer.
+    δ = 1 − |A ∩ B| / max(|A|, |B|), as in `unlike_lists`: 1 / max is the sum over lengths l no smaller than either of 1
+    / l minus 1 / the next length, so each item is a feature for each l that is no smaller than its answer.
     """
     lengths = np.asarray(named.sum(axis=1)).ravel()
     kept = lengths > 0
@@ -76,7 +76,7 @@ def compare(named: csr_matrix, side: Ints, unit: Ints) -> PromptAnswers:
     pairs, place, given = np.unique(side * units + unit, return_inverse=True, return_counts=True)
     mean = csr_matrix((1 / given[place], (place, np.arange(len(place)))), (len(pairs), len(place)))
     said = csr_matrix(mean @ csr_matrix(hstack(blocks))) if blocks else csr_matrix((0, 1))
-    said = said[:, said.getnnz(axis=0) > 1]  # what one unit alone names is alike to nothing of another's
+    said = said[:, said.getnnz(axis=0) > 1]  # what only one unit names is shared with no other
     held = csr_matrix((np.ones(len(pairs)), (np.arange(len(pairs)), pairs % units)))
     one, other = (held @ held.T).nonzero()  # which two are one unit's, each with itself among them
     alike = np.asarray(said[one].multiply(said[other]).sum(axis=1)).ravel()
@@ -99,7 +99,7 @@ class BlendSides:
 
     @cached_property
     def group_of(self) -> Ints:
-        """The group of each unit (units,), its side or several that share units; -1 of one without any answer."""
+        """The group of each unit (units,): its side, or several that share units; -1 for a unit without answers."""
         held = self.answered.astype(np.int64)
         groups = connected_components(held.T @ held, directed=False)[1]
         known = held.getnnz(axis=1) > 0
@@ -108,19 +108,19 @@ class BlendSides:
 
     @cached_property
     def counts(self) -> Ints:
-        """How many units each side has, in all and to each prompt at least: shape (2, sides)."""
+        """Units of each side in all, and at least per prompt: shape (2, sides)."""
         of_prompts = [np.bincount(prompt.side, minlength=self.sides) for prompt in self.prompts]
         return np.stack([self.answered.getnnz(axis=0), np.min(of_prompts, axis=0)])
 
     def where(self, units: Bools) -> "BlendSides":
-        """Of these units alone."""
+        """Only these units."""
         return BlendSides([prompt.where(units[prompt.unit]) for prompt in self.prompts], self.sides, self.units)
 
     def means(self, weights: Floats) -> Floats:
         """Mean unlikeness of the sides (draws, sides, sides), each unit counted with its weight (draws, units).
 
-        Σ w_i w_j δ_ij / Σ w_i w_j over pairs of different units, the mean over prompts (a U-statistic: of samples of
-        any size its expectation is that of the populations). NaN where a side has no pair.
+        Σ w_i w_j δ_ij / Σ w_i w_j over pairs of different units, averaged over prompts (a U-statistic: its expectation
+        is that of the populations for samples of any size). NaN if a side has no pair.
         """
         parts = [weights[start : start + AT_ONCE] for start in range(0, len(weights), AT_ONCE)]
         return np.concatenate(
@@ -129,7 +129,7 @@ class BlendSides:
 
     @cached_property
     def measured(self) -> "SideMeans":
-        """All units alike, and what the means are without each."""
+        """The means with all units counted alike, and without each."""
         found = np.mean([_without_each(prompt, self.sides, self.units) for prompt in self.prompts], axis=0)
         return SideMeans(found[-1], found[:-1], self.group_of)
 
@@ -158,7 +158,7 @@ def _unlike(shared: Floats, pairs: Floats) -> Floats:
 
 
 def _without_each(prompt: PromptAnswers, sides: int, units: int) -> Floats:
-    """The means without each unit, and at the end of all of them (units + 1, sides, sides)."""
+    """The means without each unit, and last those of all units (units + 1, sides, sides)."""
     k = len(prompt.side)
     whose = csr_matrix((np.ones(k), (np.arange(k), prompt.side)), (k, sides))
     sums = (prompt.said @ (prompt.said.T @ whose)).toarray(), np.tile(np.bincount(prompt.side, minlength=sides), (k, 1))
@@ -174,14 +174,14 @@ def _without_each(prompt: PromptAnswers, sides: int, units: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class SideMeans:
-    """Means (sides, sides), what they are `without` each unit (units, sides, sides), and the group of each (units,)."""
+    """Means (sides, sides), those `without` each unit (units, sides, sides), and each unit's group (units,)."""
 
     means: Floats
     without: Floats
     group_of: Ints
 
     def linear(self, weights: Floats) -> tuple[float, Floats]:
-        """Σ weights (sides, sides) × means, and how much it changes without each unit (units,)."""
+        """Σ weights (sides, sides) × means, and its change without each unit (units,)."""
         value = float((weights * self.means).sum())
         return value, (weights * self.without).sum(axis=(1, 2)) - value
 
@@ -192,8 +192,8 @@ class SideMeans:
 def estimate(value: float, change: Floats, group: Ints, least: float = -np.inf) -> PersonEstimate:
     """A number with its interval: leaving out each unit (Tukey 1958), errors of independent groups of units added up.
 
-    `change` (units,) without each unit, whose `group` is below 0 where it has none. Degrees of freedom are Welch's
-    (1947, Biometrika 34:28-35) over the groups that the number rests on; `units` are those of the smallest of them.
+    `change` (units,): the change without each unit; a `group` below 0 means none. Degrees of freedom are Welch's (1947,
+    Biometrika 34:28-35) over the groups that the number rests on; `units` are those of the smallest of them.
     """
     groups = [change[group == one] for one in np.unique(group[group >= 0])]
     sizes = np.array([len(part) for part in groups], dtype=float)
@@ -209,7 +209,7 @@ def estimate(value: float, change: Floats, group: Ints, least: float = -np.inf) 
     return PersonEstimate(value, ci, fewest, error, freedom, None if ci else why_no_interval(None, fewest))
 
 
-FEWEST_TESTED = 10  # people, below which there are numbers and no test
+FEWEST_TESTED = 10  # with fewer people, there are numbers but no test
 FOLDS = 5
 FEW_PEOPLE = f"Fewer than {FEWEST_TESTED} people: too few to hold a blend against luck."
 FEW_TO_SPLIT = "Too few people, simulated users or repeats to fit a blend to some and hold it against others."
@@ -217,22 +217,22 @@ STEPS, SETTLED = 2_000, 1e-9
 
 
 def contrast(weights: Floats) -> Floats:
-    """The coefficients of a blend's distance, (…, sides, sides) of weights (…, sources): −v vᵀ with v = (−1, w)."""
+    """The coefficients of a blend's distance, (…, sides, sides) for weights (…, sources): −v vᵀ with v = (−1, w)."""
     whole = np.concatenate([np.full((*weights.shape[:-1], 1), -1.0), weights], axis=-1)
     return -whole[..., :, None] * whole[..., None, :]
 
 
 def distances(means: Floats, weights: Floats) -> Floats:
-    """Of blends (…, sources) by means (…, sides, sides)."""
+    """Distances of blends with weights (…, sources), by means (…, sides, sides)."""
     return np.asarray((contrast(weights) * means).sum(axis=(-2, -1)))
 
 
 def fit(means: Floats) -> Floats:
-    """The weights (draws, sources), none below 0 and 1 together, with which means (draws, sides, sides) are nearest.
+    """The weights (draws, sources), none below 0 and summing to 1, that come nearest by means (draws, sides, sides).
 
-    From the nearest single source on, weight moves from the source where it does least to the one where it would do
-    most, as far as it helps (sequential minimal optimisation, Platt 1998). Samples may lack the convexity of what they
-    are drawn from: then all that there is moves.
+    Starting from the nearest single source, moves weight from the source where it does least to the one where it would
+    do most, as far as that helps (sequential minimal optimisation, Platt 1998). Samples may lack the convexity of their
+    populations: then all of a source's weight moves.
     """
     to_field, among = means[:, 0, 1:], means[:, 1:, 1:]
     draws, sources = to_field.shape
@@ -257,8 +257,8 @@ def fit(means: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Distances of the `blend`, of the `single` source that is nearest where the weights were fitted, and of a source
-    that is named; and how much nearer the blend is than either.
+    """Distances of the `blend`, of the `single` source that is nearest where the weights were fitted, and of a named
+    source; and how much nearer the blend is than either.
     """
 
     blend: PersonEstimate
@@ -273,7 +273,7 @@ class Blend:
     """`weights` (sources,) with intervals; each source's distance to the field, and the `fitted` blend's.
 
     `held_out` are distances in people and simulated users that the weights were not fitted to. `p`: the chance that a
-    blend looks as much nearer than each single source where in truth some single one is the nearest.
+    blend looks as much nearer than each single source if in truth some single one is the nearest.
     """
 
     weights: Floats
@@ -286,7 +286,7 @@ class Blend:
 
 
 def blend(sides: BlendSides, rng: np.random.Generator, draws: int, named: int | None = None) -> Blend:
-    """Of two sources or more, with at least two units to each prompt, and two people; `named` is one of the sources."""
+    """Blend of two sources or more, with two units or more for each prompt, and two people; `named` is a source."""
     measured, sources = sides.measured, sides.sides - 1
     weights = fit(measured.means[None])[0]
     people = int(sides.counts[0, 0])
@@ -305,9 +305,9 @@ def blend(sides: BlendSides, rng: np.random.Generator, draws: int, named: int | 
 
 
 def weight_intervals(sides: BlendSides, weights: Floats, rng: np.random.Generator, draws: int) -> list[Interval | None]:
-    """Where 95 in 100 weights lie that are fitted anew, each unit counted with an exponential weight in all prompts at
-    once (the Bayesian bootstrap, Rubin 1981, Ann. Stat. 9:130-134), and √(m / (m − 1)) t / z times as far off for m
-    units of the smallest side.
+    """Intervals of the weights: 95 in 100 weights fitted anew, each unit counted with an exponential weight in all
+    prompts at once (the Bayesian bootstrap, Rubin 1981, Ann. Stat. 9:130-134), and √(m / (m − 1)) t / z times as far
+    off for m units of the smallest side.
     """
     drawn = fit(sides.means(rng.exponential(size=(draws, sides.units))))
     units = int(sides.counts[0].min())
@@ -319,11 +319,11 @@ def weight_intervals(sides: BlendSides, weights: Floats, rng: np.random.Generato
 
 
 def cross_validate(sides: BlendSides, rng: np.random.Generator, named: int | None) -> HeldOut | None:
-    """Distances in people and simulated users without whom blend and nearest single source were chosen.
+    """Distances in people and simulated users left out when blend and nearest single source were chosen.
 
-    Each side is split at random, into FOLDS parts or into as many as leave four units in each. Given the choices, parts
-    are independent; their mean has an interval by leaving out each unit (as Bayle et al. 2020, NeurIPS 33:16339-16350,
-    have it over cases). None where there are too few for two parts.
+    Each side is split at random, into FOLDS parts or as many as leave four units in each. Given the choices, parts are
+    independent; their mean has an interval by leaving out each unit (as Bayle et al. 2020, NeurIPS 33:16339-16350, have
+    it over cases). None if there are too few units for two parts.
     """
     parts = min(FOLDS, int(sides.counts[1].min()) // 4)
     if parts < 2:
@@ -349,7 +349,7 @@ def cross_validate(sides: BlendSides, rng: np.random.Generator, named: int | Non
 
 
 def parts_of(sides: BlendSides, parts: int, rng: np.random.Generator) -> Ints:
-    """The part of each unit (units,), as many of each group in every part."""
+    """The part of each unit (units,), with each group spread evenly over the parts."""
     part = np.zeros(sides.units, dtype=np.int64)
     for group in range(sides.sides):
         mine = np.flatnonzero(sides.group_of == group)
@@ -358,13 +358,13 @@ def parts_of(sides: BlendSides, parts: int, rng: np.random.Generator) -> Ints:
 
 
 def chance_of_luck(measured: SideMeans) -> float | None:
-    """p of: some single source is as near to the field as any blend.
+    """p of some single source being as near to the field as any blend.
 
-    The distance is convex in the weights, so source s is the nearest of all blends where weight that moves from it to
-    any other does not bring it nearer. That slope is unbiased, and over its error (leaving out each unit) Student's t;
-    the steepest of the others by Bonferroni. Where s may be any source, the largest of their p holds (an intersection
-    of unions, Berger 1982, Technometrics 24:295-300): nothing is assumed of how far the field is from the nearest.
-    None where the error of a slope is not known.
+    The distance is convex in the weights, so source s is the nearest of all blends if moving weight from it to any
+    other does not bring it nearer. That slope is unbiased, and over its error (leaving out each unit) Student's t; the
+    steepest of the others by Bonferroni. Since s may be any source, the largest of their p holds (an intersection of
+    unions, Berger 1982, Technometrics 24:295-300): nothing is assumed about how far the field is from the nearest. None
+    if the error of a slope is unknown.
     """
     sides = len(measured.means)
     alone, found = np.eye(sides), []
@@ -379,12 +379,12 @@ def chance_of_luck(measured: SideMeans) -> float | None:
 
 
 def _tail(slope: PersonEstimate) -> float | None:
-    """The chance of one as far below 0; None without its error, unless that is 0."""
+    """Chance of a slope as far below 0; None without its error, unless that is 0."""
     if not slope.error or slope.value is None:
         return 1.0 if slope.why == ALIKE else None
     return float(stdtr(slope.freedom, slope.value / slope.error))
 
 
 def _slope(towards: Floats, here: Floats) -> Floats:
-    """Coefficients (sides, sides) of half the change of the distance at `here` with weight that moves `towards`."""
+    """Coefficients (sides, sides) of half the change of the distance at `here` as weight moves `towards`."""
     return -(towards[:, None] * here + here[:, None] * towards) / 2

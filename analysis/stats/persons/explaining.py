@@ -1,4 +1,4 @@
-"""What goes with being far from everybody else: a regression over answers, and shares of all unlikeness (PERMANOVA)."""
+"""What goes with being far from everybody else: regression over answers, and shares of all unlikeness (PERMANOVA)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from analysis.stats.intervals import Floats, Interval, Ints, interval_of_error, 
 from analysis.stats.persons.shares import ReadableAnswers, between_persons
 from analysis.stats.simultaneous import student_p
 
-FEWEST_OF_A_LEVEL = 10  # persons, below which a level stands beside no other
+FEWEST_OF_A_LEVEL = 10  # with fewer persons, a level is compared with no other
 CLOSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One explanation of n answers: `columns` (n, k), one a level beside the usual one, or one number a step.
+    """One explanation of n answers: `columns` (n, k), one for each level other than the base, or a single number.
 
-    `levels` name them, `base` is the level that they stand against.
+    `levels` name them; `base` is the level that they are compared with.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Effect:
-    """Of one level against the base, or of one step: in units of what is explained."""
+    """Effect of one level against the base, or of one step, in units of what is explained."""
 
     level: str
     value: float
@@ -51,9 +51,9 @@ class Explained:
 
 
 def by_level(name: str, values: Sequence[str | None], persons: Ints, order: Sequence[str] = ()) -> Explanation | None:
-    """Of levels that enough persons have; the others, and unknown ones, are one level that is in no effect.
+    """Explanation by levels that enough persons have; the others, and unknown ones, form one level without an effect.
 
-    The base is the level of most persons, or the first of an `order`. None where nothing is left to compare.
+    The base is the level of most persons, or the first of an `order`. None if nothing is left to compare.
     """
     given = np.array([value or "" for value in values], dtype=object)
     who = {level: len(np.unique(persons[given == level])) for level in dict.fromkeys(given) if level}
@@ -66,7 +66,7 @@ def by_level(name: str, values: Sequence[str | None], persons: Ints, order: Sequ
     return Explanation(name, (*others, *rest), base, np.stack(columns, axis=1).astype(float))
 
 
-OTHER = "\0other"  # levels of too few, and persons of whom it is not known
+OTHER = "\0other"  # levels of too few persons, and unknown levels
 
 
 def enough(who: dict[str, int], level: str) -> bool:
@@ -74,7 +74,7 @@ def enough(who: dict[str, int], level: str) -> bool:
 
 
 def by_step(name: str, values: Floats) -> Explanation | None:
-    """Of a number; None where it does not vary."""
+    """Explanation by a number; None if it does not vary."""
     known = np.nan_to_num(values, nan=float(np.nanmean(values)) if not np.isnan(values).all() else 0.0)
     return Explanation(name, ("",), "", known[:, None]) if np.ptp(known) > CLOSE else None
 
@@ -83,8 +83,8 @@ def explain(y: Floats, fixed: Ints, persons: Ints, explanations: Sequence[Explan
     """Least squares of y on all explanations, with a fixed effect for each number in `fixed`.
 
     Errors come from leaving out each person with all their answers (the jackknife of clusters, CR3: Bell and McCaffrey
-    2002, Survey Methodology 28:169-181), which of a level that few persons have is surer than the sandwich; t and F
-    have persons - 1 degrees of freedom. A column that the others make up is left out.
+    2002, Survey Methodology 28:169-181), which is more reliable than the sandwich for a level that few persons have; t
+    and F have persons - 1 degrees of freedom. Leaves out a column that the others make up.
     """
     width = [each.columns.shape[1] for each in explanations]
     if not width:
@@ -119,7 +119,7 @@ def explain(y: Floats, fixed: Ints, persons: Ints, explanations: Sequence[Explan
 
 
 def demean(columns: Floats, groups: Ints) -> Floats:
-    """Each column minus its mean in each group, which is what fixed effects for groups leave of it."""
+    """Each column minus its mean in each group, which is what remains beside fixed effects for groups."""
     _, of = np.unique(groups, return_inverse=True)
     sums = np.zeros((int(of.max()) + 1, columns.shape[1]))
     np.add.at(sums, of, columns)
@@ -127,7 +127,7 @@ def demean(columns: Floats, groups: Ints) -> Floats:
 
 
 def independent_columns(x: Floats) -> Ints:
-    """Places of the columns that those before them do not make up."""
+    """Places of the columns that are not linear combinations of those before them."""
     kept: list[int] = []
     basis = np.empty((len(x), 0))
     for place in range(x.shape[1]):
@@ -142,7 +142,7 @@ def independent_columns(x: Floats) -> Ints:
 
 
 def leave_out_persons(x: Floats, z: Floats, whose: Ints, count: int) -> tuple[Floats, Floats]:
-    """The coefficients, and (count, k) those without each person."""
+    """The coefficients, and those without each person, (count, k)."""
     order = np.argsort(whose, kind="stable")
     starts = np.searchsorted(whose[order], np.arange(count))
     x, z = x[order], z[order]
@@ -156,7 +156,7 @@ def leave_out_persons(x: Floats, z: Floats, whose: Ints, count: int) -> tuple[Fl
 
 
 def wald(beta: Floats, covariance: Floats, places: Sequence[int], freedom: int) -> float | None:
-    """p of these coefficients being 0 together."""
+    """p of all these coefficients being 0."""
     if not len(places):
         return None
     if len(places) == 1:
@@ -169,12 +169,12 @@ def wald(beta: Floats, covariance: Floats, places: Sequence[int], freedom: int) 
     return float(f_distribution.sf(statistic * scale, k, freedom - k + 1)) if freedom > k else None
 
 
-BATCH_CELLS = 2**20  # of the bases of one batch of draws
+BATCH_CELLS = 2**20  # cells of the bases of one batch of draws
 
 
 @dataclass(frozen=True, eq=False)
 class Centred:
-    """One prompt's persons `who` (k,), their `blocks` (k,) within which they are alike, and their centred matrix."""
+    """One prompt's persons `who` (k,), their chatbots as `blocks` (k,), squared unlikeness, and its centred matrix."""
 
     who: Ints
     blocks: Ints
@@ -189,7 +189,7 @@ class Centred:
 @dataclass(frozen=True)
 class Taken:
     """`share` of all difference (pseudo-R²) of so many persons, p by permuting persons within their chatbot; `p_spread`
-    is that of equal spread, since a level that is more spread out is told apart as one in another place is.
+    is that of equal spread, since a level that is more spread out differs as one in another place does.
     """
 
     share: float
@@ -200,7 +200,7 @@ class Taken:
 
 
 def centre(found: Sequence[ReadableAnswers]) -> Centred | None:
-    """Of answers of several chatbots to one prompt; answers of one person count as their mean."""
+    """From the answers of several chatbots to one prompt; answers of one person count as their mean."""
     parts = [_persons_of(answers) for answers in found if len(answers.of)]
     if not parts:
         return None
@@ -226,7 +226,7 @@ def _persons_of(answers: ReadableAnswers) -> tuple[Ints, NDArray[np.float32]]:
 
 
 def permanova(centred: Centred, levels: Sequence[Ints], rng: np.random.Generator, draws: int) -> list[Taken | None]:
-    """For each explanation, given as the level of each person (k,), -1 where not known, which is a level of its own.
+    """For each explanation, given as each person's level (k,); -1 for unknown, which is a level of its own.
 
     A share is tr(QᵀGQ) / tr(G), where Q is an orthonormal basis of the levels, centred within each chatbot, and G the
     matrix of -δ²/2 centred likewise (Gower 1966). Anderson (2001, Austral Ecology 26:32-46).
@@ -260,7 +260,7 @@ def permanova(centred: Centred, levels: Sequence[Ints], rng: np.random.Generator
 
 
 def _shares(centred: Centred, bases: NDArray[np.float32], ends: Ints) -> Floats:
-    """Of draws of the bases, (persons, draws, columns), how much each explanation takes, (draws, explanations)."""
+    """Share of each explanation, (draws, explanations), for draws of the bases, (persons, draws, columns)."""
     persons, draws, columns = bases.shape
     blocks = np.searchsorted(centred.blocks, np.unique(centred.blocks))
     taken = np.zeros(draws * columns)
@@ -273,7 +273,7 @@ def _shares(centred: Centred, bases: NDArray[np.float32], ends: Ints) -> Floats:
 
 
 def basis_of(level: Ints, blocks: Ints) -> Floats:
-    """An orthonormal basis of the levels' indicators, each centred within its block; no column where nothing varies."""
+    """An orthonormal basis of the levels' indicators, each centred within its block; no columns if nothing varies."""
     names = np.unique(level)
     indicators = (level[:, None] == names).astype(float)
     left, size, _ = np.linalg.svd(demean(indicators, blocks), full_matrices=False)
@@ -281,15 +281,15 @@ def basis_of(level: Ints, blocks: Ints) -> Floats:
 
 
 def _permuted(blocks: Ints, draws: int, rng: np.random.Generator) -> Ints:
-    """Places shuffled within each block, (draws, persons); blocks stand one after the other."""
+    """Places shuffled within each block, (draws, persons); blocks are contiguous."""
     return np.argsort(blocks + rng.random((draws, len(blocks))), axis=1)
 
 
 def equal_spread(centred: Centred, level: Ints) -> float | None:
     """p of all levels lying equally far from their own centre (Anderson 2006, Biometrics 62:245-253), within chatbots.
 
-    A distance to the centre of a group of n is √(n / (n - 1)) times the one to the mean of those in it, which each
-    pulls towards itself.
+    A distance to the centre of a group of n is √(n / (n - 1)) times the one to the mean of those in it, since each of
+    them pulls the mean towards itself.
     """
     far, kept = np.zeros(len(level)), np.zeros(len(level), dtype=bool)
     groups = np.zeros(len(level), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Means over persons that carry what they are without each person, so that differences and ratios have intervals."""
+"""Means over persons with their values without each person, so that differences and ratios have intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ NO_PAIRS = "No two answers to compare."
 
 @dataclass(frozen=True, eq=False)
 class Jackknifed:
-    """A statistic of persons: its `value`, what it is without each of them (persons,), and on whom it rests.
+    """A statistic of persons: its `value`, its value without each of them (persons,), and on whom it rests.
 
-    One of several prompts leaves a person out of all of them at once, so that its error is over persons, whatever their
-    answers to different prompts have in common.
+    Over several prompts a person is left out of all at once, so the error is over persons, whatever their answers to
+    different prompts have in common.
     """
 
     value: float
@@ -37,7 +37,7 @@ class Jackknifed:
 
     @property
     def error(self) -> float:
-        """By leaving out each person in turn (Tukey 1958, Ann. Math. Stat. 29:614)."""
+        """Standard error, from leaving out each person in turn (Tukey 1958, Ann. Math. Stat. 29:614)."""
         if self.units < 2:
             return np.nan
         return float(jackknife_error(np.array([self.value]), self.left_out[None], self.units)[0])
@@ -45,7 +45,7 @@ class Jackknifed:
 
 @dataclass(frozen=True)
 class PersonEstimate:
-    """A number with its 95 % interval over so many persons; `why` it is undefined, or has no interval."""
+    """A number with its 95 % interval over `units` persons; `why` it is undefined or has no interval."""
 
     value: float | None
     ci: Interval | None
@@ -56,7 +56,7 @@ class PersonEstimate:
 
 
 def mean_of(who: Ints, values: Floats, persons: int) -> Jackknifed:
-    """Mean of one value a person, those without a value (NaN) left out."""
+    """Mean of one value per person, without persons whose value is NaN."""
     known = ~np.isnan(values)
     rests_on = np.zeros(persons, dtype=bool)
     rests_on[who[known]] = True
@@ -69,9 +69,9 @@ def mean_of(who: Ints, values: Floats, persons: int) -> Jackknifed:
 
 
 def mean_of_pairs(who: Ints, others: Floats, persons: int) -> Jackknifed:
-    """Mean over pairs of persons, of which `others` has each person's mean to everybody else.
+    """Mean over pairs of persons, from each person's mean to everybody else in `others`.
 
-    Without person i the mean of the other pairs is (Σ r - 2 r_i) / ((k - 1)(k - 2)), r_i their sum.
+    Without person i the mean of the other pairs is (Σ r - 2 r_i) / ((k - 1)(k - 2)), r_i being a person's sum.
     """
     rests_on, k = np.zeros(persons, dtype=bool), len(who)
     rests_on[who] = True
@@ -84,14 +84,14 @@ def mean_of_pairs(who: Ints, others: Floats, persons: int) -> Jackknifed:
 
 
 def mean_over(numbers: Sequence[Jackknifed]) -> Jackknifed:
-    """Each prompt counts the same."""
+    """Mean over prompts, each counting the same."""
     left_out = np.mean([number.left_out for number in numbers], axis=0)
     rests_on = np.any([number.rests_on for number in numbers], axis=0)
     return Jackknifed(float(np.mean([number.value for number in numbers])), left_out, rests_on)
 
 
 def minus(one: Jackknifed, other: Jackknifed) -> Jackknifed:
-    """Of the same persons; it rests on no more of them than either."""
+    """One minus the other, of the same persons; rests on those of the one with fewer."""
     return Jackknifed(one.value - other.value, one.left_out - other.left_out, _fewer(one, other))
 
 
@@ -114,7 +114,7 @@ def estimate(number: Jackknifed | None, least: float = -1.0, most: float = 1.0) 
 
 
 def apart(one: Jackknifed | None, other: Jackknifed | None, least: float = -1.0, most: float = 1.0) -> PersonEstimate:
-    """One minus the other where they have no person in common: their variances add up.
+    """One minus the other if they have no person in common: their variances add up.
 
     Degrees of freedom are Welch's (1947, Biometrika 34:28-35).
     """

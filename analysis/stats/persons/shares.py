@@ -23,7 +23,7 @@ from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 
 @dataclass(frozen=True, eq=False)
 class ReadableAnswers:
-    """Readable answers to one prompt: `unlike` (n, n) of each two, and `of` (n,) whose each is, any number a person.
+    """Readable answers to one prompt: `unlike` (n, n), between any two, and `of` (n,), each one's person by any number.
 
     `rows` (n,) are their places among all answers given, of which `unread` name nothing and are left out.
     """
@@ -49,7 +49,7 @@ def unlike_lists(sample: ItemSample, of: Ints) -> ReadableAnswers:
 
 
 def unlike_choices(sample: ChoiceSample, of: Ints) -> ReadableAnswers:
-    """δ(a, b) = 0 where both answers take the same option, else 1."""
+    """δ(a, b) = 0 if both answers take the same option, else 1."""
     rows = np.flatnonzero(sample.codes != UNKNOWN)
     codes = sample.codes[rows]
     unlike = (codes[:, None] != codes).astype(np.float32)
@@ -58,11 +58,11 @@ def unlike_choices(sample: ChoiceSample, of: Ints) -> ReadableAnswers:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Of each person with readable answers, `who` (k,): how unlike their own answers are, and to those of others.
+    """For each person with readable answers, `who` (k,): how unlike these are to each other, and to those of others.
 
-    `own` (k,) is the mean δ over the pairs of one's own answers, NaN of a single one; `others` (k,) the mean over
+    `own` (k,) is the mean δ over the pairs of one's own answers, NaN for a single one; `others` (k,) the mean over
     everybody else of the mean δ over the answers of both, so that each pair of persons counts once, however often they
-    were asked; NaN of a person alone.
+    were asked; NaN for a person alone.
     """
 
     who: Ints
@@ -71,7 +71,7 @@ class Pairs:
 
 
 def pairs_of(answers: ReadableAnswers) -> Pairs:
-    """Means within persons and between each and everybody else."""
+    """Means within each person, and between each and everybody else."""
     who, place = np.unique(answers.of, return_inverse=True)
     k = len(who)
     if not k:
@@ -87,8 +87,8 @@ def pairs_of(answers: ReadableAnswers) -> Pairs:
 
 
 def between_persons(unlike: NDArray[np.float32], place: Ints, k: int) -> NDArray[np.float32]:
-    """Mean δ over the answers of both, (k, k); on the diagonal over all ordered pairs of one's own, each with itself
-    among them. `place` is whose each answer is, 0 … k-1.
+    """Mean δ over the answers of two persons, (k, k); on the diagonal over all ordered pairs of one's own, each answer
+    with itself included. `place` is each answer's person, 0 … k-1.
     """
     order = np.argsort(place, kind="stable")
     given = np.bincount(place, minlength=k)
@@ -111,18 +111,18 @@ def number_persons(found: Sequence[ReadableAnswers]) -> tuple[list[ReadableAnswe
     return numbered, len(names)
 
 
-FEWEST_TESTED = 10  # persons with repeats, below which there are numbers and no test
+FEWEST_TESTED = 10  # with fewer persons with repeats, there are numbers but no test
 FEW_REPEATS = f"Fewer than {FEWEST_TESTED} people were asked twice: too few to test."
 
 
 @dataclass(frozen=True)
 class PersonShares:
-    """Means over pairs of one source's answers, to one prompt or as the mean of several.
+    """Means over pairs of one source's answers to one prompt, or the mean over several prompts.
 
     `within` are pairs of answers of one person, `between` pairs of persons; `person` is between minus within and
     `share` 1 - within / between. `persons` gave readable answers, `repeated` of them several, in `pairs` pairs;
-    `unread` answers were left out. `p` is that of a person's second answer being no more like their own first than like
-    that of anybody else, `p_tail` the same as finely as a correction for many tests needs it.
+    `unread` answers were left out. `p` tests that a person's second answer is no more like their own first than like
+    anybody else's; `p_tail` is the same p, as fine as a correction for many tests needs it.
     """
 
     persons: int
@@ -149,7 +149,7 @@ class DiceSplit:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One prompt's answers of one source, measured; persons are numbered over all of the source's prompts."""
+    """One prompt's answers from one source, measured; persons are numbered over all of the source's prompts."""
 
     answers: ReadableAnswers
     within: Jackknifed
@@ -158,7 +158,7 @@ class Measured:
 
 
 def measure(found: Sequence[ReadableAnswers]) -> list[Measured]:
-    """Each prompt by itself, with persons numbered over all of them."""
+    """Measures each prompt by itself, with persons numbered over all of them."""
     numbered, persons = number_persons(found)
     return [_measure(answers, persons) for answers in numbered]
 
@@ -175,8 +175,8 @@ def _measure(answers: ReadableAnswers, persons: int) -> Measured:
 
 
 class Assignments:
-    """Draws of whose later answers stand beside whose first ones, the same for all prompts that the same persons were
-    asked twice.
+    """Draws that put some persons' later answers beside others' first ones, the same for all prompts that the same
+    persons were asked twice.
     """
 
     def __init__(self, rng: np.random.Generator, draws: int) -> None:
@@ -193,7 +193,7 @@ class Assignments:
 
 
 def describe(some: Sequence[Measured], assignments: Assignments) -> PersonShares:
-    """Of one prompt, or the mean of several, all of which have repeats."""
+    """Shares of one prompt, or the mean over several, all of which have repeats."""
     within, between = (mean_over([getattr(each, name) for each in some]) for name in ("within", "between"))
     p, p_tail = chance_of([each.answers for each in some], assignments)
     few = within.units < FEWEST_TESTED
@@ -213,7 +213,7 @@ def describe(some: Sequence[Measured], assignments: Assignments) -> PersonShares
 
 
 def split(some: Sequence[Measured], offline: Sequence[Measured]) -> DiceSplit:
-    """What several prompts of the field have beyond those of one stateless source, in their order."""
+    """What the field has beyond one stateless source, over the same prompts in the same order."""
     within, between = (mean_over([getattr(each, name) for each in some]) for name in ("within", "between"))
     api = mean_over([each.between for each in offline])
     return DiceSplit(estimate(api, 0.0), apart(within, api), apart(between, api))
@@ -223,8 +223,8 @@ def chance_of(some: Sequence[ReadableAnswers], assignments: Assignments) -> tupl
     """Two-sided p of D_within by giving later answers to other persons of the same prompt.
 
     The statistic is the mean over persons of δ(first answer, later answers), minus its mean over all assignments; over
-    prompts the mean. A person's answers to all prompts go together where the same persons were asked twice, so that
-    nothing is assumed of how one person's answers to different prompts hang together.
+    prompts, their sum. A person's answers to all prompts go together if the same persons were asked twice, so nothing
+    is assumed about how one person's answers to different prompts depend on each other.
     """
     tables = [table for table in map(_first_to_later, some) if len(table[0]) > 1]
     if not tables:
