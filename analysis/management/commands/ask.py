@@ -38,7 +38,9 @@ class Command(StudyAction):
             help="what these trained models or judges do not call supported; with --rule, what people doubt too",
         ),
         arg(
-            "--relevant-by", metavar="NAME", help="respond: what this trained model or judge calls relevant, not people"
+            "--relevant-by",
+            metavar="NAME",
+            help="respond: what this trained model or judge calls relevant, instead of people",
         ),
         flag("--again", "refine: revisions of revisions too"),
         *TASK_ARGUMENTS,

@@ -16,7 +16,7 @@ class Command(CorpusAction):
     help = "Embed the conversations that have no embedding yet; stopped in the middle, it goes on where it was."
     argument = "name"
     arguments = (
-        arg("--endpoint", help="an endpoint that serves /embeddings, instead of the local model"),
+        arg("--endpoint", help="an endpoint with /embeddings, instead of the local model"),
         flag("--index", "also build the approximate index, and measure what it misses"),
     )
     faults = (EmbeddingError, EndpointError)

@@ -12,7 +12,7 @@ class Command(Action):
     arguments = (
         arg("model"),
         VECTORS,
-        arg("--examples", required=True, metavar="NAME", help="as import_examples has them"),
+        arg("--examples", required=True, metavar="NAME", help="a set's name in import_examples"),
         flag("--all", "also of examples that came with a split"),
     )
     faults = (TrainingError, EmbeddingError)

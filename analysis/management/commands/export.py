@@ -27,14 +27,18 @@ from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction,
 class Command(StudyAction):
     help = "Write every table of a study in every format, with codebook.md and codebook.json, into a folder."
     arguments = (
-        arg("--out", type=Path, required=True, metavar="DIR", help="made when it is not there"),
+        arg("--out", type=Path, required=True, metavar="DIR", help="the folder, made if needed"),
         arg(
-            "--tables", nargs="+", choices=(*TABLES, *ANNOTATION_TABLES), metavar="TABLE", help="all that the study has"
+            "--tables",
+            nargs="+",
+            choices=(*TABLES, *ANNOTATION_TABLES),
+            metavar="TABLE",
+            help="only these tables (default: all that the study has)",
         ),
         arg("--formats", nargs="+", choices=FORMATS, default=list(FORMATS), metavar="FORMAT"),
         flag("--pilot", "with the pilot's rows"),
         flag("--preview", "with previews"),
-        arg("--no-simulated", dest="simulated", action="store_false", help="only real people"),
+        arg("--no-simulated", dest="simulated", action="store_false", help="leave out simulated people"),
         flag("--pids", "with Prolific's ids in a column of their own"),
     )
     writes = {"out": True}  # noqa: RUF012

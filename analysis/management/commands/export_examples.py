@@ -13,11 +13,11 @@ from surveys.studies.imports.actions import Action, Options, Report, arg, find_s
 class Command(Action):
     help = "Write examples, with their split, as a Hugging Face dataset (JSON lines and a card) or for verl (Parquet)."
     arguments = (
-        arg("study", nargs="?", help="a study of annotators, whose labels are written"),
-        arg("--task", choices=TrainingTask.values, help="of the study's labels"),
-        arg("--examples", metavar="NAME", help="as import_examples has them, instead of a study"),
+        arg("study", nargs="?", help="a study of annotators whose labels to write"),
+        arg("--task", choices=TrainingTask.values, help="what the study's labels are to teach"),
+        arg("--examples", metavar="NAME", help="a set's name in import_examples, instead of a study"),
         arg("--for", dest="form", choices=FORMS, default="huggingface"),
-        arg("--out", type=Path, required=True, metavar="FOLDER", help="made where it is not there"),
+        arg("--out", type=Path, required=True, metavar="FOLDER", help="the folder, made if needed"),
     )
     writes = {"out": True}  # noqa: RUF012
     faults = (TrainingError,)

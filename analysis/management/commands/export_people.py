@@ -11,7 +11,7 @@ from surveys.studies.imports.actions import Options, Report, arg, writing
 
 class Command(CorpusAction):
     help = "Write users with their verdicts, attributes with their evidence, and how they were made, as JSON."
-    arguments = (arg("--out", type=Path, required=True, metavar="DIR", help="made when it is not there yet"),)
+    arguments = (arg("--out", type=Path, required=True, metavar="DIR", help="the folder, made if needed"),)
     writes = {"out": True}  # noqa: RUF012
     faults = (PeopleError,)
     words = "{folder}: {users:,} users and {attributes:,} attributes of {corpus}"

@@ -13,7 +13,7 @@ class Command(Action):
         "conversation, reasoning, generator. All of them or none; those that are there already are left alone."
     )
     arguments = (
-        arg("corpus", help="its name; made when it is not there yet"),
+        arg("corpus", help="the corpus's name; made if needed"),
         arg("file", type=Path),
         arg(
             "--least-confidence",

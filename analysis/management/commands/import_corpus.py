@@ -16,12 +16,12 @@ FAULTS_SHOWN = 5
 class Command(Action):
     help = "Import conversations (JSON, JSONL or Parquet, also .gz or .zst). The same content is kept once."
     arguments = (
-        arg("name", help="of the corpus, such as wildchat"),
+        arg("name", help="the corpus's name, such as wildchat"),
         arg("file", type=Path),
         arg("--format", required=True, choices=sorted(IMPORTERS)),
         arg("--limit", type=int, help="stop after this many conversations"),
         arg("--source", default="", help="where the conversations come from, shown beside them"),
-        arg("--licence", default="", help="under which they may be used, such as ODC-BY"),
+        arg("--licence", default="", help="the licence of the conversations, such as ODC-BY"),
         flag("--allow-erased", "bring back users who were erased"),
     )
     reads = {"file": ".jsonl"}  # noqa: RUF012

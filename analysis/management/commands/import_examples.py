@@ -11,7 +11,7 @@ class Command(Action):
         "Import labelled examples (JSON lines) in one of three shapes: prompt and attributes with relevant; evidence, "
         "statement and label; prompt, chosen and rejected, or response_1, response_2 and label. All of them or none."
     )
-    arguments = (arg("name", help="by which they are called from now on"), arg("file", type=Path))
+    arguments = (arg("name", help="the name of the set"), arg("file", type=Path))
     reads = {"file": ".jsonl"}  # noqa: RUF012
     faults = (TrainingError,)
 

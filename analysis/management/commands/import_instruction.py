@@ -11,7 +11,7 @@ class Command(Action):
     help = "Keep a text as the instruction of a task, or of judges. A changed text is another version; both stay."
     arguments = (
         arg("task", choices=TOLD),
-        arg("name", help="by which it is chosen: --instruction NAME, of judges --prompt NAME"),
+        arg("name", help="its name, for --instruction NAME (for judges --prompt NAME)"),
         arg("file", type=Path),
     )
     reads = {"file": ".txt"}  # noqa: RUF012

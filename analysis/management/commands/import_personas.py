@@ -9,7 +9,7 @@ from surveys.studies.imports.actions import Action, Options, Report, arg
 class Command(Action):
     help = "Import personas for SP-Profile: JSONL with 'persona' or 'sentences', or a text file with one a line."
     arguments = (
-        arg("name", help="of the set; files that are imported into one set complement each other"),
+        arg("name", help="the set's name; files imported into one set complement each other"),
         arg("file", type=Path),
         arg(
             "--lines",
@@ -17,8 +17,8 @@ class Command(Action):
             default="persona",
             help="what a line of a text file is: a description of a person, or one sentence about somebody",
         ),
-        arg("--source", default="", help="where they come from"),
-        arg("--licence", default="", help="under which they may be used"),
+        arg("--source", default="", help="where the personas come from"),
+        arg("--licence", default="", help="the licence of the personas"),
     )
     reads = {"file": ".txt"}  # noqa: RUF012
     faults = (PersonaFileError,)

@@ -26,7 +26,12 @@ class Command(StudyAction):
             metavar="NAME",
             help=f"the instruction: {', '.join(PROMPTS)}, or one of import_instruction judge (default same)",
         ),
-        arg("--orders", choices=("both", "one"), default="both", help="of two responses"),
+        arg(
+            "--orders",
+            choices=("both", "one"),
+            default="both",
+            help="whether to show two responses in one order or in both",
+        ),
         flag("--pilot", "the pilot's items"),
         *TASK_ARGUMENTS,
     )

@@ -12,8 +12,8 @@ class Command(Action):
     help = f"Start {MODEL} on this computer and serve it until Ctrl-C; for real answers without a key."
     arguments = (
         arg("--port", type=int, default=8090),
-        arg("--parallel", type=int, default=2, help="answers that are written at a time"),
-        arg("--threads", type=int, help="processors that it uses; all but one unless given"),
+        arg("--parallel", type=int, default=2, help="answers written at a time"),
+        arg("--threads", type=int, help="processors to use (default: all but one)"),
         flag("--add", f"make the endpoint {ENDPOINT!r} too"),
     )
     faults = (LocalModelError, EndpointError)

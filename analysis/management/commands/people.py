@@ -38,7 +38,7 @@ class Command(RunAction):
     faults = (PeopleError, SettingError, EmbeddingError)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("corpus", help="its name, as import_corpus has it")
+        parser.add_argument("corpus", help="the corpus's name, as in import_corpus")
         steps = parser.add_subparsers(dest="step", required=True)
         for name, step in STEPS.items():
             options = steps.add_parser(name, help=step.words, description=step.words)
@@ -92,7 +92,7 @@ def tell_filter(report: Report) -> str:
 # --- ask, extract -----------------------------------------------------------
 
 
-SAMPLED = arg("--sample", metavar="NAME", help="of the users of this further sample, by its name")
+SAMPLED = arg("--sample", metavar="NAME", help="only the users of this further sample")
 ASK = (
     arg("task", choices=ASKED, help="verdicts on conversations, which filter reads, or candidates"),
     arg("--prompts", metavar="FILE", help="candidates: what people might ask, one a line or JSON lines; or a study"),
@@ -131,7 +131,7 @@ MERGE = (
     arg("--similarity", type=float, default=SIMILARITY, help=f"to join at (default {SIMILARITY})"),
     arg("--least-confidence", type=float, default=LEAST_CONFIDENCE, help=f"to count with (default {LEAST_CONFIDENCE})"),
     flag("--without-sensitive", "leave out what is marked as sensitive"),
-    arg("--endpoint", help="an endpoint that serves /embeddings, instead of the local model"),
+    arg("--endpoint", help="an endpoint with /embeddings, instead of the local model"),
 )
 
 
@@ -192,8 +192,8 @@ PUSH = (
         help="a study of annotators with the kind attribute, or relevance for pairs of prompt and user",
     ),
     flag("--pilot", "for the pilot's annotators"),
-    arg("--prompts", metavar="FILE", help="pairs: of the prompts of this list, or study, only"),
-    arg("--by", metavar="NAME", default="", help="pairs: the endpoint whose candidates they are"),
+    arg("--prompts", metavar="FILE", help="pairs: only for the prompts of this list or study"),
+    arg("--by", metavar="NAME", default="", help="pairs: the endpoint that proposed the candidates"),
     arg("--users", type=int, default=DEFAULTS.users, help=f"pairs: users a prompt (default {DEFAULTS.users})"),
     arg("--least", type=int, default=DEFAULTS.least, help=f"pairs: fewest candidates (default {DEFAULTS.least})"),
     *PORTION,

@@ -34,7 +34,9 @@ class Command(StudyAction):
         arg("--replicates", type=int, default=REPLICATES, help=f"simulated studies of each kind ({REPLICATES})"),
         arg("--calls", type=int, help=f"answers of a model to each prompt ({CALLS})"),
         arg("--wish", type=float, help=f"the chance that is wanted ({WISH})"),
-        arg("--like", metavar="STUDY", help="one more scenario: as people answered there (default: in the pilot)"),
+        arg(
+            "--like", metavar="STUDY", help="one more scenario, from how people answered there (default: in the pilot)"
+        ),
         arg("--items", nargs="+", type=int, metavar="N", help="of annotators: numbers of items (parts of the study's)"),
         arg("--overlap", nargs="+", type=int, metavar="N", help="of annotators: labels an item (2, 3, 5, the study's)"),
         arg("--within", type=float, help=f"of annotators: half the interval that is wanted ({WITHIN})"),

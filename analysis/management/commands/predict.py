@@ -23,9 +23,9 @@ class Command(Action):
     arguments = (
         arg("model"),
         VECTORS,
-        arg("--examples", metavar="NAME", help="as import_examples has them"),
-        arg("--out", type=Path, metavar="FILE.jsonl", help="where the scores of examples go"),
-        arg("--study", help="instead: keep labels of this study's items, as those of a rater"),
+        arg("--examples", metavar="NAME", help="a set's name in import_examples"),
+        arg("--out", type=Path, metavar="FILE.jsonl", help="the file for the scores of examples"),
+        arg("--study", help="label this study's items instead, as a rater"),
         flag("--replies", "with --study: keep a reward model's scores of replies in benchmark runs, for the best of n"),
     )
     writes = {"out": False}  # noqa: RUF012

@@ -13,7 +13,7 @@ class Command(StudyAction):
         "study. All of them or none; those that are there already are left alone."
     )
     arguments = (
-        arg("into", help="where people or judges say what is wrong"),
+        arg("into", help="the study in which people or judges say what is wrong"),
         arg(
             "--rule",
             choices=list(RULES),

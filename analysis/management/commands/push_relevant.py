@@ -14,8 +14,16 @@ class Command(StudyAction):
         "responses of `ask STUDY respond`. All of them or none; those that are there already are left alone."
     )
     arguments = (
-        arg("--to", metavar="STUDY", help="where people say which response is better (default: `next` of its file)"),
-        arg("--relevant-by", metavar="NAME", help="a trained model or a judge that says what is relevant, not people"),
+        arg(
+            "--to",
+            metavar="STUDY",
+            help="the study in which people say which response is better (default: `next` of the file)",
+        ),
+        arg(
+            "--relevant-by",
+            metavar="NAME",
+            help="a trained model or a judge that decides what is relevant, instead of people",
+        ),
         flag("--pilot", "for that study's pilot"),
         *PORTION,
     )

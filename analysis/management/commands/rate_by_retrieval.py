@@ -14,8 +14,8 @@ class Command(StudyAction):
     help = "Rate (attribute, prompt) pairs by retrieval; the threshold is chosen on half of the prompts."
     arguments = (
         arg("--by", choices=("bm25", "embeddings"), default="bm25"),
-        arg("--endpoint", help="an endpoint that serves /embeddings, instead of the local model"),
-        arg("--seed", type=int, default=0, help="which half; another one is another rater"),
+        arg("--endpoint", help="an endpoint with /embeddings, instead of the local model"),
+        arg("--seed", type=int, default=0, help="draws the half; another seed is another rater"),
         flag("--pilot", "the pilot's items"),
     )
     faults = (RetrievalRaterError, EmbeddingError, EndpointError)

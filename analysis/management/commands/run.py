@@ -86,7 +86,7 @@ class Command(RunAction):
         arg("id", help="the run's number; list shows all runs"),
         arg("action", nargs="?", default="show", choices=sorted(ACTIONS)),
         arg("--budget", type=parse_dollars, metavar="USD", help="with resume: the new budget"),
-        arg("--every", type=int, default=7, metavar="DAYS", help="with schedule"),
+        arg("--every", type=int, default=7, metavar="DAYS", help="with schedule: the interval in days"),
         arg("--study", metavar="SLUG", help="with list: only this study's runs"),
         *WAYS,
     )

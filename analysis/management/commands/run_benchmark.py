@@ -13,9 +13,9 @@ class Command(RunAction):
     help = "Ask every item of an imported benchmark; each repeat or simulated user is one benchmark run."
     arguments = (
         arg("benchmark"),
-        arg("--form", choices=FORMS, default=Plan.prompt_form, help="how an item is put"),
+        arg("--form", choices=FORMS, default=Plan.prompt_form, help="the form of an item"),
         flag("--worked-examples", "five solved items in front"),
-        arg("--study", metavar="SLUG", help="that it belongs to, and whose members see it"),
+        arg("--study", metavar="SLUG", help="the study that the run belongs to, whose members see it"),
         *RUN_ARGUMENTS,
     )
 

@@ -16,7 +16,7 @@ class Command(StudyAction):
     arguments = (
         arg("--endpoint", required=True),
         arg("--limit", type=int, help="at most this many texts"),
-        arg("--budget", help="dollars"),
+        arg("--budget", help="the most to spend, in dollars"),
     )
     faults = (EndpointError,)
 

@@ -18,10 +18,10 @@ class Command(Action):
     )
     arguments = (
         arg("kind", choices=list(KINDS)),
-        arg("name", help="its name; of a run its number"),
+        arg("name", help="its name, or a run's number"),
         arg("--study", action="append", default=[], metavar="SLUG", help="share it with this study"),
-        arg("--take-back", action="append", default=[], metavar="SLUG", help="from this study"),
-        arg("--owner", metavar="ACCOUNT", help="who may change and share it from now on; '' is nobody"),
+        arg("--take-back", action="append", default=[], metavar="SLUG", help="take it back from this study"),
+        arg("--owner", metavar="ACCOUNT", help="its new owner, who may change and share it; '' for none"),
     )
 
     def run(self, options: Options) -> Report:

@@ -14,11 +14,16 @@ from surveys.studies.imports.actions import Options, Report, StudyAction, arg, r
 class Command(StudyAction):
     help = "Prints the most variable questions of a benchmark as [[prompts]], or a study file with them at its end."
     arguments = (
-        arg("--benchmark", metavar="NAME", default="", help="whose questions (the first that has offline repeats)"),
-        arg("--model", metavar="NAME", default="", help="whose repeats (the first)"),
+        arg("--benchmark", metavar="NAME", default="", help="the benchmark (default: the first with offline repeats)"),
+        arg("--model", metavar="NAME", default="", help="the model whose repeats are used (default: the first)"),
         arg("--most", type=int, default=4, help="how many questions (4)"),
-        arg("--into", type=Path, metavar="FILE", help="the study file that gets them, - for standard input"),
-        arg("--out", type=Path, metavar="FILE", help="where it is written, also FILE itself, - for standard output"),
+        arg("--into", type=Path, metavar="FILE", help="the study file to add them to, - for standard input"),
+        arg(
+            "--out",
+            type=Path,
+            metavar="FILE",
+            help="the file to write, which may be FILE itself, - for standard output",
+        ),
     )
     reads = {"into": ".toml"}  # noqa: RUF012
     writes = {"out": False}  # noqa: RUF012

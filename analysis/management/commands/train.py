@@ -30,7 +30,12 @@ NUMBERS = {
     "memory": "grpo: GB of the GPU",
 }
 # For commands that use a trained model.
-VECTORS = arg("--endpoint", default="", metavar="NAME", help="that serves the vectors it learned from, where they are")
+VECTORS = arg(
+    "--endpoint",
+    default="",
+    metavar="NAME",
+    help="the endpoint with the vectors that the model learned from, if it used one",
+)
 MAY_BE_0 = ("steps", "kl", "lora")
 
 
@@ -44,10 +49,10 @@ class Command(Action):
     help = "Train a verifier, a relevance model or a reward model, and test it on groups that it never saw."
     arguments = (
         arg("study", nargs="?", help="a study of annotators, to learn from their labels"),
-        arg("--examples", metavar="NAME", help="as import_examples has them, instead of a study"),
+        arg("--examples", metavar="NAME", help="a set's name in import_examples, instead of a study"),
         arg("--task", required=True, choices=TrainingTask.values),
         arg("--tier", default="frozen", choices=TIERS),
-        arg("--name", help="of the model"),
+        arg("--name", help="the model's name"),
         arg(
             "--split",
             default="",
@@ -56,25 +61,31 @@ class Command(Action):
         ),
         flag("--plain", "encoder: by itself, not what tier A leaves"),
         flag("--per-user", "say what a model of one user gains"),
-        arg("--seeds", type=int, default=3, help="to see how much they change (default 3)"),
+        arg("--seeds", type=int, default=3, help="how many seeds to train, to see how much results vary (default 3)"),
         flag("--soft-labels", "learn shares of votes, not majorities"),
-        arg("--positive-weight", type=float, help="of what is to be found, in the loss; then the threshold is 0.5"),
-        arg("--threshold", type=float, metavar="SCORE", help="from which on it says yes"),
+        arg("--positive-weight", type=float, help="weight of positive examples in the loss; the threshold is then 0.5"),
+        arg("--threshold", type=float, metavar="SCORE", help="the score from which the model says yes"),
         arg(
             "--least-recall",
             type=float,
             metavar="SHARE",
             help="the threshold with the best precision that finds at least this share, instead of the best F1",
         ),
-        arg("--folds", type=int, default=0, help="also cross-validate over so many parts of the groups"),
-        arg("--model", dest="base", default="", metavar="FOLDER", help="its weights; else MiniLM, for grpo SmolLM2"),
+        arg("--folds", type=int, default=0, help="also cross-validate over this many parts of the groups"),
+        arg(
+            "--model",
+            dest="base",
+            default="",
+            metavar="FOLDER",
+            help="the weights to begin with (default: MiniLM, for grpo SmolLM2)",
+        ),
         *(number_argument(name, words) for name, words in NUMBERS.items()),
         arg(
             "--endpoint",
             dest="embedder",
             default="",
             metavar="NAME",
-            help="one that serves /embeddings, for tier A's vectors, instead of the local model",
+            help="an endpoint with /embeddings for tier A's vectors, instead of the local model",
         ),
         flag("--dry-run", "only say what it would be trained on"),
         flag("--queue", "leave it to a worker"),

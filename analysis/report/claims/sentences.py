@@ -328,8 +328,9 @@ def tell_spread(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         row, floor = some.row, some.row["noise_floor"]
         words = (
             f"The choice of simulated user moves the score on {row['benchmark']} by "
-            f"{points(row['max'] - row['min'])} points over {len(row['runs'])} runs of {who(report, row)}; as many offline "
-            f"repeats alone would move it by {points(floor['range'])} ({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
+            f"{points(row['max'] - row['min'])} points over {len(row['runs'])} runs of {who(report, row)}; "
+            f"as many offline repeats alone would move it by {points(floor['range'])} "
+            f"({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
         )
         yield of_benchmark(some, "noise_floor", words, abs(some.candidate.estimate))
 

@@ -22,7 +22,7 @@ class Command(Action):
         "file (<subject>_<split>.csv), ETHICS rows (id, category, scenario, label) or "
         "the files of its authors (cm_test.csv, justice_test.csv, …)."
     )
-    arguments = (arg("name", help="as the study files call it, such as mmlu or ethics"), arg("file", type=Path))
+    arguments = (arg("name", help="its name in study files, such as mmlu or ethics"), arg("file", type=Path))
     reads = {"file": ".csv"}  # noqa: RUF012
     words = "{benchmark}: {items} items, {created} new, {updated} changed"
 

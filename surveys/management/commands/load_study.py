@@ -18,7 +18,9 @@ class Command(Action):
     arguments = (
         arg("file", type=Path),
         arg("--amend", metavar="WHY", default="", help="why a launched study changes"),
-        arg("--owner", metavar="NAME", default="", help="who owns it where nobody does (the first account)"),
+        arg(
+            "--owner", metavar="NAME", default="", help="the owner of a study without one (default: the first account)"
+        ),
     )
     reads = {"file": ".toml"}  # noqa: RUF012
     faults = (StudyError,)

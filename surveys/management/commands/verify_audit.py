@@ -18,7 +18,7 @@ class Command(Action):
         "Checks that no event of a study's audit trail was changed, left out or put in later; of all without a study."
     )
     arguments = (
-        arg("study", nargs="?", help="its short name, as in its address; all studies without one"),
+        arg("study", nargs="?", help="the study's short name, as in its address; without it, all studies"),
         arg(
             "--against",
             type=Path,
