@@ -170,7 +170,7 @@ def apart(
 
 def excess(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
     """The mean distance above chance, as in Compare. p: persons are split anew between the sides, in all prompts at
-    once if the same ones answered; the statistic is the mean distance.
+    once if the same ones answered; the statistic is the sum of the distances.
     """
     distances, seen, drawn, ways = [], 0.0, np.zeros(shared.draws), np.inf
     for each in asked:
