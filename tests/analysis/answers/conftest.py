@@ -1,4 +1,4 @@
-"""A study whose answers are read and reviewed."""
+"""A study whose answers the tests read and review."""
 
 import pytest
 

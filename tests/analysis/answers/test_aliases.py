@@ -1,4 +1,4 @@
-"""The table of spellings: what decisions add up to, undoing them, and two people deciding at once."""
+"""The table of spellings: what its decisions add up to, undoing them, and two people deciding at once."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The console's pages of answers and spellings: found by members, filtered by the address, decided by researchers."""
+"""The console's pages of answers and spellings: members see them, the address filters, researchers decide."""
 
 from typing import Any
 

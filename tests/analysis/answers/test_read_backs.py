@@ -1,4 +1,4 @@
-"""What a person said of the reading counts, in every number; how often reader and people agree is counted live."""
+"""What people say about a reading counts in every number, and the reader's accuracy is counted live."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Every text is read once, by the newest rules, and what a person decided stays."""
+"""Each text is read once, by the newest rules, and a person's decision stays."""
 
 from io import StringIO
 from typing import Any

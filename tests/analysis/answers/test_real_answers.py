@@ -1,4 +1,4 @@
-"""What twelve real models answered again and again, imported, read and reported, against plain counting."""
+"""Repeated answers of twelve real models, imported, read and reported, against plain counting."""
 
 import csv
 import json
@@ -54,7 +54,7 @@ def test_twelve_real_models_by_plain_counting(tmp_path: Path) -> None:
         top = {item["item"]: item["share"] for item in row["top_items"]}
         assert all(share == pytest.approx(counted[item] / row["n"]) for item, share in top.items())
     assert whole["distances"] == []  # nobody was asked in the field
-    # Models are rarefied to the least asked that has twenty answers.
+    # Models are rarefied to the smallest number of answers that is at least twenty.
     of_one_prompt = [row for row in rows if row["prompt"] == "real-0"]
     enough = [row for row in of_one_prompt if row["n"] >= 20]
     assert {row["rarefied"]["n"] for row in enough} == {min(row["n"] for row in enough)} == {22}
@@ -63,7 +63,7 @@ def test_twelve_real_models_by_plain_counting(tmp_path: Path) -> None:
 
 
 def count(study: Study, prompt: str, model: str) -> Counter[str]:
-    """How many of the model's answers name each item."""
+    """Counts how many of the model's answers name each item."""
     mine = Answer.objects.filter(completion__run__study=study, completion__run__imported_model=model)
     lists = mine.filter(completion__prompt__slug=prompt).values_list("items", flat=True)
     return Counter(item for items in lists for item in set(items))

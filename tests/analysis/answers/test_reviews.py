@@ -1,4 +1,4 @@
-"""Deciding what a text says: checked, noted, taken back, and never over somebody else's head."""
+"""Decisions about what a text says: checked, recorded, undone, and never made over somebody else's."""
 
 from concurrent.futures import ThreadPoolExecutor
 

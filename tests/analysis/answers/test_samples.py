@@ -1,4 +1,4 @@
-"""The sample of readings without a doubt that people check, and the error that it shows by source."""
+"""The sample of undoubted readings that people check, and the error it shows for each source."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
-    """Six completions and one answer of the field without a doubt, one completion in doubt; four are drawn."""
+    """Six completions and a field answer without a doubt, one completion in doubt; at most four drawn per source."""
     monkeypatch.setattr("analysis.answers.samples.SAMPLE", 4)
     study = make_study(places=10)
     run = make_run("offline", study)

@@ -1,4 +1,4 @@
-"""A model's reading stands beside the answer, costs what it may cost, and changes nothing."""
+"""A model's second opinion stands beside the answer, keeps within its budget and changes nothing."""
 
 import json
 from decimal import Decimal
@@ -63,7 +63,7 @@ def test_the_limit_holds(study: Study) -> None:
 def test_the_budget_stops_before_it_is_exceeded(
     study: Study, monkeypatch: pytest.MonkeyPatch, budget: str, replies: int
 ) -> None:
-    # A token of a reply is 0.001 dollars, each reply has one and may have two; the texts are free.
+    # A reply's token costs 0.001 dollars; each reply has one and may have two; the texts are free.
     make_endpoint(name="reader", extra={"reply": "A B"}, price_in=0, price_out=1000, max_tokens=2)
     monkeypatch.setattr(llm_queries, "BATCH", 1)
     given = give_opinions(study, "reader", budget=Decimal(budget))

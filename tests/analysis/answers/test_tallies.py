@@ -1,4 +1,4 @@
-"""What the page of read-backs keeps and counts on is always what is counted of all answers anew."""
+"""The counts kept for the page of read-backs always equal a full recount of all answers."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -58,7 +58,7 @@ def a_pilot(study: Study) -> Participant:
 
 
 def events(study: Study) -> Iterator[Callable[[], Any]]:
-    """Every kind of reading, and all that can happen to one, each as it is read and, at first, unread."""
+    """Yields steps: every kind of reading and everything that can happen to one, each first unread, then read."""
     ada, said = make_participant(study), []
 
     def new(*of: Any, **how: Any) -> Callable[[], Any]:
@@ -73,13 +73,13 @@ def events(study: Study) -> Iterator[Callable[[], Any]]:
     yield new("lol", "water", letter="none")
     yield new(by=a_pilot(study), out=("Mate",))
     yield new(by=make_participant(study, origin="preview"), out=("Mate",))
-    yield lambda: make_response(make_participant(study), "teas", text=FIVE)  # without a word of a reading
+    yield lambda: make_response(make_participant(study), "teas", text=FIVE)  # without a read-back
     yield partial(read, study)
-    # Somebody answers anew, before and after it was read.
+    # Somebody answers again, before and after the reading.
     yield new("1. Assam\n2. Yen\n3. Mate\n4. Chai\n5. Oolong", by=ada, out=("Yen",))
     yield new("1. Assam\n2. Yen\n3. Mate\n4. Sencha\n5. Oolong", by=ada, added=("Chai",))
     yield partial(read, study)
-    # Readings of the drawn are replaced one by one.
+    # Drawn readings are replaced one by one.
     for person in Participant.objects.filter(responses__prompt__slug="teas", origin="prolific", pilot=False).order_by(
         "pk"
     )[:4]:
@@ -107,7 +107,7 @@ def events(study: Study) -> Iterator[Callable[[], Any]]:
     yield partial(read, study)
     yield partial(commit_late, make_participant(study), reserved)
     yield partial(read, study)
-    # Somebody answers anew after a worker has listed what they said before, and before it is read.
+    # Somebody answers again after a worker has listed their earlier answer and before it is read.
     bea = make_participant(study)
     yield new(by=bea)
     listed = list(open_responses(study))
@@ -117,7 +117,7 @@ def events(study: Study) -> Iterator[Callable[[], Any]]:
 
 
 def commit_late(person: Participant, key: int) -> None:
-    """An answer whose transaction began before those that were counted meanwhile."""
+    """Stores an answer whose transaction began before others that were counted meanwhile."""
     prompt = Prompt.objects.get(slug="teas")
     own = {"version": person.version, "pilot": False, "revision": 1, "accepted": True, "key": uuid4(), "text": FIVE}
     late = Response.objects.create(pk=key, participant=person, prompt=prompt, **own)

@@ -1,4 +1,4 @@
-"""Endpoints are checked when they are made, their keys stay in the environment."""
+"""Endpoints are checked when they are made, and their keys stay in the environment."""
 
 import json
 from decimal import Decimal
@@ -79,7 +79,7 @@ def test_address_is_checked_again_before_it_is_called(settings: Settings) -> Non
 
 
 def test_model_and_provider_change_before_the_first_run_and_not_afterwards() -> None:
-    """Scripted answers and a model's would stand under one name."""
+    """Otherwise scripted answers and a model's would share one name."""
     make_fake(model="other")
     assert add_endpoint("scripted", provider="openai", base_url=GOOD["base_url"]).provider == "openai"
     endpoint = make_fake(base_url="")

@@ -1,4 +1,4 @@
-"""Rates hold over all lanes together, and a pause stops all of them."""
+"""Rates hold across all lanes together, and a pause stops all of them."""
 
 import asyncio
 import time
@@ -46,11 +46,11 @@ def times_of(lanes: int, seconds: float, tokens: int = 1, **rates: int) -> list[
 def test_two_lanes_share_one_rate_of_requests() -> None:
     sent = times_of(2, 4.0, requests_per_minute=600)
     within = [moment for moment in sent if moment < sent[0] + 4.0]
-    assert 0.95 * 40 <= len(within) <= 40 + 3  # 10 a second, and what may be caught up at the start
+    assert 0.95 * 40 <= len(within) <= 40 + 3  # 10 a second, plus what may be caught up at the start
 
 
 def test_tokens_space_out_long_requests() -> None:
-    sent = times_of(1, 2.0, tokens=500, tokens_per_minute=60_000)  # one each half second
+    sent = times_of(1, 2.0, tokens=500, tokens_per_minute=60_000)  # one every half second
     within = [moment for moment in sent if moment < sent[0] + 2.0]
     assert 3 <= len(within) <= 5
 

@@ -1,4 +1,4 @@
-"""The local model: plain words when it can't start, and real runs of a real model, slow."""
+"""The local model: plain words if it can't start, and real runs of a real model, which are slow."""
 
 import json
 import os
@@ -24,8 +24,8 @@ from tests.analysis.people.people_samples import make_person, people
 from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_personas
 from tests.factories import make_study
 
-REPEATS, TOKENS = 2, 16  # answers to each prompt, each as short as can still be read
-ONE = 1  # at a time: each of several would read the same prompts for itself, on the same processor
+REPEATS, TOKENS = 2, 16  # answers to each prompt, each as short as is still readable
+ONE = 1  # at a time: several would each read the same prompts, on the same processor
 FIELD_13 = Path(settings.BASE_DIR) / "surveys" / "studies" / "field-13.toml"
 
 
@@ -77,7 +77,7 @@ def test_printed_command_makes_the_endpoint_that_add_makes(settings: Any) -> Non
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[int]:
-    """The port of the real model, started by the command and stopped again."""
+    """Starts the real model by the command, yields its port and stops it again."""
     skip_without_model()
     port = free_port()
     command = [sys.executable, "manage.py", "local_model", "--port", str(port), "--parallel", str(ONE)]
@@ -135,7 +135,7 @@ def test_real_answers_are_stored_and_read(
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_real_model_extracts_from_three_conversations(address: int, settings: Any) -> None:
-    """How good its attributes are is not asked of so small a model: each reply is read, or says why it can't be."""
+    """Does not judge the attributes of so small a model: each reply is read, or says why it can't be."""
     settings.ALLOW_PRIVATE_ENDPOINTS = True
     endpoint = add_local_endpoint(address, ONE)
     Endpoint.objects.filter(pk=endpoint.pk).update(json_schema=True)

@@ -1,4 +1,4 @@
-"""What comes back from an address becomes a reply, or a failure that says what to do about it."""
+"""What an address returns becomes a reply, or a failure that says what to do about it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -90,7 +90,7 @@ WAYS: dict[str, Callable[[OpenAIProvider], Awaitable[Any]]] = {
 @pytest.mark.parametrize("public_only", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 def test_name_that_leads_inside_is_not_called(healthy: Server, public_only: bool, way: str) -> None:
-    """Whatever it led to when it was checked: what counts is where the connection goes."""
+    """What counts is where the connection goes, not where the name led when it was checked."""
     address = healthy.address.replace("127.0.0.1", "localhost")
     before, given = len(healthy.requests()), {"timeout": 5, "public_only": public_only}
     if public_only:

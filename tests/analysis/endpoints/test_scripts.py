@@ -1,4 +1,4 @@
-"""What the fake provider says when it is asked to judge: labels that can be read, mostly the same from all judges."""
+"""The fake provider as a judge: its labels can be read and are mostly the same from all judges."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Endpoints belong to a study: its owners change them, others use them where they are shared, and the trail says so."""
+"""Endpoints belong to a study: its owners change them, the studies they are shared with use them, all audited."""
 
 import importlib
 from datetime import timedelta
@@ -84,7 +84,7 @@ def test_it_is_shared_with_single_studies_and_the_trail_says_what_changed(teas: 
     third = make_study("draft", slug="waters")
     make_account("cid", third, "owner")
     change("ann", teas, "new")
-    Endpoint.objects.get().shared_with.add(third)  # by somebody who sees that study
+    Endpoint.objects.get().shared_with.add(third)  # by somebody with access to that study
     teas.memberships.create(user=get_user_model().objects.get(username="bob"), role="owner")
     change("bob", teas, shared_with=[coffees.pk], max_tokens="700", price_in="2")
     assert {study.slug for study in Endpoint.objects.get().shared_with.all()} == {"coffees", "waters"}

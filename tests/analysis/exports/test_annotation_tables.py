@@ -1,4 +1,4 @@
-"""The tables of annotation: items, every answer of every rater, the votes about each item, and the gate."""
+"""The tables of annotation: items, every answer of every rater, the votes on each item, and the gate."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What was read is exported one row an answer and one row an item, and adds up to the report's numbers."""
+"""Readings are exported with one row per answer and one per item, and add up to the report's numbers."""
 
 import itertools
 from typing import Any
@@ -31,7 +31,7 @@ EVERYBODY = Selection(pilot=True, preview=True)
 
 
 def make_world() -> Study:
-    """Teas with two spellings made one, somebody left out by a rule, a run asked twice and one with simulated users."""
+    """Teas with two merged spellings, a person excluded by a rule, a run asked twice and one with simulated users."""
     study = make_teas(places=60)
     careless = tell(study, ["Matcha", "Chai"])
     careless.checks = {"attention": {"leaf": {"passed": False}, "sea": {"passed": False}}}
@@ -122,7 +122,7 @@ def test_every_reading_names_its_answer_and_says_whether_it_counts(study: Study)
     left_out = {row["source"]: row["answer"] for row in readings if not row["counted"]}
     (excluded,) = {row["participant"] for row in readings if row["excluded"]}
     assert excluded in {row["participant"] for row in readings if not row["counted"]}
-    assert left_out.keys() == {"field", "offline"}  # somebody left out or not done; the run that was asked again
+    assert left_out.keys() == {"field", "offline"}  # a person excluded or unfinished; the repeated run
     (item,) = [row for row in readings if row["benchmark"]]
     assert (item["benchmark_item"], item["letter"], item["correct"], item["kind"]) == ("sums/1", "B", True, "choice")
 
@@ -152,7 +152,7 @@ def test_scripted_models_are_left_out_with_simulated_people(study: Study) -> Non
 
 
 def correct(study: Study, text: str, slug: str = "teas", **said: Any) -> str:
-    """Somebody who says this of what was read; their random label."""
+    """Adds a person who says this about the reading; returns their pseudonym."""
     person = make_participant(study)
     make_response(person, slug, text=text, reply=ReadReply(of=mark_of(text), **said))
     read_new(study)

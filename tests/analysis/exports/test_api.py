@@ -1,4 +1,4 @@
-"""The API shows each account its own studies, in pages that hold still, with few queries."""
+"""The API shows each account its own studies, in pages that stay stable, with few queries."""
 
 import json
 from pathlib import Path
@@ -83,7 +83,7 @@ def test_studies_are_those_of_the_account(study: Study, other: Study) -> None:
 def test_queries_do_not_grow_with_the_rows(study: Study, name: str, queries: int, django_assert_num_queries) -> None:
     client, address = client_of("member", study, "viewer"), reverse(f"api:{name}", args=[study.slug])
     for people in (1, 30):
-        # Imported people, for they need no place.
+        # Imported people, since they need no place.
         while study.participants.count() < people:
             make_participant(study, at="completed", origin="imported")
         with django_assert_num_queries(queries):

@@ -1,4 +1,4 @@
-"""The columns that every table has: a contract with everybody who reads the files, so they are written out here."""
+"""The columns of every table: a contract with everybody who reads the files, so they are written out here."""
 
 from analysis.exports.annotation_tables import annotation_tables
 from analysis.exports.answer_tables import answer_tables
@@ -10,7 +10,7 @@ from analysis.report.bundle.tables import UNIVERSES, own_tables
 from surveys.models import Study
 from tests.factories import make_definition
 
-# Of the study of teas: behind `comments` stand its own questions and attention checks.
+# Columns of the study of teas; its own questions and attention checks follow `comments`.
 PUBLISHED = {
     "responses": (
         "study version version_sha256 pilot origin participant state chatbot cell prompt occasion arm "

@@ -1,4 +1,4 @@
-"""One zip file holds every table; its first lines run on it; and how far it is can be asked for."""
+"""One zip file holds every table, its first lines of code run on it, and its progress can be asked for."""
 
 import io
 import re
@@ -119,7 +119,7 @@ def test_zip_has_the_ticked_tables_and_the_trail_names_them(study: Study, client
         assert sorted(archive.namelist()) == sorted([*DOCUMENTS, "prompts.jsonl", "responses.jsonl"])
     event = AuditEvent.objects.latest("pk")
     assert (event.subject, event.detail["tables"]) == ("tables.zip", ["responses", "prompts"])
-    assert event.detail["simulated"] is False  # the form was sent without that tick
+    assert event.detail["simulated"] is False  # the form was sent with that box unticked
     assert client.get(address, {"table": "secrets"}).status_code == 404
 
 
@@ -140,7 +140,7 @@ def test_every_table_has_first_lines_of_at_most_ten() -> None:
 
 @pytest.fixture
 def files(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every table of a study of teas and of one of annotators, as CSV and Parquet."""
+    """Every table of a study of teas and of a study of annotators, as CSV and Parquet."""
     correct(study, FIVE, out=("Oolong",))
     for of, tables in ((study, TABLES), (make_judged(), ANNOTATION_TABLES)):
         made = open_everything(make_account(f"ada-{of.slug}", of, "viewer"), of.slug, "all", Selection())

@@ -76,7 +76,7 @@ def joined_text(frame: pd.DataFrame, row: int, begin: str = "text") -> str:
 
 
 def restored(cell: str) -> str:
-    """A CSV cell without the apostrophe against spreadsheets, taken away as docs/data.md says."""
+    """Removes a CSV cell's apostrophe against spreadsheets, as docs/data.md says."""
     return re.sub(r"^'('*[=+\-@\t\r])", r"\1", cell)
 
 
@@ -137,14 +137,14 @@ def test_parquet_keeps_types_and_descriptions() -> None:
 def test_sav_keeps_texts_labels_and_times(tmp_path: Path) -> None:
     frame, meta = read_sav(write("sav", TEXTS.values()), tmp_path)
     for row, text in enumerate(TEXTS.values()):
-        # SPSS fills every text up with blanks, so those at its end can't be told apart.
+        # SPSS pads every text with blanks, so a text's own trailing blanks are lost.
         assert joined_text(frame, row) == text.rstrip(" ")
     assert meta.column_names_to_labels["share"] == "A share (from 0 to 1)"
     assert meta.variable_value_labels["state"] == {"completed": "Completed", "x": "Something else"}
     assert meta.variable_value_labels["passed"] == {0.0: "no", 1.0: "yes"}
     assert abs(frame["at"][1].to_pydatetime().replace(tzinfo=UTC) - MOMENT).total_seconds() < 1e-5
     assert pd.isna(frame["at"][0]) and pd.isna(frame["passed"][2])
-    assert meta.original_variable_types["at"] == "DATETIME24.3"  # narrower ones have no room for milliseconds
+    assert meta.original_variable_types["at"] == "DATETIME24.3"  # narrower formats have no room for milliseconds
     assert "html" not in frame
     assert meta.number_rows == len(TEXTS)
 
@@ -169,7 +169,7 @@ def test_sav_keeps_what_our_columns_may_be(tmp_path: Path) -> None:
         ExportColumn("count", "integer", "", levels={"1": "numbers have none"}),
         ExportColumn("passed", "boolean", "Nobody did anything"),
     ]
-    longest = f"{'t' * (WIDEST - 3)}   tea"  # a piece that ended in blanks would lose them
+    longest = f"{'t' * (WIDEST - 3)}   tea"  # a piece ending in blanks would lose them
     row = {"text": longest, "text_2": "2", "state": "s", "count": 2**53, "passed": None}
     frame, meta = read_sav(b"".join(FORMATS["sav"].chunks(columns, [row])), tmp_path)
     assert list(frame) == ["text", "text_2_", "text_2", "state", "count", "passed"]

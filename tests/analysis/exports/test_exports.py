@@ -1,4 +1,4 @@
-"""The export gate: who may take what, what is noted, and that the files hold what the screen counts."""
+"""The export gate: who may take what, what is recorded, and that the files hold what the screen counts."""
 
 import csv
 import io

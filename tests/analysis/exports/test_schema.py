@@ -47,16 +47,16 @@ APPLICATION = get_wsgi_application()
 SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/schema/?format=json", APPLICATION)
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 WHO = ("researcher", "viewer", "nobody")
-# Where a path leads somewhere: names that are there. Everything else is drawn from the schema.
+# Names that exist, so that a path leads somewhere. Everything else is drawn from the schema.
 KNOWN: dict[str, list[Any]] = {"slug": ["teas", "teas", "labelled"], "corpus": ["corpus"], "endpoint": []}
-# What most requests would be refused for, drawn from all texts there are, is left out of half of them.
+# All that half of the requests keep: most would be refused for other fields, drawn from all texts there are.
 PLAIN = ("limit", "offset", "pilot", "simulated", "part", "format", "draws", "seed", "status")
 ORDERED = ("endpoint", "condition", "repeats", "dry_run", "note", "pilot", "dry")
 
 
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, str]]:
-    """A study with people and runs, one of annotators, a corpus with runs; a token of each who may ask."""
+    """A study with people and runs, one of annotators, and a corpus with runs; yields a token for each role."""
     with lasting_rows(django_db_blocker):
         study, corpus = make_teas(), make_corpus()
         labelled, _ = make_annotated(slug="labelled")
@@ -79,14 +79,14 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 @pytest.fixture(autouse=True)
 def unsent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no worker here, so nothing is handed to one."""
+    """Hands nothing to workers, since there are none here."""
     monkeypatch.setattr(actions, "enqueue_lanes", lambda run: None)
     monkeypatch.setattr(tasks.compute_report, "delay", lambda *order: None)
 
 
 @pytest.fixture(autouse=True)
 def same_connection() -> Iterator[None]:
-    """The test's own, in whose transaction the world is: a server would close it after each request."""
+    """Keeps the test's connection, whose transaction holds the world: a server would close it after each request."""
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
@@ -104,7 +104,7 @@ def test_every_answer_is_as_the_schema_says(world: dict[str, str], operation: AP
     seen = set()
 
     @settings(
-        max_examples=CASES if who in world else CASES // 4,  # who is nobody is refused before anything else
+        max_examples=CASES if who in world else CASES // 4,  # nobody's requests are refused before anything else
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -126,17 +126,17 @@ def test_every_answer_is_as_the_schema_says(world: dict[str, str], operation: AP
         if response.status_code >= 400:
             assert response.json().keys() == {"detail"} and isinstance(response.json()["detail"], str)
 
-    # What is drawn depends on every constant of the source, and by chance all of it may be refused.
+    # What is drawn depends on every constant in the source, and by chance all of it may be refused.
     for more in range(6 if who == "researcher" and "push" not in operation.label else 1):
         if not seen & {200, 201, 202}:
             seed(SEED + more)(try_operation)()
     assert seen <= {401, 404} if who == "nobody" else 401 not in seen
-    # Items are pushed where a stage before has some: tests/analysis/people/test_pushing.py does.
+    # Pushing needs items of an earlier stage: tests/analysis/people/test_pushing.py has them.
     assert who != "researcher" or seen & {200, 201, 202} or "push" in operation.label
 
 
 def make_plain(case: Case, endpoint: str) -> None:
-    """What is left may well be answered."""
+    """Drops what most requests would be refused for, so that the rest may well be answered."""
     case.query = {name: value for name, value in (case.query or {}).items() if name in PLAIN}
     if isinstance(case.body, dict):
         case.body = {name: value for name, value in case.body.items() if name in ORDERED}

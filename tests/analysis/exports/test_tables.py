@@ -1,4 +1,4 @@
-"""The tables hold each row once, in the columns that the codebook describes."""
+"""Tables hold each row once, in the columns that the codebook describes."""
 
 import csv
 import tracemalloc
@@ -115,7 +115,7 @@ def test_timings_tell_when_and_how(study: Study) -> None:
     assert (row["client_opened_at"], row["client_copied_at"]) == (5, None)
     assert [row[name] for name in ("observed", "pasted", "typed", "share_pasted", "pastes")] == [True, 30, 10, 0.75, 1]
     assert row["submitted_at"] == response.submitted_at
-    assert row["seconds"] is None  # no page was sent for it
+    assert row["seconds"] is None  # no page was served for it
 
 
 def test_flow_adds_up_to_what_the_console_shows(study: Study) -> None:

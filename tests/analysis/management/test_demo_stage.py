@@ -1,4 +1,4 @@
-"""The demo's last stage: scripted models asked through the real functions, worth comparing with simulated people."""
+"""The demo's last stage: scripted models called through the real functions, worth comparing with simulated people."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def fill_quietly(study: Study) -> None:
 
 @pytest.fixture
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every kind of run that the demo has, each with few calls."""
+    """Reduces every run of the demo to a few calls."""
     few = []
     for asked in demo.RUNS:
         settings = asked.settings | ({"users": 2} if "users" in asked.settings else {})
@@ -147,7 +147,7 @@ def test_person_or_dice_shows_the_split_that_the_demo_is_made_with() -> None:
 
 
 def true_split(asked: AskedPrompt, chatbot: str, people: int = 1500) -> tuple[float, float]:
-    """How unlike two answers of one of the demo's people are, and those of two people, over both of its cells."""
+    """Mean unlikeness of two answers of one simulated person, and of two people's, over both of the demo's cells."""
     rng = Random(1)
 
     def answers_of(person: int) -> list[set[str]]:
@@ -165,7 +165,7 @@ def texts_of(study: Study) -> list[str]:
 
 
 def named_by_four(answers: list[list[str]]) -> float:
-    """Different things that four answers name together; over all eighty, both sides name nearly all there are."""
+    """Mean number of things that four answers name together; over all eighty, both sides name nearly all there are."""
     return mean(len(set().union(*answers[first : first + 4])) for first in range(0, len(answers), 4))
 
 

@@ -1,4 +1,4 @@
-"""The demo's stage of people: invented, all the way to annotators, by scripted models that are named as such."""
+"""The demo's stage of people: made-up people, all the way to annotators, by scripted models that are named as such."""
 
 import io
 
@@ -34,8 +34,8 @@ def test_people_go_from_conversations_to_annotators_once(settings) -> None:
     assert not Attribute.objects.exclude(generator__endswith="(simulated)").exists()
     assert not [row for row in Attribute.objects.all() if row.unlocated]
     report = steps["merge"].report
-    if HAS_MINILM:  # vectors of words alone join nothing
-        assert report["merged"] < report["attributes"]  # what two conversations say is one attribute
+    if HAS_MINILM:  # vectors of words alone merge nothing
+        assert report["merged"] < report["attributes"]  # two conversations that say the same give one attribute
     assert {"health", "religion", "politics"} <= {kind for row in Attribute.objects.all() for kind in row.sensitive}
     assert corpus.users.filter(place__isnull=False).count() == people_demo.SIZE
     items = AnnotationItem.objects.filter(corpus=corpus.name)

@@ -1,4 +1,4 @@
-"""News reaches a real webhook signed, once until it changes, and never inside the network; failures are seen."""
+"""News reaches a real webhook signed, once until it changes, and never inside the network; failures are shown."""
 
 import hashlib
 import hmac
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Receiver(HTTPServer):
-    """A real server on this machine that keeps what it is sent, and answers as it is told."""
+    """A real server on this machine that keeps what it receives and answers with `status`."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -79,7 +79,7 @@ def study() -> Study:
 
 @pytest.fixture(autouse=True)
 def disk(monkeypatch: pytest.MonkeyPatch) -> list[News]:
-    """What the server itself has to tell."""
+    """The server's own news, in place of its check for a full disk."""
     found: list[News] = []
     monkeypatch.setattr(sending, "full_disk", lambda: found)
     return found
@@ -291,7 +291,7 @@ def test_news_of_a_study_is_counted_once_for_all_its_addresses(
     stop_run(other.study)
     monkeypatch.setattr(tasks, "news_of", lambda study: 1 / 0 if study.slug == "teas" else news_of(study))
     tasks.send_notices()
-    assert other.pk in sent  # whatever is wrong with another study
+    assert other.pk in sent  # although another study fails
 
 
 def test_a_study_that_cannot_be_counted_keeps_no_other_news_from_the_server(

@@ -1,4 +1,4 @@
-"""Corpora with users of known habits, and the real ones."""
+"""Corpora of users with known habits, and real corpora."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ def people(corpus: str, step: str, *options: str) -> dict[str, Any]:
 
 
 def command(name: str, *arguments: str) -> dict[str, Any]:
-    """What the command prints."""
+    """Runs a command and returns the JSON it prints."""
     out = StringIO()
     call_command(name, *arguments, "--json", stdout=out, stderr=StringIO())
     return json.loads(out.getvalue())
@@ -38,7 +38,7 @@ def import_real(name: str, corpus: str = "corpus") -> Corpus:
 
 
 def said(*texts: str, answered: bool = True) -> list[dict[str, str]]:
-    """User messages with their replies; the last one may be without."""
+    """User messages with replies; without `answered`, the last one has none."""
     messages = [
         m for text in texts for m in ({"role": "user", "content": text}, {"role": "assistant", "content": "Yes."})
     ]
@@ -48,7 +48,7 @@ def said(*texts: str, answered: bool = True) -> list[dict[str, str]]:
 def make_person(
     key: str, histories: Sequence[Sequence[str]], corpus: Corpus | None = None, language: str = "English"
 ) -> list[Conversation]:
-    """The conversations of one user, each a list of what they wrote."""
+    """Makes one user's conversations, each from the messages that the user wrote."""
     corpus = corpus or make_corpus()
     return [
         make_conversation(corpus, messages=said(*texts), user=key, language=language, source_id=f"{key}-{number}")
@@ -67,7 +67,7 @@ def write_lines(path: Path, rows: Sequence[Any]) -> Path:
 
 
 def as_program(account: str) -> Client:
-    """Who sends the account's token."""
+    """A client that sends the account's token."""
     token, _ = Token.objects.get_or_create(user=get_user_model().objects.get(username=account))
     return Client(headers={"Authorization": f"Token {token.key}"})
 
@@ -78,7 +78,7 @@ WORDS = {"n": "no", "m": "maybe", "y": "yes"}
 
 
 def judged(kind: str, question: str, said: Mapping[str, str], **changes: Any) -> Study:
-    """A study of this kind, of whose items three people said this."""
+    """A study of this kind whose items three people labelled as `said` says, by key."""
     study = make_annotation_study(kind=kind, slug=f"{kind}s")
     make_items(study, len(said), **{"cluster": "ann"} | changes)
     judge_items(study, question, said)
@@ -86,12 +86,12 @@ def judged(kind: str, question: str, said: Mapping[str, str], **changes: Any) ->
 
 
 def judge_items(study: Study, question: str, said: Mapping[str, str], unsaid: str = "") -> None:
-    """Three people say this of all items that still want labels, and `unsaid` of those that are not named."""
+    """Three people label all open items as `said` says, and those that it does not name as `unsaid` says."""
     judge_with(study, lambda item, place: {question: WORDS[said.get(item.key, unsaid)[place]]})
 
 
 def judge_with(study: Study, labels_of: Callable[[AnnotationItem, int], dict[str, str]]) -> None:
-    """Three people label all that still wants labels, by the item and by their place."""
+    """Three people label all open items, by the item and their own place."""
     for place in range(3):
         person = make_annotator(study)
         while task := next(iter(next_tasks(person)), None):
@@ -99,5 +99,5 @@ def judge_with(study: Study, labels_of: Callable[[AnnotationItem, int], dict[str
 
 
 def ask(study: Study, task: str, *options: str) -> dict[str, Any]:
-    """What a scripted model is asked about the study, as the command reports it."""
+    """Asks a scripted model a task about the study; returns the command's report."""
     return command("ask", study.slug, task, "--endpoint", "scripted", *options)

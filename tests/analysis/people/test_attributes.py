@@ -1,4 +1,4 @@
-"""Attributes come in: from files with faults, with quotes that stand somewhere or nowhere, twice, and all at once."""
+"""Importing attributes: from faulty files, with quotes that are somewhere or nowhere, twice, and all or none."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Statements that contradict each other are kept apart, make nothing surer, and are shown; the published rates hold."""
+"""Contradicting statements are kept apart, make nothing surer and are shown; the published rates hold."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tests.roles import as_account, make_roles
 
 
 def embed_alike(texts: list[str]) -> np.ndarray:
-    """All but the same."""
+    """Gives all texts the same vector."""
     vectors = np.zeros((len(texts), 384), "float32")
     vectors[:, 0] = 1.0
     return vectors
@@ -80,7 +80,7 @@ def test_parts_have_no_conflict_and_hold_everything_once(flags: list[bool]) -> N
 
 
 def merge(*texts: str) -> dict[str, Any]:
-    """Of one person, each said in another conversation."""
+    """Merges statements of one person, each said in another conversation."""
     corpus = make_corpus()
     keep_attributes(corpus, [NewAttribute("ann", text, 0.5, (), str(n)) for n, text in enumerate(texts)])
     return merge_attributes(corpus, ALIKE)
@@ -93,7 +93,7 @@ def test_seven_ages_stay_seven_and_none_is_surer() -> None:
     assert (report["merged"], report["conflicting_users"]) == (7, 1)
     assert report["conflicts"] == dict.fromkeys(KINDS, 0) | {NUMBERS: 21}
     heads = Attribute.objects.filter(cluster_size__isnull=False).order_by("id")
-    # Thirty is said in two conversations, whichever way it is written; the others in one each.
+    # Thirty is said in two conversations, in either spelling; the others in one each.
     assert list(heads.values_list("cluster_size", "cluster_confidence")) == [(2, 0.75), *[(1, 0.5)] * 6]
 
 

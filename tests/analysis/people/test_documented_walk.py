@@ -1,4 +1,4 @@
-"""The walk as docs/people.md prints it, command by command with a scripted model: no step needs what nothing writes."""
+"""The walk as docs/people.md prints it, with a scripted model: no command needs what none before it writes."""
 
 import json
 import re
@@ -26,7 +26,7 @@ QUALITY, RELEVANCE, PREFERENCE = "recenter-1-quality", "recenter-2-relevance", "
 KINDS = {QUALITY: "attribute", RELEVANCE: "relevance", PREFERENCE: "preference"}
 TOPICS = ("bread", "trains", "chess", "gardens", "running", "painting", "sailing", "cooking", "poetry", "cycling")
 USERS = 24
-# Each in other words, so that nothing is merged.
+# Each in different words, so that nothing is merged.
 SAYINGS = (
     "I wake early because of {}.",
     "My sister taught me {} long ago.",
@@ -37,19 +37,19 @@ SAYINGS = (
     "Once I won a small prize in {}!",
     "Honestly, I would never travel without {}.",
 )
-# What stands in the docs at the paper's size, and here.
+# Numbers in the docs, at the paper's size, and here.
 SMALLER = {"5000": "22", "47": "16", "250": "12", "10": "3", "631": "20", "80": "9"}
 
 
 def documented() -> list[list[str]]:
-    """The commands of the first block below "The walk", without their comments."""
+    """Returns the commands of the first block below "The walk", without their comments."""
     block = DOCS.read_text(encoding="utf-8").partition("## The walk\n")[2].partition("```\n")[2].partition("```")[0]
     lines = [line.partition(" #")[0].strip() for line in block.splitlines()]
     return [shlex.split(line.removeprefix("manage.py ")) for line in lines if line.startswith("manage.py ")]
 
 
 def labels_of(item: AnnotationItem, place: int) -> dict[str, str]:
-    """By the item's words, so that there is something to learn."""
+    """Labels by the item's words, so that there is something to learn."""
     if item.kind == "preference":
         return {f"preference__{part['id']}": str(3 + place % 2) for part in item.payload["attributes"]}
     if item.kind == "relevance":

@@ -1,4 +1,4 @@
-"""Who of a corpus is studied: real corpora with known numbers, and users planted to be found."""
+"""Which users of a corpus are kept: real corpora with known numbers, and users planted to be found."""
 
 import json
 from pathlib import Path
@@ -134,7 +134,7 @@ def test_unanswered_last_messages_count() -> None:
 def test_what_was_said_twice_counts_twice_and_with_everybody_who_said_it() -> None:
     corpus = make_corpus()
     records = [Record(said("Hello?"), f"id {n}", user, "English") for n, user in enumerate(["a", "a", "b", "a"])]
-    for _ in range(2):  # imported again, nothing is added
+    for _ in range(2):  # the second import adds nothing
         store(corpus, [make_row(record) for record in records], Report("corpus"))
     report = people("corpus", "filter")
     assert (report["users"], report["conversations"], report["user_messages"]) == (2, 4, 4)

@@ -1,4 +1,4 @@
-"""Items of a stage: the line of stages, counted first, added once, by those who may in both studies."""
+"""Items of a stage: the line of stages, items counted first and added once, by those who may act in both studies."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ RELEVANT = {"source": "pairs"}
 
 @pytest.fixture
 def into() -> Iterator[Study]:
-    """The stage after `pairs`, whose responses are there; `ada` is researcher in both, `bob` in this one only."""
+    """The stage after `pairs`, whose responses exist; `ada` is a researcher in both, `bob` in this one only."""
     make_fake()
     study = make_judged(next="answers")
     ask(study, "respond")
@@ -76,7 +76,7 @@ def test_parallel_clicks_add_each_item_once(into: Study) -> None:
     assert into.annotation_items.count() == 2
     with pytest.raises(CommandError, match="names no next stage"):
         command("push_relevant", "answers")
-    again = command("push_relevant", "pairs")  # the next stage is in its file
+    again = command("push_relevant", "pairs")  # its file names the next stage
     assert (again["to"], again["items"], again["already_there"]) == ("answers", 0, 2)
 
 
@@ -106,7 +106,7 @@ def test_api_counts_and_adds(into: Study) -> None:
     assert (dry["dry"], dry["items"], dry["slots"], into.annotation_items.count()) == (True, 2, 6, 0)
     done = ada.post(url, RELEVANT, content_type="application/json").json()
     assert (done["dry"], done["items"], into.annotation_items.count()) == (False, 2, 2)
-    assert ada.post(url, {}, content_type="application/json").status_code == 404  # of no study
+    assert ada.post(url, {}, content_type="application/json").status_code == 404  # no study is named
     wrong = ada.post("/api/v1/studies/pairs/push/people/", {"source": "none"}, content_type="application/json")
     assert wrong.status_code == 400
     assert as_program("bob").post(url, RELEVANT, content_type="application/json").status_code == 403

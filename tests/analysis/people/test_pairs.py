@@ -1,4 +1,4 @@
-"""Candidates go to annotators of relevance as pairs of prompt and user: enough of them, few users a prompt, once."""
+"""Candidates go to annotators of relevance as pairs of prompt and user: enough of them, few users per prompt, once."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ MAIL = "ann@example.org"
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Study:
-    """Of six users two attributes share a word with each prompt but the last, with which only one does."""
+    """Six users: two attributes of each share a word with every prompt except the last, with which only one does."""
     use_letters(monkeypatch)
     make_fake()
     study, corpus = make_study(), make_corpus()
@@ -50,7 +50,7 @@ def merge_nothing() -> None:
 
 
 def truth() -> dict[tuple[str, str], set[str]]:
-    """By prompt and user the candidates of pairs that have two."""
+    """Candidates by prompt and user, for pairs with at least two."""
     rows = Task.objects.filter(values__isnull=False).select_related("user")
     found = {(row.payload["prompt"], row.user.key): set(map(str, row.values["candidates"])) for row in rows}
     return {pair: ids for pair, ids in found.items() if len(ids) >= 2}
@@ -81,7 +81,7 @@ def test_pairs_of_enough_candidates_are_drawn_with_all_of_these(asked: Study) ->
     assert report["items"] == sum(map(len, found.values())) == AnnotationItem.objects.count()
     assert report["slots"] == 3 * report["items"]
     assert (report["prompts"], report["users"]) == (len(prompts), len({user for _, user in found}))
-    # Items say where they are from, and name nobody.
+    # Items say where they come from and name nobody.
     item = AnnotationItem.objects.filter(payload__attribute__startswith="Zebra").first()
     assert MAIL not in json.dumps(item.payload) and "[e-mail address]" in item.payload["attribute"]
     assert report["personal"] == AnnotationItem.objects.filter(payload__attribute__startswith="Zebra").count()

@@ -1,4 +1,4 @@
-"""The console's pages of people and the API beside them: who may see them, what they say, what they begin."""
+"""The console's pages of people and their API: who may see them, what they say, and what they start."""
 
 import gzip
 import json
@@ -94,7 +94,7 @@ def test_person_shows_evidence_marked_without_personal_details(study: Study, cor
     assert MAIL not in whole.content.decode()
     assert "ann asks 1 1" in words and "never said” not found" in words and "religion" in words
     assert "Activity kept 4 conversations, 19 user messages" in words
-    for asked in ("x", "99999999999999999999", "0", "-1"):  # is no attribute of hers
+    for asked in ("x", "99999999999999999999", "0", "-1"):  # none of her attributes
         page = client.get(f"{address('person', 'corpus', user.pk)}?attribute={asked}")
         assert page.status_code == 200 and "All conversations" not in lines_of(page)
 
@@ -241,7 +241,7 @@ LINE = json.dumps(RECORD).encode() + b"\n"
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks) -> Any:
-    """Does at once what would be a worker's."""
+    """Runs a worker's steps in place, and in `with worker():` also what waits for the commit."""
     monkeypatch.setattr(source_views.people_step, "delay", lambda *given: tasks.people_step(*given))
     return lambda: django_capture_on_commit_callbacks(execute=True)
 
@@ -263,7 +263,7 @@ def test_corpus_is_brought_through_the_browser(study: Study, worker: Any) -> Non
     assert "1 new conversation, 0 repeated" in lines_of(page)
     with worker():
         bring(LINE, source="", licence="")
-    assert Corpus.objects.get().licence == "CC-BY-4.0"  # what is not named again stays
+    assert Corpus.objects.get().licence == "CC-BY-4.0"  # what is not given again stays
     assert not CorpusUpload.objects.exists()
 
 
@@ -276,7 +276,7 @@ def test_file_with_a_fault_changes_nothing_unless_that_was_asked_for(study: Stud
     with worker():
         bring(LINE + b"none\n", faulty="on", format="lmsys")
     assert Conversation.objects.count() == 1
-    assert Corpus.objects.get().format == "lmsys"  # of the first file nothing is left
+    assert Corpus.objects.get().format == "lmsys"  # nothing is left of the first file
     assert "1 record could not be read: line 2" in lines_of(as_account("researcher").get(address("corpus", "mine")))
 
 
@@ -315,7 +315,7 @@ def test_file_comes_in_parts_and_each_account_adds_to_its_own(study: Study, work
     assert post("end=1").json()["faults"] == ["Some of chats.jsonl has not arrived. Choose it again."]
     assert post(f"part={len(parts)}", b"more").status_code == 409
     assert post("part=x", b"more").status_code == 404
-    for _ in range(2):  # an answer that was lost on the way is asked for again
+    for _ in range(2):  # the browser repeats a request whose answer got lost
         assert post(f"part={len(parts) - 1}", parts[-1]).status_code == 200
     with worker():
         assert post("end=1").json() == {"address": address("corpus", "mine")}

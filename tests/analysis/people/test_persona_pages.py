@@ -1,4 +1,4 @@
-"""Personas and corpora in the console: listed, brought, looked at, with source and licence, and a run from there."""
+"""Personas and corpora in the console: listed, uploaded, viewed, with source and licence, and a run started there."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A pilot of a stated size, the rest after the gate, and eighty items of many: by a rule, balanced, each once."""
+"""A pilot of a stated size, the rest after the gate, and eighty of many items: drawn by a rule, balanced, each once."""
 
 from collections import Counter
 from pathlib import Path
@@ -24,7 +24,7 @@ USERS = ("ann", "bob", "cleo", "dan")
 
 @pytest.fixture
 def corpus(monkeypatch: pytest.MonkeyPatch) -> Corpus:
-    """Four people with five attributes each, of which one has no evidence."""
+    """Four people with five attributes each, one of which has no evidence."""
     use_letters(monkeypatch)
     corpus = make_corpus()
     for key in USERS:
@@ -173,7 +173,7 @@ def test_samples_stand_side_by_side_by_name(corpus: Corpus) -> None:
     assert few == people("corpus", "sample", "--name", "few", "--size", "2", "--by", "random", "--of", "sampled")
     assert people("corpus", "push", "--study", "facts", "--sample", "few")["users"] == 2
     assert set(shown(study)) == set(few["chosen_users"])
-    people("corpus", "sample", "--size", "4")  # others stay beside it
+    people("corpus", "sample", "--size", "4")  # other samples stay
     assert set(corpus.steps.get(name="sample").report["samples"]) == {"few"}
     with pytest.raises(CommandError, match="has no sample called many .few."):
         people("corpus", "push", "--study", "facts", "--sample", "many")

@@ -1,4 +1,4 @@
-"""Attributes go to annotators with what they rest on, without personal details; and a person can be taken out again."""
+"""Attributes go to annotators with their evidence, without personal details; and a person can be erased again."""
 
 import json
 from pathlib import Path
@@ -226,7 +226,7 @@ def test_only_the_very_person_is_erased_and_a_corpus_with_all_its_people(corpus:
     people("corpus", "sample")
     Attribute.objects.get(text="Bakes bread.", user__key="ann").delete()
     left = Attribute.objects.get(text="Bakes  bread")
-    assert (left.merged_into, left.cluster_size) == (None, None)  # what stood for its cluster is gone
+    assert (left.merged_into, left.cluster_size) == (None, None)  # its cluster's representative is gone
     corpus.delete()
     assert (CorpusUser.objects.count(), Attribute.objects.count()) == (0, 0)
 

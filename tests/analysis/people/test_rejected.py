@@ -1,4 +1,4 @@
-"""Rejected attributes go on to annotators who say what is wrong with them, as frozen items, once."""
+"""Rejected attributes go to annotators who say what is wrong with them, as frozen items, once."""
 
 import json
 
@@ -16,7 +16,7 @@ from tests.factories import make_annotation_study, make_items
 from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
-# What each of three people says of four items: most say no, one says no, one says maybe, nobody doubts.
+# Three people's labels of four items: most say no, one says no, one says maybe, nobody doubts.
 SAID = {"item-0": "nny", "item-1": "nyy", "item-2": "myy", "item-3": "yyy"}
 
 

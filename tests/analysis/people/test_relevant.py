@@ -1,4 +1,4 @@
-"""What most people call relevant goes on to annotators of preference, with both responses of each writer, once."""
+"""What most people call relevant goes to annotators of preference, with both responses of each writer, once."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ from tests.surveys.participation.threads import at_once
 pytestmark = pytest.mark.django_db(transaction=True)
 MAIL = "ann@example.org"
 TEA, CAKE = "Which tea is best?", "Which cake?"
-# Of each item its prompt, user, attribute and what three people say; the truth is counted by hand.
+# Each item's prompt, user, attribute and three people's labels; the truth is counted by hand.
 SAID = [
     (TEA, "ann", "Drinks no milk.", "yyn"),
     (TEA, "ann", "Grows roses.", "nny"),
@@ -60,7 +60,7 @@ def test_relevant_attributes_stand_with_both_responses_of_their_writer() -> None
         **{"items": 2, "slots": 6, "pairs": 2, "relevant": 3, "not_relevant": 2, "tied": 0}
     }
     assert (report["without_responses"], report["generators"]) == (0, {"scripted": 2})
-    assert Task.objects.filter(payload__arm="generic").count() == 1  # both ask the same
+    assert Task.objects.filter(payload__arm="generic").count() == 1  # both users get the same prompt
     ann, bob = AnnotationItem.objects.filter(study=into).order_by("cluster")
     assert ann.payload["attributes"] == [
         {"id": "100", "text": "Drinks no milk."},
@@ -86,7 +86,7 @@ def test_pairs_without_both_responses_are_counted() -> None:
     command("ask", "pairs", "respond", "--endpoint", "other", "--limit", "2")
     report = push()
     assert (report["items"], report["generators"]) == (3, {"scripted": 2, "other": 1})
-    assert report["without_responses"] == 1  # of the other's second pair one arm is missing
+    assert report["without_responses"] == 1  # the second model's second pair lacks an arm
     command("ask", "pairs", "respond", "--endpoint", "other")
     again = push()
     assert (again["items"], again["already_there"], again["without_responses"]) == (1, 3, 0)

@@ -1,4 +1,4 @@
-"""Doubted attributes are revised by a model, judged again, and compared with what they were before."""
+"""A model revises doubted attributes, which are then judged again and compared with what they were before."""
 
 import json
 from io import StringIO
@@ -22,14 +22,14 @@ from tests.surveys.participation.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MAIL = "ann@example.org"
-# Yes is said by 1, 0, 2 and 3 of three people: what is doubted has 1, 0 and 2.
+# Of three people 1, 0, 2 and 3 say yes: the doubted items are those with 1, 0 and 2.
 SAID = {"item-0": "nny", "item-1": "nmn", "item-2": "yym", "item-3": "yyy"}
 AFTER = {"item-0": "yyy", "item-1": "yyn"}
 
 
 @pytest.fixture
 def study() -> Study:
-    """Two of the three doubted attributes were revised; of the third nothing is left."""
+    """Two of the three doubted attributes were revised; the third was withdrawn."""
     make_fake()
     study = judged("attribute", "quality", SAID, corpus="real", tags={"generator": "old", "sensitive": "health"})
     ask(study, "refine")
@@ -150,7 +150,7 @@ def test_mistakes_of_revisions_are_no_mistakes_of_extraction(study: Study) -> No
 
 
 def test_a_revision_is_refined_once_more_and_then_only_when_asked(study: Study) -> None:
-    """Annotators doubt everything: item-0 becomes a revision, that one another, and there it ends."""
+    """Annotators doubt everything: a revision is revised once more, and there it ends."""
     for _ in range(2):
         push(study)
         known = {item.key for item in revised(study).values()}

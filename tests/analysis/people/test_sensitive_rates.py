@@ -1,4 +1,4 @@
-"""The published rates of the rule that marks sensitive statements are those that are measured."""
+"""The published rates of the rule that marks sensitive statements are the measured ones."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ Say = Callable[[AnnotationItem], dict[str, str]]
 
 
 def sit(slug: str, pid: str, say: Say) -> str:
-    """One sitting from the link on Prolific, with a submission of its own, to the last page; gives the code there."""
+    """One sitting with its own submission, from the Prolific link to the last page; returns the code shown there."""
     client, visit = Client(), make_visit(pid=pid).as_parameters()
     page = client.get(f"/a/{slug}/", visit, follow=True)
     if read(page).name == "consent":
@@ -48,7 +48,7 @@ def sit(slug: str, pid: str, say: Say) -> str:
 
 
 def say_as(place: int, question: str, opinions: str) -> Say:
-    """The n-th item of its part, by the letter of the opinions; people 3 and on say the opposite of the others."""
+    """Answers a part's n-th item by the n-th of the recurring `opinions`; people 3 and on say the opposite."""
     words = {"y": "yes", "n": "no"} if place < 3 else {"y": "no", "n": "yes"}
     return lambda item: {question: words[opinions[int(item.key.rpartition("-")[2]) % len(opinions)]]}
 
@@ -66,7 +66,7 @@ def load(slug: str, rows: list[dict[str, Any]], pilot: list[dict[str, Any]], fol
 
 
 def pilot_and_launch(study: Study, people: int, question: str) -> list[str]:
-    """So many people judge the pilot, the gate keeps three, and the main part begins; gives their Prolific ids."""
+    """`people` people judge the pilot, the gate keeps three, and the main part begins; returns all Prolific ids."""
     lifecycle.start_pilot(study, "ada")
     pids = [f"{number:024x}" for number in range(1, people + 1)]
     for place, pid in enumerate(pids):
@@ -112,7 +112,7 @@ def test_three_linked_studies_from_items_to_tables_5_and_6(tmp_path: Path) -> No
     pids = pilot_and_launch(study, 5, "quality")
     for place, pid in enumerate(pids[:3]):
         assert sit(QUALITY, pid, say_as(place, "quality", "yyn")) == "RQDONE1"
-    assert sit(QUALITY, pids[4], say_as(4, "quality", "y")) == "RQDONE1"  # sees the code again, and does nothing
+    assert sit(QUALITY, pids[4], say_as(4, "quality", "y")) == "RQDONE1"  # sees the code again and does nothing
     assert command("judge", QUALITY, "--endpoint", "scripted")["labelled"] == 6
     command("ask", QUALITY, "reason", "--endpoint", "scripted", "--rule", "majority")
     asked = command("ask", QUALITY, "category", "--endpoint", "scripted", "--rule", "majority")

@@ -1,4 +1,4 @@
-"""What trained models are used for: a verifier chooses what is revised, a relevance model what responses are given."""
+"""Uses of trained models: a verifier chooses what is revised, a relevance model the attributes for responses."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ VERIFIER = f"trained mine {VERSION[:8]}"
 
 
 def label(study: Study, said: dict[str, str], question: str, rater: str = VERIFIER, **detail: Any) -> None:
-    """As `predict --study` keeps what a trained model says."""
+    """Keeps labels as `predict --study` keeps those of a trained model."""
     for item in AnnotationItem.objects.filter(study=study, key__in=said):
         kept = {"model": "mine", "version": VERSION, **detail}
         record_judgement(item, rater, {question: said[item.key]}, detail=kept, only=(question,))
@@ -35,7 +35,7 @@ def label(study: Study, said: dict[str, str], question: str, rater: str = VERIFI
 
 @pytest.fixture
 def profiles() -> Study:
-    """People doubt the first attribute; the verifier flags the second and third, of which nobody labelled the last."""
+    """People doubt the first attribute; the verifier flags the second and the third, which no person labelled."""
     make_fake()
     study = judged("attribute", "quality", {"item-0": "nny", "item-1": "yyy"}, corpus="real")
     make_items(study, 2, start=2, cluster="ann", corpus="real")
@@ -53,7 +53,7 @@ def test_what_a_verifier_flags_is_revised_instead_of_what_people_doubt(profiles:
     assert report["chosen_by"] == [{"rater": VERIFIER, "version": VERSION}]
     task = Task.objects.get(annotation_item__key="item-2")
     assert task.payload == {"flagged_by": report["chosen_by"], "doubted": False}
-    # It is named in the tags of revisions, beside their numbers and on the page.
+    # The tags of revisions name it, as do their numbers and the page.
     command("push_refined", profiles.slug)
     revised = AnnotationItem.objects.filter(payload__has_key="before")
     assert {item.tags["flagged by"] for item in revised} == {VERIFIER}
@@ -72,7 +72,7 @@ def test_with_a_rule_both_choose_and_each_is_named(profiles: Study) -> None:
     assert asked_about() == {"item-0", "item-1", "item-2", "item-3"}
     assert report["chosen_by"][1] == {"rater": "judge judge-3", "version": ""}
     payloads = dict(Task.objects.values_list("annotation_item__key", "payload"))
-    assert payloads["item-0"] == {}  # as it was asked before there were verifiers
+    assert payloads["item-0"] == {}  # as asked before there were verifiers
     assert payloads["item-3"]["flagged_by"] == [report["chosen_by"][1]]
     said = {
         task.annotation_item.key: TASKS["refine"].write(task)[0]["content"]
@@ -142,7 +142,7 @@ def test_what_a_model_calls_relevant_is_a_condition_beside_peoples_majority(pair
     report = ask(pairs, "respond", "--relevant-by", "mine")
     assert report["chosen_by"] == [{"rater": VERIFIER, "version": VERSION}]
     known = Task.objects.filter(payload__arm="personalised").values_list("payload__attributes", flat=True)
-    # Of bob both call the same relevant: its responses serve both.
+    # For bob both call the same attribute relevant, so its responses serve both.
     assert sorted(known) == [["Has 0 cups."], ["Has 1 cups."], ["Has 2 cups."]]
     assert command("push_relevant", "pairs", "--to", "answers")["items"] == 2
     pushed = command("push_relevant", "pairs", "--to", "answers", "--relevant-by", "mine")
@@ -172,7 +172,7 @@ def test_conditions_are_compared_by_what_people_rate(pairs: Study) -> None:
 
 
 def ratings_after(study: Study, value: int) -> dict[str, Any]:
-    """Three people rate everything that is left, 1 the generic response, 5 the personalised one."""
+    """Three people rate all open items with `value`: 1 is for the generic response, 5 for the personalised one."""
     for _ in range(3):
         person = make_annotator(study)
         while task := next(iter(next_tasks(person)), None):

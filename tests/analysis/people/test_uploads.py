@@ -1,4 +1,4 @@
-"""Files that come through the browser are imported once, whatever arrives twice, late or at the same time."""
+"""Files uploaded in the browser are imported once, whatever arrives twice, late or at the same time."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def study(settings: Any, tmp_path: Path) -> Study:
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What was ordered of workers, in its order."""
+    """Orders to workers, in sequence."""
     ordered: list[tuple[Any, ...]] = []
     monkeypatch.setattr(source_views.people_step, "delay", lambda *given: ordered.append(given))
     monkeypatch.setattr(tasks.people_step, "apply_async", lambda given, countdown: ordered.append(given))
@@ -73,7 +73,7 @@ def imported() -> CorpusStep:
 
 
 def test_end_that_is_sent_again_is_one_import(study: Study, queue: list) -> None:
-    """Until then its parts lie in the store, whichever web server took them: the database has their names and sizes."""
+    """Until then its parts are in the store, whichever web server took them; the database has their names and sizes."""
     where = send(line())
     part = UploadPart.objects.get()
     with storages["kept"].open(part.file) as file:
@@ -118,7 +118,7 @@ def test_second_file_waits_for_the_first(study: Study, queue: list) -> None:
 
 @contextmanager
 def elsewhere(corpus: Corpus) -> Iterator[None]:
-    """Another worker does something with the corpus."""
+    """Holds the corpus's lock, as another worker does while it works on it."""
     with closing(connections.create_connection("default")) as beside:
         with beside.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(hashtext('people'), %s)", [corpus.pk])
@@ -150,7 +150,7 @@ def test_empty_and_enormous_files_are_told_in_words(study: Study) -> None:
 def test_file_whose_rest_never_came_is_forgotten_after_a_day_and_what_no_upload_owns(study: Study) -> None:
     for user in ("ann", "bob"):
         send(line(user))
-    storages["kept"].save("uploads/987654321/0-part", ContentFile(line()))  # as a server that was killed leaves it
+    storages["kept"].save("uploads/987654321/0-part", ContentFile(line()))  # as a killed server leaves it
     old = CorpusUpload.objects.earliest("pk")
     CorpusUpload.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(hours=25))
     assert tasks.forget_stale_uploads() == 1

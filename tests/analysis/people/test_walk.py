@@ -1,4 +1,4 @@
-"""The walk of docs/people.md, from conversations to table 6, by commands alone; and a person taken out at its end."""
+"""The walk of docs/people.md, from conversations to table 6, by commands alone; and a person erased at its end."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ USERS = ("ann", "bob", "cleo")
 
 
 def labels_of(item: AnnotationItem, place: int) -> dict[str, str]:
-    """Of all two of three people approve, of every third attribute only one before it is revised; responses get a 4."""
+    """Two of three people approve; of every third attribute only one does until it is revised; responses get a 4."""
     if item.kind == "preference":
         return {f"preference__{part['id']}": "4" for part in item.payload["attributes"]}
     if item.kind == "relevance":

@@ -1,4 +1,4 @@
-"""Plain builders of what baselines are made from: conversations, personas, endpoints, runs and calls."""
+"""Plain builders for baselines: conversations, personas, endpoints, runs and calls."""
 
 import os
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ SHARED = Path(os.environ.get("FIELDSTUDY_SHARED") or Path(settings.BASE_DIR).par
 
 
 def real_data(name: str) -> Path:
-    """A file of the shared data; the test that asks for it is skipped where it is not."""
+    """Returns a file of the shared data; skips the test if it is missing."""
     path = SHARED / "data" / name
     if not path.exists():
         pytest.skip(f"the real data {name} is not here; FIELDSTUDY_SHARED names its folder")
@@ -47,7 +47,7 @@ def import_file(path: Path, form: str = "wildchat", name: str = "corpus", limit:
 
 
 def make_corpus(name: str = "corpus", form: str = "wildchat") -> Corpus:
-    """Of nobody, and shared with the studies that are there."""
+    """A corpus without an owner, shared with all studies that exist."""
     return shared(Corpus.objects.get_or_create(name=name, defaults={"format": form})[0])
 
 
@@ -57,7 +57,7 @@ def shared(thing: Any) -> Any:
 
 
 def write_messages(turns: int, words: str = "") -> list[dict[str, str]]:
-    """So many turns; the texts hold `words`, so that conversations differ."""
+    """Messages of so many `turns`; the texts hold `words`, so that conversations differ."""
     return [
         {"role": role, "content": f"{role} {turn} {words}"} for turn in range(turns) for role in ("user", "assistant")
     ]
@@ -77,7 +77,7 @@ def make_endpoint(**changes: Any) -> Endpoint:
 
 
 def make_run(condition: str = "offline", study: Study | None = None, **changes: Any) -> Run:
-    """A planned run of the small study of teas (two prompts), or of a benchmark when `benchmark` is given."""
+    """A planned run of the small study of teas (two prompts), or of a benchmark if `benchmark` is given."""
     if not changes.get("benchmark"):
         study = study or make_study("draft")
         changes |= {"study": study, "version": study.current}
@@ -87,7 +87,7 @@ def make_run(condition: str = "offline", study: Study | None = None, **changes: 
 
 
 def make_call(run: Run, question: Any = None, user: SimulatedUser | None = None, repeat: int = 0) -> Completion:
-    """One planned call; without a question, of the study's first prompt."""
+    """One planned call, by default of the study's first prompt."""
     question = question or run.version.prompts.order_by("position").first()
     asked = {"item": question} if isinstance(question, BenchmarkItem) else {"prompt": question}
     return Completion.objects.create(run=run, user=user, repeat=repeat, position=next(NUMBERS), **asked)
@@ -123,7 +123,7 @@ LETTERS = Embedder("letters", lambda texts: np.stack([letter_vector(text) for te
 
 
 def use_letters(monkeypatch: pytest.MonkeyPatch) -> Embedder:
-    """Stand the made-up embedding in for the local model."""
+    """Puts the made-up embedding in the local model's place."""
     monkeypatch.setattr(embeddings, "LOCAL", LETTERS.name)
     monkeypatch.setattr(embeddings, "local_embedder", lambda: LETTERS)
     return LETTERS

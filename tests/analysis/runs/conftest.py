@@ -1,4 +1,4 @@
-"""A study that is a draft, a researcher who looks at it, and the runs that workers would get."""
+"""A draft study, a researcher who looks at it, and the runs handed to workers."""
 
 import pytest
 from django.test import Client
@@ -21,13 +21,13 @@ def client(study: Study) -> Client:
 
 @pytest.fixture
 def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is that runs the tests."""
+    """Fixes a run's time at work, however slow the test machine is."""
     monkeypatch.setattr("analysis.runs.lanes.runs.seconds_at_work", lambda run: 10.0)
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The runs that were handed to workers."""
+    """The runs handed to workers."""
     runs: list[int] = []
     monkeypatch.setattr(actions, "enqueue_lanes", runs.append)
     return runs

@@ -1,4 +1,4 @@
-"""Judges for tests: an endpoint that always says the same, runs of it, and what they work on."""
+"""Judges for tests: an endpoint that always says the same, its runs, and what they judge."""
 
 from decimal import Decimal
 from typing import Any
@@ -16,7 +16,7 @@ BOTH = '{"preference/milk": 4, "preference/budget": "No difference"}'
 
 
 def make_judge(reply: str, **changes: Any) -> Endpoint:
-    """A model that always says the same; `changes` of its script are `latency_ms` and `faults`."""
+    """A model that always says the same; `latency_ms` and `faults` go into its script."""
     script = {"reply": reply} | {name: changes.pop(name) for name in ("latency_ms", "faults") if name in changes}
     given = {"name": "judge", "model": "judge-1", "price_in": 1, "price_out": 1} | changes
     return make_endpoint(extra=script, **given)
@@ -27,7 +27,7 @@ def plan(study: Study, prompt: str = "same", endpoint: str = "judge", **changes:
 
 
 def judge(study: Study, prompt: str = "same", **changes: Any) -> Run:
-    """Plan, ask and read, as the command does."""
+    """Plans, asks and reads, as the command does."""
     return work_off(plan(study, prompt, **changes))
 
 

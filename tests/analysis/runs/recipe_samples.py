@@ -24,7 +24,7 @@ def users_of(run: Run) -> list[SimulatedUser]:
 
 
 def build_afresh(call: Completion) -> Built:
-    """As another process would: nothing is in memory."""
+    """Rebuilds the messages with empty caches, as another process would."""
     for kept in (messages.front_of, messages.recipe_of, messages.owner_of):
         kept.cache_clear()
     return messages_for(Completion.objects.get(pk=call.pk))
@@ -42,7 +42,7 @@ def make_long_corpus(number: int) -> Corpus:
 
 
 def remember(corpus: Corpus, known: Mapping[str, Sequence[str]]) -> Corpus:
-    """Attributes of these users that stay apart when they are merged, by the made-up embedding."""
+    """Gives the users attributes that the made-up embedding keeps apart in merging."""
     rows = [NewAttribute(user, text, 0.9) for user, texts in known.items() for text in texts]
     keep_attributes(corpus, rows)
     merge_attributes(corpus, LETTERS, similarity=0.9999)
@@ -50,7 +50,7 @@ def remember(corpus: Corpus, known: Mapping[str, Sequence[str]]) -> Corpus:
 
 
 def window_for(rows: Sequence[Conversation]) -> Endpoint:
-    """An endpoint whose window has room for the longest prompt of the study and just these conversations."""
+    """An endpoint whose window just fits the study's longest prompt and these conversations."""
     prompts = make_study("draft").current.prompts.all()
     tokens = max(estimate_tokens(prompt.text) + MESSAGE_TOKENS for prompt in prompts)
     tokens += sum(counter_for(Endpoint()).messages(row.messages) for row in rows)

@@ -1,4 +1,4 @@
-"""Runs in every state for the tests of pages and API: calls answered, failed, in flight and lost."""
+"""Runs in every state, for tests of pages and API: calls answered, failed, in flight and lost."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ ESTIMATE = {"calls": 10, "prompt_tokens": 1000, "completion_tokens": 3000, "usd"
 
 
 def answer(call: Completion, reply: str = "1. Sencha", **changes: Any) -> Completion:
-    """The call as a lane leaves it."""
+    """Answers a call as a lane does."""
     given = {
         "status": "done",
         "reply": reply,
@@ -44,7 +44,7 @@ def fail(call: Completion, error: str = "400: No.", kind: str = "refused") -> Co
 
 
 def make_running(study: Study, **changes: Any) -> Run:
-    """Three answered, one failed, one in flight, one to send."""
+    """A running run: three calls answered, one failed, one in flight, one to send."""
     began = timezone.now() - timedelta(seconds=10)
     given = {"state": "running", "began_at": began, "repeats": 6, "estimate": ESTIMATE} | changes
     run = make_run(study=study, **given)
@@ -65,16 +65,16 @@ def make_done(study: Study, **changes: Any) -> Run:
 
 
 def order_of(**changes: Any) -> dict[str, Any]:
-    """A new run as it is asked for; the endpoint is made when none is named."""
+    """The request for a new run; makes an endpoint if it names none."""
     endpoint = changes.pop("endpoint", None) or make_endpoint(name="scripted").name
     return {"condition": "offline", "endpoint": endpoint, "repeats": 2} | changes
 
 
 def page_of(name: str, *args: object) -> str:
-    """The address of a page of baselines of the study of teas."""
+    """The address of a page of baselines in the study of teas."""
     return reverse(f"baselines:{name}", args=["teas", *args])
 
 
 def program_of(account: AbstractUser) -> Client:
-    """What a program with the account's token is answered."""
+    """A client that sends a new token of the account."""
     return Client(headers={"Authorization": f"Token {Token.objects.create(user=account).key}"})

@@ -1,4 +1,4 @@
-"""A fault-injecting model server for tests, in a process of its own, and runs that are sent to it."""
+"""A fault-injecting model server for tests, in its own process, and runs that are sent to it."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class Server:
         return self.log()["most_in_flight"]
 
     def answers(self) -> Counter[str]:
-        """How often each call was answered with a whole reply."""
+        """How often each call got a whole reply."""
         return Counter(request["key"] for request in self.requests() if request["whole"])
 
 
@@ -72,14 +72,14 @@ def make_planned(study: Study, endpoint: Endpoint, repeats: int = 5, **changes: 
 
 
 def work_off(run: Run, bounds: Bounds | None = None) -> Run:
-    """Start the run and work in this process until it ends."""
+    """Starts the run and works in this process until it ends."""
     list(run_inline(start(run), bounds or Bounds()))
     run.refresh_from_db()
     return run
 
 
 def of_test_database() -> dict[str, str]:
-    """The environment of a process that works on the test's database."""
+    """The environment for a process that works on the test's database."""
     database = connection.settings_dict
     url = f"postgresql://{database['USER']}@/{database['NAME']}?host={quote(database['HOST'], safe='')}"
     return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}

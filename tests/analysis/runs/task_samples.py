@@ -1,4 +1,4 @@
-"""A corpus of one kept user, and what a model is asked about it."""
+"""A corpus with one kept user, and tasks asked about it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tests.analysis.people.people_samples import make_person, people, talk
 
 
 def corpus_of(*texts: str) -> Corpus:
-    """One kept user with a conversation for each of the texts, and enough others to be kept."""
+    """One kept user with a conversation for each text, and enough others to pass the filter."""
     rows = make_person("ann", [[text] for text in texts] + talk("ann", 3))
     people(rows[0].corpus.name, "filter", "--without-assistant-use")
     return rows[0].corpus

@@ -1,4 +1,4 @@
-"""Asking about a corpus from the console and the API: what it costs first, then a run that can be followed and held."""
+"""Asking about a corpus from the console and the API: first the cost, then a run that can be followed and paused."""
 
 import json
 import re
@@ -32,7 +32,7 @@ MAIL = "ann@example.org"
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A study with accounts; what a worker plans is planned at once, and lanes wait to be run."""
+    """A study with accounts; a worker's planning is done at once, and lanes wait to be run."""
     study = make_study("draft")
     make_roles(study)
     monkeypatch.setattr(asking_views.ask_step, "delay", lambda *given: tasks.ask_step(*given))
@@ -59,7 +59,7 @@ def ask(task: str = "extract", **given: Any) -> Any:
 
 
 def begin(task: str = "extract") -> Any:
-    """Press the button below what was counted."""
+    """Presses the button below the count."""
     page = as_account("researcher").get(address(task)).content.decode()
     mark = re.search(r'name="start" value="([^"]+)"', page)
     return as_account("researcher").post(address(task), {"start": mark.group(1) if mark else "1"}, follow=True)
@@ -118,7 +118,7 @@ def test_nothing_starts_that_was_not_counted(corpus: Corpus) -> None:
 
 
 def test_nothing_starts_that_the_page_did_not_show(corpus: Corpus) -> None:
-    """Another tab, or somebody else, has counted with other settings meanwhile."""
+    """Another tab or another person has counted with other settings meanwhile."""
     ask(limit="1")
     page = as_account("researcher").get(address()).content.decode()
     shown = re.search(r'name="start" value="([^"]+)"', page).group(1)

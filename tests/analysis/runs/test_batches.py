@@ -1,4 +1,4 @@
-"""The batch API fills the same rows, each once, whatever order and whichever part comes back."""
+"""The batch API fills the same rows, each once, in whatever order and whichever part comes back."""
 
 import json
 import time
@@ -65,7 +65,7 @@ def test_batch_whose_number_was_not_noted_before_a_crash_is_found_and_not_paid_t
         run = make_batched(server, repeats=3)
         batches.work(run.pk)
         name = run.completions.first().lane
-        batches.note_batch(run.pk, name, {"batch": "", "state": ""})  # as if we had died while it was created
+        batches.note_batch(run.pk, name, {"batch": "", "state": ""})  # as if this process had died while creating it
         run = work_until_done(run)
         assert run.state == "done" and set(server.answers().values()) == {1} and len(server.answers()) == 6
         assert [entry["state"] for entry in run.batch_ids] == ["completed"]

@@ -1,4 +1,4 @@
-"""How a benchmark's item is asked: HELM's form and the bare one, to the letter."""
+"""How a benchmark item is asked: HELM's form and the bare one, to the letter."""
 
 import pytest
 

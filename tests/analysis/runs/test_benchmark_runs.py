@@ -1,4 +1,4 @@
-"""A benchmark's items are asked like prompts; run for a study, its members see them in the console and the API."""
+"""Benchmark items are asked like prompts; the members of a run's study see them in the console and the API."""
 
 import json
 
@@ -115,7 +115,7 @@ def test_prompts_and_benchmark_are_runs_of_their_own(client: Client, sent: list[
     order = order_of(start=1, prompt_form="bare")
     client.post(page_of("new-run"), order)
     client.post(page_of("new-run"), order | {"benchmark": "sums"})
-    # What only benchmarks take is dropped for the prompts, so that their plan stays the same.
+    # Settings that only benchmarks take are dropped for prompts, so that their plan stays the same.
     assert list(Run.objects.values_list("benchmark", "prompt_form")) == [("sums", "bare"), ("", "helm")]
 
 

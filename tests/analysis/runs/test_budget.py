@@ -1,4 +1,4 @@
-"""Money is set aside before a call is sent and settled after it, so that lanes cannot walk past the budget."""
+"""Money is set aside before a call is sent and settled after it, so that lanes cannot overrun the budget."""
 
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ PRICES = {"price_in": Decimal(0), "price_out": Decimal(1000), "max_tokens": 100}
 
 
 def with_budget(budget: str, **changes: object) -> Run:
-    """Calls of at most $0.10 each that really cost less; the plan expects them to cost nothing."""
+    """A run of calls that cost at most $0.10 each, and really less; the plan expects them to cost nothing."""
     run = make_planned(make_study(), make_fake(**PRICES | changes), repeats=200)
     Run.objects.filter(pk=run.pk).update(budget=Decimal(budget))
     run.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Completions from elsewhere: all of them or none, every fault with its line, and never twice."""
+"""Importing completions from elsewhere: all of them or none, every fault with its line, and never twice."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ def write_rows(path: Path, *rows: list[str], header: list[str] = HEADER) -> Path
 
 @pytest.fixture
 def bring(study: Study, file: Path) -> Bring:
-    """Import these rows, with `more` columns; what came of it."""
+    """A function that imports rows, with `more` columns, and returns its counts."""
 
     def bring(*rows: list[str], more: Sequence[str] = (), benchmark: str = "") -> dict[str, int]:
         return vars(import_completions(study, write_rows(file, *rows, header=[*HEADER, *more]), "tests", benchmark))

@@ -1,4 +1,4 @@
-"""Offline and the sock puppets: what is put in front, fitted, and rebuilt to the letter from its recipe."""
+"""Offline and the sock puppets: what goes in front, how it is fitted, and that its recipe rebuilds it to the letter."""
 
 from itertools import product
 
@@ -62,7 +62,7 @@ def test_hash_is_of_one_line_for_each_message() -> None:
 
 @pytest.fixture
 def topics(monkeypatch: pytest.MonkeyPatch) -> Corpus:
-    """Conversations whose letters lie near to one prompt of the study of teas or far from all."""
+    """Conversations whose letters are near those of one prompt of the study of teas, or far from all."""
     use_letters(monkeypatch)
     corpus = make_corpus()
     texts = [prompt.text for prompt in make_study("draft").current.prompts.all()]

@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing is answered twice: under faults, with two lanes, and when a worker is killed."""
+"""No call is lost and none answered twice: under faults, with two lanes, and if a worker is killed."""
 
 import signal
 import subprocess
@@ -39,7 +39,7 @@ def key_of(call: Completion) -> str:
 
 
 def check_books(run: Run, server: Server) -> None:
-    """Each row is done, has its own answer, and the server answered it once."""
+    """Asserts that each row is done with a reply, and that the server answered it once."""
     calls = list(run.completions.select_related("run"))
     assert {call.status for call in calls} == {"done"}
     assert all(call.reply for call in calls)
@@ -93,7 +93,7 @@ def test_killed_worker_loses_no_answer_and_repeats_only_what_was_in_flight() -> 
         assert after == before
         twice = [key for key, number in server.answers().items() if number > 1]
         lost = [key_of(call) for call in runs.lost_rows(run).select_related("run")]
-        # Twice: in flight, no more. Lost: also the few marked ahead of being sent.
+        # Twice: only those in flight. Lost: also the few marked before they are sent.
         assert set(twice) <= set(lost)
         assert len(twice) <= 16 and len(lost) <= 2 * 16 + 8
         assert run.reserved == 0

@@ -19,7 +19,7 @@ from analysis.runs.recipes.fitting import ESTIMATE, Fitted, TokenizerError, coun
         ((1, 2, 3), 5, Fitted(["b", "c"], 1, 0, 5)),
         # c 3 fits, b 4 does not, so a 1 is left out too although there is room for it.
         ((1, 4, 3), 5, Fitted(["c"], 2, 0, 3)),
-        # What alone exceeds the window is skipped and counted.
+        # A conversation that alone exceeds the window is skipped and counted.
         ((1, 9, 3), 5, Fitted(["a", "c"], 0, 1, 4)),
     ],
 )
@@ -62,7 +62,7 @@ def test_endpoint_with_a_tokenizer_is_counted_by_it(tmp_path: Path) -> None:
     counter = counter_for(Endpoint(tokenizer=write_tokenizer(tmp_path)))
 
     assert counter.name.startswith("tokenizer.json ")
-    assert counter.count("one two two one one") == 5  # the file's own truncation is not ours
+    assert counter.count("one two two one one") == 5  # the file's own truncation is ignored
 
 
 @pytest.mark.parametrize("content", [None, "no tokenizer"])

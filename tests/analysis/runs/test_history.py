@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_left_out_by_seed_whatever_its_date() -> None:
     kept = [[days[sha256] for sha256 in user.recipe["conversations"]] for user in users]
 
     assert all((user.recipe["included"], user.recipe["left_out"]) == (4, 8) for user in users)
-    assert all(one == sorted(one) for one in kept)  # what is kept stands by age
+    assert all(one == sorted(one) for one in kept)  # kept conversations are ordered by age
     # 240 of 12 days: each is kept 20 times on average; with p = 1/3 of 60, five standard deviations are 18
     counts = Counter(day for one in kept for day in one)
     assert all(2 <= counts[day] <= 38 for day in range(1, 13))
@@ -119,7 +119,7 @@ def test_what_does_not_fit_is_left_out_by_seed_whatever_its_date() -> None:
 
 
 def make_mixed_corpus() -> dict[str, str]:
-    """Conversations by what sets each apart."""
+    """Makes one conversation per trait; returns their hashes by trait."""
     corpus = make_corpus()
     kinds: dict[str, dict[str, Any]] = {
         "English": {"language": "English"},

@@ -1,4 +1,4 @@
-"""Words that a lab brings for a task are asked instead of the shipped ones, and named by what rests on them."""
+"""A lab's own words for a task are asked instead of the shipped ones, and whatever rests on them names them."""
 
 from pathlib import Path
 

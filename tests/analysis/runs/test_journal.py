@@ -1,4 +1,4 @@
-"""What a lane has answers to is stored when it dies, by whoever comes next on its computer."""
+"""Answers that a dead lane received but did not store are stored by the next process on its computer."""
 
 import fcntl
 from datetime import timedelta
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run(settings: Any, tmp_path: Path) -> Run:
-    """With two calls of the lane `first` in flight, its leases good for an hour."""
+    """A run with two calls of the lane `first` in flight, whose leases last an hour."""
     settings.VAR_FOLDER = tmp_path
     run = make_planned(make_study(), make_endpoint(), repeats=1)
     now = timezone.now()

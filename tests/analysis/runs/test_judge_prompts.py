@@ -1,4 +1,4 @@
-"""What judges are asked, before anything is sent: as people are, item by item, within what fits and may be spent."""
+"""What judges are asked, before anything is sent: the same as people, item by item, within window and budget."""
 
 import re
 from decimal import Decimal
@@ -36,7 +36,7 @@ def test_the_older_instruction_is_rebuilt_for_its_runs_and_marked() -> None:
     make_judge("Yes")
     run = plan(study, "optimised")
     Run.objects.filter(pk=run.pk).update(instruction="optimised-1")
-    run.tasks.update(sha256="")  # versions that asked in this way did not note it
+    run.tasks.update(sha256="")  # versions that asked like this did not store it
     run = Run.objects.get(pk=run.pk)
     assert "People say yes seldom" in contents(run)[0]
     assert run.title == "Judge optimised-1 (leading)"

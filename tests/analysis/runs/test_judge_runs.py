@@ -1,4 +1,4 @@
-"""A judge's run goes through the machinery of all runs: lanes, faults, crashes, workers, pages and API."""
+"""A judge's run uses the machinery of all runs: lanes, faults, crashes, workers, pages and API."""
 
 import pytest
 from django.urls import reverse

@@ -75,7 +75,7 @@ def test_both_orders_are_asked_and_stored() -> None:
     rows = Annotation.objects.order_by("left").values_list("left", "labels")
     labels = {"preference/milk": "4", "preference/budget": "3"}
     assert list(rows) == [("generic", labels), ("personalised", labels)]
-    # It prefers the right one wherever it stands, and ties stay ties.
+    # It prefers the right-hand one whichever that is, and ties stay ties.
     assert position_bias(study, rater_of(run)) == {"pairs": 2, "consistent": 0.5, "left": 0.0, "right": 0.5}
     assert plan(study, "optimised", both_orders=False).completions.count() == 1
 

@@ -1,4 +1,4 @@
-"""Runs of judges from before their calls were tasks: brought forward, rebuilt to the letter, gone on with."""
+"""Judges' runs from before their calls were tasks: migrated, rebuilt to the letter, continued."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.analysis.runs.judge_samples import plan, work_off
 from tests.lasting import database_before
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# Rows as such a version wrote them, by table: a judge in both orders with every state that a call may be in, the older
+# Rows by table, as such a version wrote them: a judge in both orders with calls in every possible state, the older
 # leading instruction, and an endpoint so small that a history is left out.
 ROWS = json.loads(Path(__file__).with_name("judges_before_tasks.json").read_text(encoding="utf-8"))
 BEFORE = ("analysis", "0008_tasks")
@@ -24,7 +24,7 @@ BEFORE = ("analysis", "0008_tasks")
 
 @pytest.fixture
 def brought_forward() -> Iterator[None]:
-    """A database of its own with these rows, migrated."""
+    """Migrates a separate database that has `ROWS`."""
     with database_before("judges_before_tasks", *BEFORE):
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
@@ -58,7 +58,7 @@ def test_calls_of_earlier_versions_become_tasks(brought_forward: None) -> None:
     assert len(done) == 1 and not any(task.read_at for task in done.values())
     assert count_replies(Run.objects.get(pk=900001)) == {"read": 2, "unreadable": 1, "waiting": 1}
 
-    # The same command goes on: it reads what was not read, sends what was not sent, and asks nothing twice.
+    # The same command continues: it reads what was unread, sends what was unsent, and asks nothing twice.
     Endpoint.objects.filter(name="judge").update(extra={"reply": '{"preference/milk": 4, "preference/budget": 3}'})
     run = work_off(plan(Study.objects.get(slug="teas")))
     assert (run.pk, run.completions.count(), run.state) == (900001, 6, "done")

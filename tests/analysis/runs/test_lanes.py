@@ -1,4 +1,4 @@
-"""A lane sends what is pending, keeps what comes back, and leaves the rest for the next one."""
+"""A lane sends what is pending, keeps what comes back and leaves the rest to the next one."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def with_book(run: Run, act: Callable[[CallBook], Awaitable[Any]], lane: str = "one", seconds: int = 60) -> Any:
-    """What a lane's own book of the run's calls makes of this."""
+    """Lets `act` use a lane's own book of the run's calls, and returns its result."""
 
     async def open_and_act() -> Any:
         async with await open_database() as database:
@@ -168,7 +168,7 @@ def test_lane_renews_its_leases_while_it_reserves_some_and_waits_for_nobody() ->
             first, *_ = await reserving.lease(4)
             async with one.transaction():
                 assert await reserving.reserve({first.id: Decimal(1)}) == {first.id}
-                await asyncio.wait_for(renewing.renew(), 20)  # for ever, if it waited for the row
+                await asyncio.wait_for(renewing.renew(), 20)  # would last for ever if it waited for the row
             return first.id
 
     reserved = asyncio.run(reserve_and_renew())

@@ -1,4 +1,4 @@
-"""A run has as many lanes as it is told, in one process or in workers, and each works once."""
+"""A run has as many lanes as were asked for, in one process or in workers, and each works once."""
 
 import json
 import threading
@@ -24,7 +24,7 @@ OFFLINE = ["--endpoint", "scripted", "--condition", "offline"]
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Run and place of the lanes that wait for a worker."""
+    """Run and place of each lane that waits for a worker."""
     waiting: list[tuple[int, int]] = []
     monkeypatch.setattr(tasks.lane, "delay", lambda *given: waiting.append(given))
     with tasks.valkey() as store:
@@ -84,7 +84,7 @@ def test_batch_run_takes_no_lanes() -> None:
 def test_workers_get_as_many_lanes_as_were_asked_for(queue: list[tuple[int, int]]) -> None:
     run = make_running()
     assert tasks.enqueue_lanes(run.pk, 3) == 3
-    assert tasks.enqueue_lanes(run.pk) == 0  # all of them wait already
+    assert tasks.enqueue_lanes(run.pk) == 0  # all are waiting already
     assert queue == [(run.pk, 0), (run.pk, 1), (run.pk, 2)]
     other = make_running(again=True)
     assert tasks.enqueue_lanes(other.pk) == 1
@@ -123,7 +123,7 @@ def test_lane_whose_worker_ended_before_it_began_does_not_wait_for_long(queue: l
     with tasks.valkey() as store:
         store.delete("celery")
         store.expire(tasks.queued(run.pk, 0), tasks.QUEUED_SECONDS - tasks.BEGUN_SECONDS - 1)
-        store.lpush("celery", "a task that waits")  # so this lane may wait too
+        store.lpush("celery", "a task that waits")  # so this lane may be waiting too
         assert tasks.watch_runs() == 0
         store.delete("celery")
     assert tasks.watch_runs() == 1 and queue == [(run.pk, 0)]
@@ -141,4 +141,4 @@ def test_place_is_held_while_its_lane_works_and_free_afterwards() -> None:
         assert tasks.lane(run.pk, 0) == 0
         answered = (run_lane(run.pk, place=1), lane.result(20))
     assert sum(answered) == 30 and min(answered) > 3
-    assert run_lane(run.pk, place=0) == 0  # nothing is left to send, and nobody is in the way
+    assert run_lane(run.pk, place=0) == 0  # nothing is left to send, and the place is free

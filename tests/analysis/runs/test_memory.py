@@ -1,4 +1,4 @@
-"""SP-Memory: whose attributes stand, which of them stand in front of which prompt, and that they are rebuilt."""
+"""SP-Memory: whose attributes are standing, which of them go in front of which prompt, and that they are rebuilt."""
 
 from collections.abc import Mapping
 from io import StringIO
@@ -52,7 +52,7 @@ def pk_of(text: str) -> int:
 
 
 def judged(corpus: Corpus, kind: str, question: str, votes: Mapping[str, str], prompt: str = "") -> Study:
-    """A study that may use the corpus, of whose items three people said this; by the attributes' texts."""
+    """A study that may use the corpus; three people label its items by `votes`, a mapping of attribute texts."""
     study = make_annotation_study(kind=kind, slug=f"{kind}s")
     corpus.shared_with.add(study)
     rows = [item_of(corpus, kind, text, prompt) for text in votes]
@@ -162,7 +162,7 @@ def test_judged_relevance_comes_before_likeness(corpus: Corpus) -> None:
 
 
 def call_of(corpus: Corpus, key: str, place: int = 0) -> Any:
-    """A call to the study's prompt with all five attributes of a user."""
+    """A call of the study's prompt at `place`, with all five attributes of the user `key`."""
     run = make_planned("sp-memory", corpus=corpus, memory_size=5, users=1)
     [user] = users_of(run)
     assert user.recipe["corpus_user"] == key

@@ -1,4 +1,4 @@
-"""The form of a new run says what it costs, and starts what was asked for once."""
+"""The form for a new run says what it costs, and starts what was asked for, once."""
 
 import re
 from collections.abc import Callable

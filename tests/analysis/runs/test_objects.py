@@ -1,4 +1,4 @@
-"""The one reader of models' replies: whatever stands around an object or inside it, and never one of two."""
+"""The one reader of models' replies finds an object whatever is around or inside it, and never one of two."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from analysis.runs.asking.objects import NoObject, TaskFault, read_object
 from surveys.studies.files.kinds import KINDS
 
 QUESTIONS = KINDS["relevance"].questions
-# Braces, quotes and fences as models write them, and all else but the letters of which the labels are made.
+# Braces, quotes and fences as models write them, and other text that holds no label.
 PROSE = st.lists(st.sampled_from([*"{}[]\"',:` \n", "```json", "{name}", "tea", "So: "]), max_size=12).map("".join)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | PROSE,
@@ -24,7 +24,7 @@ LABELS = st.sampled_from(["yes", "no"])
 
 
 def is_quiet(prose: str) -> bool:
-    """Whether it opens no text or object that goes on behind it."""
+    """Whether `prose` leaves no text open and begins no object."""
     return prose.count('"') % 2 == 0 and "{" not in prose
 
 

@@ -1,4 +1,4 @@
-"""Every call is a row before anything is sent; what it costs is known, and nothing is planned above the budget."""
+"""Every call is a row before anything is sent, its cost is known, and no plan exceeds the budget."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A condition and a setting are one record each: pages, forms, exports, figures, styles and docs have all of them."""
+"""Each condition and setting is one record: pages, forms, exports, figures, styles and docs have all of them."""
 
 from typing import Any
 

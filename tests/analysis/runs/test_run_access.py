@@ -1,4 +1,4 @@
-"""What pages of baselines offer to whom beyond their addresses (tests/access), and the rules of endpoints."""
+"""What pages of baselines offer to whom, beyond their addresses (tests/access), and the rules of endpoints."""
 
 import re
 from itertools import product
@@ -34,7 +34,7 @@ def run(study: Study) -> Run:
 
 @pytest.fixture(autouse=True)
 def names_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every host has a public address, so that nothing is looked up."""
+    """Gives every host a public address, so that nothing is looked up."""
     monkeypatch.setattr(endpoints, "addresses_of", lambda host, port: {"93.184.215.14"})
 
 
@@ -63,7 +63,7 @@ def test_part_of_a_page_sends_a_logged_out_browser_to_the_log_in(run: Run) -> No
 
 
 def test_run_of_another_study_is_not_found_here_by_anybody(run: Run, study: Study) -> None:
-    """Neither by administrators, who see it there, nor where somebody has shared it."""
+    """Not by administrators, who see it in its own study, nor if somebody has shared it."""
     theirs = make_running(Study.objects.get(slug="coffees"))
     theirs.shared_with.add(study)
     make_account("admin", is_superuser=True)

@@ -1,4 +1,4 @@
-"""The console's pages of baselines say where each run stands, and do what their buttons say."""
+"""The console's pages of baselines say how far each run is, and do what their buttons say."""
 
 from collections.abc import Callable
 from datetime import timedelta

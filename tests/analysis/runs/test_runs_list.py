@@ -1,4 +1,4 @@
-"""The list of runs: what tells runs apart, finding and grouping them, what goes on now, and two side by side."""
+"""The list of runs: what tells runs apart, finding and grouping them, current activity, and two side by side."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -16,7 +16,7 @@ from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 # Session, account, study, role twice; runs, their calls by state and of the last minute, what is unread; the rail.
-RUNS_PAGE = 11  # of calls the index is read, and apart from it what is leased or unread
+RUNS_PAGE = 11  # calls are counted from the index; leased and unread ones apart from it
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ten_seconds_of_work")]
 
 
@@ -41,7 +41,7 @@ def test_list_shows_each_run_with_its_numbers(client: Client, study: Study) -> N
     make_done(study, condition="sp-profile", endpoint=make_endpoint(provider="openai", base_url="http://x/v1"))
     page = client.get(page_of("runs"))
     words = lines_of(page)
-    # 4 calls have ended in the 10 seconds since it began: 2 left at 0.4 a second are 5 seconds.
+    # 4 calls have ended in the 10 seconds since it began: the 2 left take 5 seconds at 0.4 a second.
     assert "One of 2 runs is running: Offline, 5 s to go. $0.0042 spent · 4 answers not read yet" in words
     assert "3 of 6 · 1 failed · 5 s to go · 0.4 calls/s · 1 in flight $0.0042 of $5.00 today" in words
     assert text_of(page).count('<span class="chip mark">simulated</span>') == 1
@@ -83,7 +83,7 @@ def test_only_settings_that_tell_runs_apart_are_said(client: Client, study: Stud
     history = make_done(
         study, condition="sp-history", endpoint=endpoint, corpus=corpus, history_size=20, users=40, prompts=[slug]
     )
-    # Where only one run has a setting there is nothing to tell apart by it.
+    # A setting that only one run has tells no runs apart.
     assert settings_said(client) == {
         warm.pk: "all prompts · T 1 · 400 repeats",
         cold.pk: "all prompts · T 0 · 1 repeat",
@@ -152,7 +152,7 @@ def test_a_call_answered_while_calls_are_counted_is_counted_once(study: Study) -
 
     def answered(execute: Callable[..., object], *statement: object) -> object:
         found = execute(*statement)
-        with connection.connection.cursor() as others:  # past this wrapper
+        with connection.connection.cursor() as others:  # bypasses this wrapper
             others.execute("UPDATE analysis_completion SET status = 'done', done_at = now() WHERE status = 'leased'")
         return found
 

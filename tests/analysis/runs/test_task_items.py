@@ -1,4 +1,4 @@
-"""Tasks about what annotators judged, and about prompts and people: each is asked of what it should be, once."""
+"""Tasks about annotators' items, and about prompts and people: each is asked about the right ones, once."""
 
 from io import StringIO
 
@@ -24,7 +24,7 @@ def test_doubted_attributes_get_a_reason_then_a_category_and_a_revision() -> Non
     make_fake()
     study = judged("attribute", "quality", {"item-0": "nny", "item-1": "myy", "item-2": "yyy"})
     with pytest.raises(CommandError, match="nothing is left to ask"):
-        ask(study, "category")  # rests on reasons
+        ask(study, "category")  # needs reasons first
     assert ask(study, "reason")["read"] == 2
     assert ask(study, "category")["read"] == 2 and ask(study, "refine")["read"] == 2
     assert ask(study, "reason")["planned"] == 2

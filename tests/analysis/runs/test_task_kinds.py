@@ -1,4 +1,4 @@
-"""Each kind of task is declared whole: its schema, its reading, its script, its row in the docs."""
+"""Each kind of task is declared in full: its schema, its reading, its script and its row in the docs."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ ASKED = {label: kind for label, kind in VERSIONS.items() if kind.condition == "t
 KINDS = pytest.mark.parametrize("kind", ASKED.values(), ids=ASKED)
 DOCS = (Path(settings.BASE_DIR) / "docs" / "people.md").read_text(encoding="utf-8")
 ABOUT = {"span": [0, 0, 1, 4], "language": "English"}
-# What each kind is tried on, and what the scripted endpoint then says.
+# What each kind is tried on, and the scripted endpoint's reply.
 SAMPLES: dict[str, tuple[dict[str, Any], Any]] = {
     "language": (ABOUT, {"value": 1.0, "others": "none"}),
     "assistant-use": (ABOUT, {"value": 0.9, "reasoning": "1 begin alike."}),
@@ -69,7 +69,7 @@ def sample_of(kind: TaskKind) -> Task:
 
 @KINDS
 def test_schemas_are_strict(kind: TaskKind) -> None:
-    """Every object is closed and every property needed, as providers want it."""
+    """Every object is closed and every property required, as providers demand."""
 
     def check(schema: Mapping[str, Any]) -> None:
         if schema["type"] == "object":

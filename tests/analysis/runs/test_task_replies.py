@@ -1,4 +1,4 @@
-"""What models reply to tasks is read once, listed where it cannot be, and verdicts reach the funnel."""
+"""Models' replies to tasks are read once, listed if they can't be, and verdicts reach the funnel."""
 
 import json
 from importlib import import_module
@@ -33,7 +33,7 @@ def test_no_json_is_listed_and_asked_again_in_a_run_of_its_own() -> None:
     assert report["examples"][0]["fault"] == "The reply is no JSON with attributes: “I cannot do that.”"
     endpoint.extra = {}
     endpoint.save()
-    assert extract(corpus)["planned"] == 4  # not by itself
+    assert extract(corpus)["planned"] == 4  # nothing is asked again without --new
     again = extract(corpus, "scripted", "--new")
     assert again["run"] != report["run"] and (again["planned"], again["read"], again["attributes"]) == (4, 4, 1)
     with pytest.raises(CommandError, match="every reply could be read"):

@@ -51,7 +51,7 @@ def test_attributes_come_with_their_quotes_in_their_place() -> None:
 def test_made_up_quotes_are_flagged() -> None:
     make_fake(extra={"made_up": True})
     report = extract(corpus_of("I live in Leeds."))
-    assert report["unlocated"] == 4 and report["quotes"] == 5  # one of each of four conversations
+    assert report["unlocated"] == 4 and report["quotes"] == 5  # one in each of four conversations
     assert {row.unlocated for row in Attribute.objects.filter(text__contains="Atlantis")} == {1}
 
 
@@ -247,7 +247,7 @@ def test_batches_carry_tasks_too() -> None:
 
 
 def test_the_budget_holds_while_calls_are_sent() -> None:
-    """Replies that turn out longer than planned stop the run before the money is over, and resuming goes on."""
+    """Replies longer than planned stop the run before the money runs out, and resuming continues it."""
     long = json.dumps({"attributes": [], "more": "x" * 3_000})
     endpoint = make_fake(price_out=1_000, max_tokens=1_000, concurrency=1, extra={"reply": long})
     corpus = corpus_of("I live in Leeds.")

@@ -1,4 +1,4 @@
-"""An endpoint is tried with one cheap call, and its answer or what went wrong is said in a sentence."""
+"""An endpoint is tried with one cheap call, and one sentence gives its answer or says what went wrong."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""A real Celery worker: it takes a run's lanes, and hands them over when it is asked to end."""
+"""A real Celery worker takes a run's lanes, and hands them over when it is asked to end."""
 
 import signal
 import subprocess
@@ -66,7 +66,7 @@ def test_worker_that_is_asked_to_end_stores_what_is_in_flight_and_the_next_goes_
         left = run.completions.exclude(status="done")
         assert set(left.values_list("status", "lane", "lost_answers", "attempts")) == {("pending", "", 0, 0)}
         assert len(server.answers()) == run.completions.filter(status="done").count() < 200
-        assert tasks.watch_runs() == 2  # nobody works on it any more
+        assert tasks.watch_runs() == 2  # no worker is left
         with working():
             wait_for_answers(run, 200)
         run.refresh_from_db()

@@ -1,4 +1,4 @@
-"""What a test of training keeps lies in a folder of its own; words are counted in place of embeddings."""
+"""Tests of training keep their files in a folder of their own and count words instead of embedding them."""
 
 from pathlib import Path
 from typing import Any

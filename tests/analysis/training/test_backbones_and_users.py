@@ -1,4 +1,4 @@
-"""How a training is divided, what fits on a GPU, what is not read, and what a model of one user gains."""
+"""How training data is divided, what fits on a GPU, what is not read, and what a user's own model gains."""
 
 import json
 from dataclasses import replace
@@ -48,7 +48,7 @@ def example(number: int, **more: Any) -> Labelled:
 def test_the_paper_s_size_is_learned_in_parts_that_fit() -> None:
     shape = ModelShape.of(QWEN)
     assert shape.weights == pytest.approx(4.02e9, rel=0.01) and shape.cached == 2 * 8 * 128
-    # 640 replies of 5,120 tokens at once: 36 layers keep 2 · 8 · 128 numbers of two bytes of each token.
+    # 640 replies of 5,120 tokens at once: 36 layers keep 2 · 8 · 128 two-byte numbers per token.
     cache = 128 * 5 * 5120 * 36 * 2048 * 2
     assert needed(shape, PAPER, 128, 5) > cache > 400 * GB
     found = fit(shape, PAPER)
@@ -58,7 +58,7 @@ def test_the_paper_s_size_is_learned_in_parts_that_fit() -> None:
     with pytest.raises(TrainingError, match="for one prompt at a time, and there are 8 "):
         fit(shape, replace(PAPER, memory=8.0))
     with pytest.raises(TrainingError, match="take --lora 16"):
-        fit(shape, replace(PAPER, lora=0))  # all four billion weights do not learn in 80 GB
+        fit(shape, replace(PAPER, lora=0))  # four billion weights can't all learn in 80 GB
 
 
 @pytest.mark.parametrize(("size", "given", "measured"), MEASURED)
@@ -95,7 +95,7 @@ def test_one_corpus_is_left_out() -> None:
 
 
 def people_with(shift: float, seed: int, users: int = 30, each: int = 24) -> tuple[list[Labelled], np.ndarray]:
-    """Labels that follow one column, for each user moved by what is theirs: nothing of it where `shift` is 0."""
+    """Labels that follow one column, shifted for each user by `shift` up or down; 0 leaves users alike."""
     rng = np.random.default_rng(seed)
     rows, columns = [], []
     for user in range(users):

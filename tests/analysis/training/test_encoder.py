@@ -1,4 +1,4 @@
-"""Tier B: an encoder that is trained in a program of its own, killed, resumed and used."""
+"""Tier B: an encoder trained in a program of its own, killed, resumed and used."""
 
 import os
 import re
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folde
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small encoder with random weights that knows the words of the samples."""
+    """A small encoder with random weights that knows the samples' words."""
     pytest.importorskip("torch", reason="make setup-training")
     return tiny_encoder(tmp_path_factory.mktemp("tiny"))
 
@@ -72,7 +72,7 @@ def test_an_encoder_is_trained_tested_kept_and_used(tmp_path: Path, base: Path) 
 
 
 def tiny_backbone(folder: Path, kind: str) -> Path:
-    """Weights by chance in bfloat16, as the paper's backbones come."""
+    """Saves random weights in bfloat16, the format of the paper's backbones."""
     torch, transformers = (
         pytest.importorskip(name, reason="make setup-training") for name in ("torch", "transformers")
     )
@@ -132,7 +132,7 @@ def test_who_stops_a_program_finds_its_checkpoint(tmp_path: Path, base: Path) ->
 
 
 def test_what_tier_a_says_of_training_examples_is_out_of_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels by chance: a fit that saw an example would know its label, one that did not can't."""
+    """With random labels, a fit that saw an example would know its label; one that did not can't."""
     import_rows(tmp_path, support_rows(300, noise=0.5))
     handed: list[dict[str, Any]] = []
 
@@ -171,7 +171,7 @@ def test_program_that_the_system_killed_most_likely_ran_out_of_memory() -> None:
 
 
 class FakeOutOfMemory(Exception):
-    """Stands for torch's own."""
+    """A stand-in for torch's own."""
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_goes_wrong_in_a_program_is_one_sentence(
 
 @pytest.mark.slow
 def test_neither_web_server_nor_worker_imports_torch() -> None:
-    """All addresses, tasks and commands, as the two have them."""
+    """Loads all addresses, tasks and commands, as both do."""
     asked = (
         "import tests.settings, django, sys; django.setup(); import fieldstudy.urls, fieldstudy.wsgi;"
         "[part.url_patterns for part in fieldstudy.urls.urlpatterns if hasattr(part, 'url_patterns')];"

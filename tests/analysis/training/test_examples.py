@@ -1,4 +1,4 @@
-"""Examples from files: three shapes by their fields, a split that is kept, and every fault with its line."""
+"""Examples from files: three shapes told apart by their fields, a split that is kept, and every fault with its line."""
 
 from io import StringIO
 from pathlib import Path

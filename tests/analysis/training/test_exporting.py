@@ -1,4 +1,4 @@
-"""Examples written for training elsewhere: every one of them, in its part, with a question that can be answered."""
+"""Examples written for training elsewhere: all of them, each in its part, with a question that can be answered."""
 
 import json
 import runpy

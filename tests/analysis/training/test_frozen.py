@@ -20,7 +20,7 @@ from tests.analysis.people.people_samples import command
 from tests.analysis.training.training_samples import import_rows, relevance_rows, support_rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
-EMBEDDER_NAMED = embeddings.embedder_named  # before a test puts another one in its place
+EMBEDDER_NAMED = embeddings.embedder_named  # before a test replaces it
 MEASURES = {"accuracy", "precision", "recall", "f1", "auroc"}
 
 
@@ -82,7 +82,7 @@ def test_the_first_response_is_not_preferred_for_standing_first(tmp_path: Path) 
 def test_a_kept_model_gives_the_same_figures_and_its_scores(tmp_path: Path) -> None:
     import_rows(tmp_path, support_rows(200))
     report = trained("model", "set", "--folds", "4")
-    found = report["cross_validation"]  # each group out of its fold
+    found = report["cross_validation"]  # each group is scored out of fold
     assert (found["n"], found["folds"]) == (200, 4)
     assert found["auroc"] > 0.9 and found["accuracy"] > 0.8
     again = command("evaluate", "model", "--examples", "set")
@@ -92,7 +92,7 @@ def test_a_kept_model_gives_the_same_figures_and_its_scores(tmp_path: Path) -> N
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == 200 and set(rows[0]) == {"id", "score"}
     assert all(0 <= row["score"] <= 1 for row in rows)
-    # Its folder is known by its hash, and has a card.
+    # Its folder has the recorded hash, and a card.
     folder = folder_of("model")
     assert report["sha256"] == hash_folder(folder) == TrainedModel.objects.get().sha256
     card = (folder / "README.md").read_text()

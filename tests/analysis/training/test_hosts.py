@@ -1,4 +1,4 @@
-"""Hosts that share a store and no disk: what one has trained another uses, whole or not at all."""
+"""Hosts that share a store but no disk: one uses what another trained, whole or not at all."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words")]
 
 
 class Elsewhere(Storage):
-    """As a bucket is, no folder of anybody."""
+    """A store that, like a bucket, has no local path."""
 
     def __init__(self, location: Path) -> None:
         self.files = FileSystemStorage(location)
@@ -93,7 +93,7 @@ def test_a_store_that_fails_leaves_no_model(tmp_path: Path, monkeypatch: pytest.
 
 def test_what_is_deleted_goes_from_the_store_and_in_time_from_every_host(tmp_path: Path, settings: Any) -> None:
     model = trained(tmp_path)
-    work_folder("model").mkdir(parents=True)  # of a training that another host went on with
+    work_folder("model").mkdir(parents=True)  # left by a training that another host resumed
     settings.VAR_FOLDER = tmp_path / "another host"
     open_model(model)
     model.delete()

@@ -17,7 +17,7 @@ RATERS = 3
 def disputed_rows(turns: int, seed: int, weights: np.ndarray) -> list[dict[str, Any]]:
     """Statements of words that each make a yes more or less likely; three people say yes with just that probability.
 
-    Of the test part the label is the truth: whether a yes is likelier than a no.
+    In the test part the label is the truth: whether a yes is likelier than a no.
     """
     rng = np.random.default_rng(seed)
     return [

@@ -1,4 +1,4 @@
-"""Tier C: a language model that learns by GRPO, killed, resumed, tested beside what it said before, and used."""
+"""Tier C: a language model that learns by GRPO, killed, resumed, compared with itself before training, and used."""
 
 import importlib.util
 import json
@@ -55,7 +55,7 @@ def test_a_program_that_is_killed_goes_on_to_the_same_end(tmp_path: Path, base: 
     found = run_program(PROGRAM, whole, job_of(base), rows(), nothing)
     assert [point["step"] for point in found["curve"]] == [1, 2, 3, 4]
     assert {"reward", "right", "formed", "kl"} <= found["curve"][0].keys()
-    assert any(0 < point["right"] < 1 for point in found["curve"])  # otherwise there would be nothing to learn
+    assert any(0 < point["right"] < 1 for point in found["curve"])  # or there would be nothing to learn
     kill_at(CHECKPOINT, PROGRAM, killed, job_of(base), rows())
     assert not (killed / "result.json").exists()
     again = run_program(PROGRAM, killed, job_of(base), rows(), nothing)

@@ -1,4 +1,4 @@
-"""Scores of replies by a reward model: of each by itself, once, resumed, and what is refused."""
+"""A reward model's scores of replies: each by itself, once, resumed, and what is refused."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folde
 
 
 def train(folder: Path, *more: str) -> TrainedModel:
-    """A model that learns to like replies that are glad."""
+    """Trains a model that learns to like glad replies."""
     rows = [
         {"id": str(n), "prompt": f"About {n}", "chosen": f"{n} , gladly", "rejected": f"{n} , sadly"} for n in range(80)
     ]
@@ -34,7 +34,7 @@ def train(folder: Path, *more: str) -> TrainedModel:
 
 
 def asked_twice(*replies: str) -> Study:
-    """A study whose offline run gives these replies, one a repeat, to both of its questions."""
+    """A study whose offline run gives these replies, one per repeat, to both of its questions."""
     study = make_study("draft")
     make_item(1)
     make_item(2)
@@ -45,7 +45,7 @@ def asked_twice(*replies: str) -> Study:
 
 
 def check_differences(model: TrainedModel) -> None:
-    """Of two responses the scores of each by itself differ by the logit of preferring the first."""
+    """Asserts that two responses' own scores differ by the logit of preferring the first."""
     said = ["it is , gladly", "it is , sadly", "perhaps", "gladly , gladly", "who knows"]
     opened = open_model(model)
     alone = [Labelled("", "", "", "", "About 1", text) for text in said]
@@ -74,7 +74,7 @@ def test_each_reply_is_scored_once_and_the_best_of_three_stands_in_the_report(tm
         command("predict", "taste", "--study", "teas", "--replies")
     shared(model)
     assert command("predict", "taste", "--study", "teas", "--replies")["new"] == 4
-    ReplyScore.objects.filter(pk=ReplyScore.objects.latest("pk").pk).delete()  # as where it was stopped
+    ReplyScore.objects.filter(pk=ReplyScore.objects.latest("pk").pk).delete()  # as if stopped there
     again = command("predict", "taste", "--study", "teas", "--replies")
     assert (again["replies"], again["new"], ReplyScore.objects.count()) == (4, 1, 4)
     read_new(study)

@@ -1,4 +1,4 @@
-"""A study's own labels, from annotators to a rater of a third kind beside people and judges."""
+"""From a study's own labels by annotators to a third kind of rater, beside people and judges."""
 
 from uuid import uuid4
 
@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folde
 
 
 def is_relevant(item: AnnotationItem) -> bool:
-    """The truth of these items: the attribute is about what the prompt is about."""
+    """Whether the attribute shares the prompt's topic, the truth of these items."""
     return any(topic in item.payload["attribute"] and topic in item.payload["prompt"] for topic in TOPICS)
 
 
 def labelled_study(prompts: int = 160) -> Study:
-    """Two attributes a prompt, three people who are nearly always right, and a judge who says yes too often."""
+    """Two attributes per prompt, three people who are nearly always right, and a judge who says yes too often."""
     study = make_annotation_study(overlap=3, quota=10_000)
     for number in range(prompts):
         topic, other = TOPICS[number % 8], TOPICS[(number + 3) % 8]
@@ -37,7 +37,7 @@ def labelled_study(prompts: int = 160) -> Study:
     rows = []
     for item in AnnotationItem.objects.filter(study=study).order_by("position"):
         for number, person in enumerate(people):
-            right = (item.position + 7 * number) % 20 != 0  # each errs on other items
+            right = (item.position + 7 * number) % 20 != 0  # each errs on different items
             said = is_relevant(item) == right
             rows.append(
                 Annotation(
@@ -45,7 +45,7 @@ def labelled_study(prompts: int = 160) -> Study:
                     labels={"relevance": "yes" if said else "no"},
                 )
             )  # fmt: skip
-        # Says yes to everything relevant, and to half of the rest.
+        # The judge says yes to everything relevant and to half of the rest.
         judged = "yes" if is_relevant(item) or item.position % 4 < 2 else "no"
         record_judgement(item, "gpt same-1", {"relevance": judged})
     Annotation.objects.bulk_create(rows)
@@ -82,7 +82,7 @@ def test_a_model_labels_nothing_that_it_learned_from_and_beats_a_judge_who_says_
     groups = question["groups"]
     labels.delete()
     before = agreement_of(study, draws=200)["questions"][0]["groups"]
-    for name in ("humans", "models", "all"):  # it is no judge, and votes with nobody
+    for name in ("humans", "models", "all"):  # it is no judge and votes in no group
         assert groups[name]["mean_pairwise"] == before[name]["mean_pairwise"]
 
 
@@ -120,7 +120,7 @@ def test_an_owner_starts_a_training_on_the_labels_of_people(monkeypatch: pytest.
     assert "Train on this study" not in lines_of(as_account("researcher").get(here))
     assert as_account("researcher").post(here, form).status_code == 403
     owner = as_account("owner")
-    for wrong in ({"name": "a b"}, {"task": "reward"}):  # no name, and not what is asked in this study
+    for wrong in ({"name": "a b"}, {"task": "reward"}):  # an invalid name, and a task that does not fit this study
         page = owner.post(here, form | wrong)
         assert page.status_code == 422 and "Please look at this again." in lines_of(page)
     assert not TrainedModel.objects.exists()

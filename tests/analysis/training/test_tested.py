@@ -1,4 +1,4 @@
-"""What a model is tested on: all of a foreign set without a split, else the test part; how many and why is said."""
+"""What a model is tested on: all of a foreign set without a split, else the test part; it says how many and why."""
 
 from io import StringIO
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_a_foreign_set_without_a_split_is_tested_whole(tmp_path: Path) -> None:
     out = StringIO()
     call_command("evaluate", "model", "--examples", "other", stdout=out, stderr=StringIO())
     assert f"Tested on 80 of 80 examples, all of them: {why}." in out.getvalue()
-    # As an earlier version kept it: with the split of the hash filled in.
+    # As an earlier version kept it, with the hash's split filled in.
     for row in Example.objects.filter(set__name="other"):
         Example.objects.filter(pk=row.pk).update(split=part_of(row.group))
     assert evaluated("other") == found

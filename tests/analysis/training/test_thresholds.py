@@ -1,4 +1,4 @@
-"""From which score on a model says yes: by what is to be found, by a stated recall, by a weight, or as it is given."""
+"""The score from which a model says yes: by what is to be found, a stated recall, a weight, or as given."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_a_verifiers_threshold_finds_what_is_not_supported(rows: list[tuple[int,
     threshold = threshold_on("verifier", scores, cases_of((~wrong).tolist()))
     best = max(score_of(False, scores >= cut, ~wrong)[0] for cut in np.arange(0, 1.1, 0.05))
     assert score_of(False, scores >= threshold, ~wrong)[0] == pytest.approx(best)
-    # Of relevance it is a yes that is to be found.
+    # In relevance, a yes is to be found.
     threshold = threshold_on("relevance", scores, cases_of(wrong.tolist()))
     best = max(score_of(True, scores >= cut, wrong)[0] for cut in np.arange(0, 1.1, 0.05))
     assert score_of(True, scores >= threshold, wrong)[0] == pytest.approx(best)
@@ -61,7 +61,7 @@ def test_precision_is_the_best_of_those_with_this_recall(rows: list[tuple[int, b
 
 
 def test_what_is_found_is_what_annotators_questions_find() -> None:
-    """Whose label a figure is about must be one in training and in Agreement."""
+    """Training and Agreement must report figures about the same label."""
     assert (QUALITY.positive, threshold_on("verifier", np.array([0.2, 0.9]), cases_of([False, True]))) == (
         *("no", pytest.approx(0.2)),
     )
@@ -81,7 +81,7 @@ def test_aims_are_kept_with_the_model_and_said(tmp_path: Path) -> None:
     assert usual["positives"] == usual["unsupported"]["positives"] == usual["n"] - usual["supported"]["positives"]
     assert strict["threshold_by"]["recall"] >= 0.95 and strict["threshold_by"]["least_recall"] == 0.95
     assert (given_one["threshold"], weighted["threshold"]) == (0.9, 0.5)
-    # A weight of what is not supported finds more of it; the ranking hardly moves.
+    # A weight on the unsupported finds more of them; the ranking hardly moves.
     assert weighted["recall"] > usual["recall"] and weighted["auroc"] == pytest.approx(usual["auroc"], abs=0.1)
     again = command("evaluate", "strict", "--examples", "set")
     assert (again["threshold_by"], again["recall"]) == (strict["threshold_by"], strict["recall"])

@@ -23,7 +23,7 @@ TOPICS = ("tea", "trains", "chess", "gardens", "running", "painting", "sailing",
 
 
 def embed_words(texts: Sequence[str]) -> np.ndarray:
-    """Texts with the same words are near."""
+    """Embeds texts by their words, so that texts with the same words are near."""
     counts = np.zeros((len(texts), DIMENSIONS), "float32")
     for row, text in zip(counts, texts, strict=True):
         for word in text.lower().split():
@@ -33,20 +33,20 @@ def embed_words(texts: Sequence[str]) -> np.ndarray:
 
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors that count words stand for the local model."""
+    """Puts vectors that count words in the local model's place."""
     monkeypatch.setattr(embeddings, "local_embedder", lambda: Embedder("words", embed_words))
     monkeypatch.setattr(embeddings, "embedder_named", lambda name: Embedder(name, embed_words))
 
 
 def keep_in(settings: Any, folder: Path) -> None:
-    """A folder of its own for what a test keeps."""
+    """Gives a test its own folder for what it keeps."""
     settings.VAR_FOLDER = folder
     store = settings.STORAGES["kept"]
     settings.STORAGES = settings.STORAGES | {"kept": store | {"OPTIONS": store["OPTIONS"] | {"location": folder}}}
 
 
 def relevance_rows(turns: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Prompts of twenty users with four statements each; one is relevant when it is about what the prompt is about."""
+    """Prompts of twenty users with four statements each; a statement is relevant if it shares the prompt's topic."""
     rng = np.random.default_rng(seed)
     rows = []
     for number in range(turns):
@@ -71,7 +71,7 @@ def relevance_rows(turns: int, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def support_rows(number: int, noise: float = 0.0, seed: int = 0) -> list[dict[str, Any]]:
-    """Statements that say what their evidence says, or the opposite; `noise`: the share of labels that are wrong."""
+    """Statements that say what their evidence says, or the opposite; `noise` is the share of wrong labels."""
     rng = np.random.default_rng(seed)
     rows = []
     for place in range(number):
@@ -93,11 +93,11 @@ def import_rows(path: Path, rows: Sequence[dict[str, Any]], name: str = "set") -
 
 
 def nothing(share: float, curve: list[dict[str, Any]]) -> None:
-    """What is done with the progress of a program."""
+    """Ignores the progress of a program."""
 
 
 def kill_at(sign: str, program: str, folder: Path, job: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Begin the program, and kill it as soon as there is a file of this pattern in its folder."""
+    """Starts the program and kills it as soon as its folder has a file that matches `sign`."""
     write_lines(folder / "examples.jsonl", rows)
     (folder / "job.json").write_text(json.dumps(job))
     with (folder / "said.txt").open("w") as said:
@@ -110,12 +110,12 @@ def kill_at(sign: str, program: str, folder: Path, job: dict[str, Any], rows: li
 
 
 def public(name: str) -> Path:
-    """A file of the public sets; skips where they are not at hand."""
+    """Returns a file of the public sets; skips the test if it is missing."""
     return real_data(f"training/{name}.jsonl")
 
 
 def tiny_encoder(folder: Path) -> Path:
-    """Weights by chance, in Hugging Face's form, with a tokenizer that knows letters and a few words."""
+    """Saves random weights in Hugging Face's form, with a tokenizer that knows letters and a few words."""
     transformers = pytest.importorskip("transformers", reason="make setup-training")
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *TOPICS, "likes", "never", "case", *letters]
@@ -130,7 +130,7 @@ def tiny_encoder(folder: Path) -> Path:
 
 
 def tiny_language_model(folder: Path) -> Path:
-    """As `tiny_encoder`, one that writes: yes or no in the wanted form about as often as anything else."""
+    """Like `tiny_encoder`, but one that writes: yes or no in the wanted form about as often as anything else."""
     torch, transformers = (
         pytest.importorskip(name, reason="make setup-training") for name in ("torch", "transformers")
     )

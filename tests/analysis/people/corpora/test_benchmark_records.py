@@ -1,4 +1,4 @@
-"""Benchmarks of personalisation become corpora of made-up users: whose each conversation is, and each once."""
+"""Benchmarks of personalisation become corpora of made-up users: each conversation once, with its user."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Importing corpora: every format and packing, once for each content, and what happens when a file breaks."""
+"""Importing corpora: every format and packing, each content once, and what happens if a file breaks."""
 
 import gzip
 import hashlib
@@ -131,7 +131,7 @@ def test_import_again_adds_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_imports_at_once_keep_each_conversation_once(tmp_path: Path) -> None:
-    """The other one is in the middle of its file, uncommitted, when ours meets a conversation of both."""
+    """The other import is in the middle of its file, uncommitted, when ours meets a conversation that both have."""
     path = write(tmp_path, as_lines([wildchat(1), wildchat(2), wildchat(3, conversation_hash="ours")]))
     theirs = make_row(read_wildchat(wildchat(3, conversation_hash="theirs", hashed_ip="somebody else")))
     corpus = make_corpus()
@@ -153,7 +153,7 @@ def fill(corpus: Corpus, number: int) -> None:
 
 
 def check_plan(corpus: Corpus) -> None:
-    """A conversation that is there is found by the index."""
+    """Asserts that an existing conversation is found by the index."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {FIND_KNOWN}", [[f"{5:064}"], corpus.pk])
         plan = "\n".join(line for (line,) in cursor.fetchall())
@@ -161,7 +161,7 @@ def check_plan(corpus: Corpus) -> None:
 
 
 def test_known_conversations_are_found_by_the_index_while_a_table_grows() -> None:
-    """Within one transaction nobody counts its rows; the planner knows of none."""
+    """Nobody counts a transaction's own rows, so the planner knows of none."""
     with connection.cursor() as cursor:  # as of a new table
         cursor.execute("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname = 'analysis_conversation'")
     fill(corpus := make_corpus(), 3000)
@@ -169,7 +169,7 @@ def test_known_conversations_are_found_by_the_index_while_a_table_grows() -> Non
 
 
 def test_known_conversations_are_found_by_the_index_in_a_corpus_that_is_newer_than_the_counts() -> None:
-    """Where rows were counted before the corpus was there, the planner takes it for empty."""
+    """If rows were counted before the corpus existed, the planner takes it for empty."""
     for name in ("counted", "counted, too", "new"):
         corpus = make_corpus(name)
         if name == "new":

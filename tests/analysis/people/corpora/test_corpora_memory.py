@@ -16,7 +16,7 @@ ROWS, CHARACTERS = 1600, 10_000
 
 
 def write_parquet(path: Path, rows_in_group: int) -> None:
-    """WildChat's shape, with text that cannot be made smaller than half its size."""
+    """Writes WildChat's shape, with text that cannot be compressed below half its size."""
     said = random.Random(1)
     records = [
         {
@@ -41,13 +41,13 @@ def test_parquet_is_read_without_keeping_what_was_read(tmp_path: Path, rows_in_g
     for count, _ in enumerate(CorpusFile(tmp_path / "file").records(), 1):  # noqa: B007
         most = max(most, pyarrow.total_allocated_bytes() - before)
     assert count == ROWS and (tmp_path / "file").stat().st_size > ROWS * CHARACTERS // 2
-    # A batch of 256 rows, and what the library reads ahead of it; the whole text has 16 million characters.
+    # A batch of 256 rows, and what the library reads ahead; the whole text has 16 million characters.
     assert most < ROWS * CHARACTERS // 2
 
 
 @pytest.mark.django_db
 def test_import_and_embedding_do_not_keep_what_they_wrote(tmp_path: Path, settings: Any) -> None:
-    settings.DEBUG = True  # as it is on somebody's own computer
+    settings.DEBUG = True  # as on a developer's computer
     write_parquet(tmp_path / "file", rows_in_group=100)
     import_file(tmp_path / "file")
     assert embed_all(make_corpus()) == ROWS

@@ -1,4 +1,4 @@
-"""Embeddings: batched, resumable, by the local model or an endpoint, and plain words when there is none."""
+"""Embeddings: batched, resumable, by the local model or an endpoint, and plain words if there is none."""
 
 import json
 from typing import Any
@@ -84,11 +84,11 @@ def test_endpoint_is_asked_in_batches_and_its_answers_sorted() -> None:
 
 def test_endpoint_gets_its_key_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VECTOR_KEY", KEY)
-    with serving("--key", KEY) as server:  # which takes no other
+    with serving("--key", KEY) as server:  # which accepts no other key
         assert len(endpoint_embedder(endpoint_at(server, key_env="VECTOR_KEY")).embed(["text"])) == 1
 
 
-# By name the server's options, the endpoint's further fields, and what is said.
+# By name: the server's options, the endpoint's further fields, and the message.
 ANSWERS: dict[str, tuple[list[str], dict[str, Any], str]] = {
     "other width": ([], {"dimensions": 100}, r"shape \(1, 100\) and \(1, 384\) is needed.*dimensions"),
     "refused key": (["--key", "another"], {}, "made no embeddings: .*Incorrect API key"),
@@ -139,7 +139,7 @@ def test_command_reports_recall_of_the_index(
 ) -> None:
     use_letters(monkeypatch)
     command = "analysis.management.commands.embed_corpus"
-    # The test's transaction is still open: its pending checks would be in the index's way.
+    # The test's transaction is still open: its pending checks would block the index.
     monkeypatch.setattr(f"{command}.build_index", lambda: (connection.check_constraints(), build_index()))
     for _ in range(30):
         make_conversation(make_corpus(), 1)

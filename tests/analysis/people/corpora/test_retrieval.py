@@ -31,7 +31,7 @@ def make_embedded(number: int, name: str = "corpus") -> tuple[Corpus, np.ndarray
     corpus, matrix = make_corpus(name), unit_vectors(number)
     rows = [make_conversation(corpus, 1) for _ in range(number)]
     add_vectors(rows, matrix)
-    connection.check_constraints()  # pending checks would be in the way of an index
+    connection.check_constraints()  # pending checks would block the index
     return corpus, matrix, [row.sha256 for row in rows]
 
 
@@ -175,7 +175,7 @@ def test_neighbours_that_single_precision_confuses_are_put_right() -> None:
     question = np.zeros((1, 24), "float32")
     question[0, :2] = 0.8, 0.6
     close = np.tile(question, (40, 1))
-    close[:, 0] += np.arange(40, dtype="float32") * 6e-8  # a unit in the last place each: products round together
+    close[:, 0] += np.arange(40, dtype="float32") * 6e-8  # one unit in the last place each: some products round alike
     shuffled = close[np.random.default_rng(3).permutation(40)]
     assert len(set((question @ shuffled.T).ravel().tolist())) < 40
     assert [[name for name, _ in row] for row in rank(shuffled, question, 15, 9)] == sort_all(shuffled, question, 15)

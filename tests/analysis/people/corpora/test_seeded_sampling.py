@@ -10,7 +10,7 @@ from analysis.people.corpora.seeded_sampling import draw, generator
 
 
 def test_draw_is_what_it_was_when_this_was_written() -> None:
-    # Runs that are in somebody's database were drawn like this: another result here would break them.
+    # Runs in existing databases were drawn like this: another result here would break them.
     assert draw("abcdefghij", 5, generator(7, 0, "history")) == ["b", "f", "j", "a", "d"]
 
 
