@@ -1,4 +1,4 @@
-"""Fixtures that many tests share: a browser, and the site it visits. The tests' order, and which were left out."""
+"""Fixtures that many tests share: a browser, and the site it visits. Also the tests' order, and which are left out."""
 
 import fcntl
 import gc
@@ -22,11 +22,11 @@ from fieldstudy.embedded import servers
 from tests import skips
 from tests.lasting import migrated_template
 
-# What the migrations write stays, so that nothing has to be made again after each test.
+# What the migrations write stays, so that it need not be made again after each test.
 KEPT_TABLES = {"django_content_type", "auth_permission"}
 PATIENCE = 30  # seconds: the first page of a server that has just started, on a computer that has much to do
 expect.set_options(timeout=PATIENCE * 1000)
-# An example takes as long as it takes on a computer that has much to do: what must be quick is measured for itself.
+# No deadline for examples, since the computer may be busy; what must be quick is measured separately.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
 BROWSER_TESTS = Path(__file__).parent / "browser"
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Two runs on the same databases would only break each other's tests."""
+    """Refuse a second run on the same databases: each would break the other's tests."""
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
     settings.SERVICES_FOLDER.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Long ones first, so that several processes end together; the others stay in the order that Django wants."""
+    """Put long tests first, so that several processes end together; the others stay in the order Django wants."""
     for item in items:  # `make browser` looks into this folder alone, and `make unit` into all others
         if (item.get_closest_marker("browser") is None) == (BROWSER_TESTS in item.path.parents):
             raise pytest.UsageError(f"{item.nodeid}: `browser` is what lies in {BROWSER_TESTS.name}")
@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: nobody needs to look for garbage among it again and again."""
+    """Freeze what is loaded by now, so that garbage collection need not search it again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
@@ -94,14 +94,14 @@ def pytest_collection_finish() -> None:
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None, django_db_blocker: DjangoDbBlocker
 ) -> None:
-    """The tests' database is a copy of a migrated one: migrating takes seven seconds of a processor."""
+    """Copy the tests' database from a migrated one: migrating takes seven seconds of a processor."""
     with django_db_blocker.unblock():
         connection.settings_dict["TEST"]["TEMPLATE"] = migrated_template()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_emptying() -> Iterator[None]:
-    """Tables are emptied row by row after a test with transactions: truncating them takes a hundred times as long."""
+    """Empty tables row by row after a test with transactions: truncating takes a hundred times as long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: empty_tables())
         yield
@@ -110,7 +110,7 @@ def quick_emptying() -> Iterator[None]:
 def empty_tables() -> None:
     tables = sorted({*connection.introspection.django_table_names()} - KEPT_TABLES)
     with transaction.atomic(), connection.cursor() as cursor:
-        # Waits for whoever still writes, as truncating does, so that nothing of this test comes afterwards.
+        # Waits for pending writes, as truncating does, so that none of this test's come afterwards.
         cursor.execute(f"LOCK TABLE {', '.join(tables)} IN EXCLUSIVE MODE")
         cursor.execute("SET LOCAL session_replication_role = replica")  # triggers forbid deleting the audit trail
         cursor.execute("; ".join(f"DELETE FROM {name}" for name in tables))
@@ -141,7 +141,7 @@ def site(live_server: LiveServer) -> str:
 
 @pytest.fixture
 def context(browser: Browser, site: str) -> Iterator[BrowserContext]:
-    # Without motion: who looks at colours in the middle of a transition sees ones that nobody chose.
+    # Without motion: in the middle of a transition colours are ones that nobody chose.
     granted = ["clipboard-read", "clipboard-write"]
     context = browser.new_context(base_url=site, permissions=granted, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE * 1000)

@@ -1,4 +1,4 @@
-"""The demo as a world of few people, everybody's ways into it, and a crawl through all that somebody is shown there."""
+"""The demo with few people, everybody's ways into it, and a crawl through everything a visitor is shown."""
 
 import io
 from collections import Counter, deque
@@ -38,7 +38,7 @@ class Link(NamedTuple):
 
 
 class Links(HTMLParser):
-    """What a page leads to: links, pictures, scripts, styles, forms, and what HTMX and our scripts ask for."""
+    """A page's links: addresses, pictures, scripts, styles, forms, and what HTMX and our scripts request."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -69,11 +69,11 @@ class Links(HTMLParser):
 
 
 class MayPost(BaseException):
-    """The form has come to a view that takes it from this role; no fault, which a server would tell."""
+    """A view takes the form from this role; no Exception, since a server would report that as an error."""
 
 
 class Crawl:
-    """One visitor's way through all that they are shown."""
+    """One visitor's way through everything they are shown."""
 
     posting = False  # whether a form is on its way
 
@@ -92,7 +92,7 @@ class Crawl:
         return self
 
     def is_wanted(self, link: Link) -> bool:
-        """The first of a pattern, of each study and of each set of parameters, up to MOST_A_ROUTE."""
+        """Whether a link is the first of its pattern, study and set of parameters, up to MOST_A_ROUTE for a pattern."""
         parts = urlsplit(link.address)
         try:
             found = resolve(parts.path)
@@ -146,7 +146,7 @@ class Crawl:
         return answer.status_code
 
     def post(self, address: str) -> int:
-        """Whether a view takes the form, and takes it from this role; nothing is sent that does something."""
+        """The status of an empty form: whether a view takes it from this role. Nothing takes effect."""
         allowed = self.client.options(address)
         if allowed.status_code == 405 and "POST" not in allowed.headers["Allow"]:
             return 405
@@ -181,7 +181,7 @@ def address_of_study(address: str) -> bool:
 
 
 def make_world(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[Study]:
-    """The demo with all that it has, of few people: studies, runs, labels, a corpus with its people, paying."""
+    """The whole demo with few people: studies, runs, labels, a corpus with its people, paying."""
     monkeypatch.setattr(django_settings, "DEBUG", True)
     monkeypatch.setattr(demo, "RUNS", tuple(few_calls()))
     monkeypatch.setattr(demo, "QUESTIONS", 2)

@@ -1,4 +1,4 @@
-"""Embedded services in a folder of a test's own, the processes that hold them, and how they are looked for."""
+"""Embedded services in a folder of a test's own: starting processes that hold them, and finding their processes."""
 
 import fcntl
 import os
@@ -31,7 +31,7 @@ sys.stdin.read()
 
 
 def clean_environment(var: Path, **changes: str) -> dict[str, str]:
-    """Without what the test run itself has set for its own services."""
+    """The environment without what the test run has set for its own services."""
     names = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "DATABASE_POOL")
     kept = {name: value for name, value in os.environ.items() if name not in names}
     return {**kept, "FIELDSTUDY_VAR": str(var), "FIELDSTUDY_FSYNC": "off", **changes}
@@ -56,7 +56,7 @@ def run_python(*arguments: str, var: Path, **changes: str) -> subprocess.Complet
 
 
 def start_holder(var: Path) -> tuple[subprocess.Popen[str], str]:
-    """A process that holds the services, and when the server it sees was started."""
+    """Start a process that holds the services; returns it and the start time of the server it sees."""
     holder = start_python("-c", HOLD, var=var)
     return holder, holder.stdout.readline().strip()
 
@@ -66,7 +66,7 @@ def release(holder: subprocess.Popen[str]) -> None:
 
 
 def processes_of(var: Path) -> list[str]:
-    """Every living process that has this folder on its command line: servers, keeper, worker."""
+    """The command lines of all living processes that name this folder: servers, keeper, worker."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = " ".join(process.info["cmdline"] or [])
@@ -86,7 +86,7 @@ def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> bool
 
 @contextmanager
 def services_folder() -> Iterator[Path]:
-    """With the data of a server that was started once."""
+    """A folder with the data of a server that was started once."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)  # pytest's own folders are closed to the account that PostgreSQL has under root
     release(start_holder(folder)[0])
@@ -96,7 +96,7 @@ def services_folder() -> Iterator[Path]:
 
 
 def migrated_data() -> Path:
-    """PostgreSQL's data with all tables, to be copied; made once for the migrations as they are, and kept."""
+    """PostgreSQL's data with all tables, to be copied; made once for the current migrations, and kept."""
     folder = settings.SERVICES_FOLDER / "migrated"
     made = folder / hash_of_migrations()
     folder.mkdir(exist_ok=True)

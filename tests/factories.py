@@ -1,4 +1,4 @@
-"""Plain builders for tests; people and answers are made through the rules that make them in the field."""
+"""Plain builders for tests; people and answers come about by the same rules as in the field."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -50,7 +50,7 @@ def make_definition(places: int | None = None, **changes: Any) -> Definition:
 
 
 def make_study(state: str = "live", definition: Definition | None = None, **changes: Any) -> Study:
-    """A study in this state; `places` in each cell; other changes are fields of a definition."""
+    """A study in this state with `places` in each cell; other changes are fields of the definition."""
     study, _ = lifecycle.load_definition(definition or make_definition(**changes), "tests")
     for step in STARTS[state]:
         study.refresh_from_db()
@@ -63,14 +63,14 @@ def definition_of(study: Study) -> Definition:
 
 
 def make_visit(number: int | None = None, **changes: str) -> Visit:
-    """The three ids of person `number`; without one, of somebody new."""
+    """The three ids of person `number` or, without one, of somebody new."""
     number = next(NUMBERS) if number is None else number
     visit = Visit(f"{number:024x}", PROLIFIC_STUDY, f"5e{number:022x}")
     return replace(visit, **changes)
 
 
 def fitting_answers(definition: Definition, cell: str = "", **changes: str) -> dict[str, str]:
-    """Answers to every question of somebody who may take part and belongs to `cell` (default: the first)."""
+    """All answers of somebody who may take part and belongs to `cell` (default: the first)."""
     where = next(part.where for part in definition.cells if part.slug == cell or not cell)
     return {question.slug: _answer(question, where) for question in definition.questions} | changes
 
@@ -90,9 +90,9 @@ def make_participant(
     answers: Mapping[str, str] | None = None,
     **consent: Any,
 ) -> Participant:
-    """Somebody who has come as far as `at`: a step, or the state in which their part ended.
+    """A participant who has reached `at`: a step, or the state in which their part ended.
 
-    `consent` is what `give_consent` takes: `origin`, `language`.
+    `consent` is passed to `give_consent`: `origin`, `language`.
     """
     study = study or make_study()
     participant = recruitment.give_consent(study, visit or make_visit(), **consent)
@@ -110,7 +110,7 @@ def make_participant(
 
 
 def reach(participant: Participant, step: str) -> Participant:
-    """Go on from the instructions to the context, the prompts, or (all answered) the debrief."""
+    """Go on from the instructions to the context, the prompts or, with everything answered, the debrief."""
     advance(participant, Step.CONTEXT)
     if step == Step.CONTEXT:
         return participant
@@ -123,7 +123,7 @@ def reach(participant: Participant, step: str) -> Participant:
 
 
 def pass_attention(participant: Participant) -> Participant:
-    """The right answer to every attention check, as the page notes it."""
+    """Answer every attention check correctly, stored as the page stores it."""
     checks = lifecycle.definition_of(participant.version_id).attention
     noted = {check.slug: {"answer": check.answer, "passed": True} for check in checks}
     participant.checks = {**participant.checks, "attention": noted}
@@ -157,7 +157,7 @@ def make_context(participant: Participant, **changes: str) -> ChatbotContext:
 
 
 def prompt_of(participant: Participant, prompt: str | int | Prompt = 0) -> Prompt:
-    """A prompt, by slug or by its place in the participant's own order (from 0)."""
+    """A prompt, by slug or by position in the participant's own order (from 0)."""
     if isinstance(prompt, Prompt):
         return prompt
     slug = participant.order[prompt] if isinstance(prompt, int) else prompt
@@ -165,7 +165,7 @@ def prompt_of(participant: Participant, prompt: str | int | Prompt = 0) -> Promp
 
 
 def answer_text(prompt: Prompt, number: int = 0) -> str:
-    """An answer that no paste check asks about; another number gives other words."""
+    """An answer that no paste check asks about; another number gives another text."""
     if prompt.kind == "choice":
         return f"{'ABCDEFGH'[number % len(prompt.choices)]}"
     # Short enough that two people may have it in common (capture.SHORTEST_COPY), however high ids have climbed.
@@ -176,7 +176,7 @@ def answer_text(prompt: Prompt, number: int = 0) -> str:
 def make_response(
     participant: Participant, prompt: str | int | Prompt = 0, text: str | None = None, **changes: Any
 ) -> Response:
-    """One submitted revision; `changes` are a submission's, such as `keep=True` or `privacy="keep"`."""
+    """Submit one revision; `changes` are fields of the submission, such as `keep=True` or `privacy="keep"`."""
     asked = prompt_of(participant, prompt)
     words = answer_text(asked, participant.pk) if text is None else text
     outcome = capture.submit_paste(participant, capture.PasteSubmission(asked, words, **changes))
@@ -190,7 +190,7 @@ def answer_all(participant: Participant) -> list[Response]:
 
 
 def make_account(name: str = "researcher", study: Study | None = None, role: str = "", **changes: Any) -> AbstractUser:
-    """An account with the password `password`, with a role in the study when both are given."""
+    """An account with the password `password`, and a role in the study if both are given."""
     account = get_user_model().objects.create_user(name, password="password", **changes)
     if study and role:
         Membership.objects.create(study=study, user=account, role=role)
@@ -201,7 +201,7 @@ def make_account(name: str = "researcher", study: Study | None = None, role: str
 
 
 def make_work(**changes: Any) -> AnnotationWork:
-    """What annotators do: relevance, three labels an item, at most ten items each."""
+    """Annotation work: relevance, three labels an item, at most ten items a person."""
     work = AnnotationWork(
         kind="relevance",
         overlap=3,
@@ -226,7 +226,7 @@ def make_annotation_study(
     items: int = 0,
     **work: Any,
 ) -> Study:
-    """A study of annotators in this state with so many items; `work` are changes of what they do."""
+    """An annotation study in this state with this many items; `work` changes the annotation work."""
     cell = CellDefinition("annotators", "Annotators", {}, places)
     definition = replace(
         make_definition(slug=slug),
@@ -247,7 +247,7 @@ def make_annotation_study(
 
 
 def item_of(number: int, kind: str = "relevance", **changes: Any) -> dict[str, Any]:
-    """An item as a file has it; `changes` replace or add keys, and leave out those that are None."""
+    """An item as in a file; `changes` replace or add keys, and remove those that are None."""
     item = {"key": f"item-{number}", **(ITEMS[kind](number) if kind in ITEMS else KINDS[kind].sample), **changes}
     return {name: value for name, value in item.items() if value is not None}
 
@@ -274,7 +274,7 @@ ITEMS: dict[str, Callable[[int], dict[str, Any]]] = {
 def make_items(
     study: Study, count: int = 5, start: int = 0, pilot: bool = False, **changes: Any
 ) -> list[AnnotationItem]:
-    """Items of the study's kind, from number `start`."""
+    """Add items of the study's kind, numbered from `start`."""
     kind = definition_of(study).annotation.kind
     new = [item_of(number, kind, **changes) for number in range(start, start + count)]
     items.push_items(study, new, "tests", pilot=pilot)
@@ -283,7 +283,7 @@ def make_items(
 
 
 def make_annotator(study: Study, at: str = Step.PROMPTS, **consent: Any) -> Participant:
-    """Somebody who has come as far as `at` in a study of annotators."""
+    """An annotator who has reached `at`."""
     participant = recruitment.give_consent(study, make_visit(), **consent)
     participant = recruitment.screen(participant, "", {})
     return finish_annotating(participant) if at == State.COMPLETED else advance(participant, at)
@@ -307,7 +307,7 @@ def labels_for(item: AnnotationItem) -> dict[str, str]:
 
 
 def annotate(participant: Participant, task: AnnotationTask | None = None, **labels: str) -> LabelOutcome | None:
-    """Label a task, the next one by default, as the page does; None when there is none left."""
+    """Label a task, by default the next one, as the page does; None if there is none left."""
     task = task or next(iter(next_tasks(participant)), None)
     if task is None:
         return None

@@ -31,7 +31,7 @@ HTML = b"<!doctype html><title>Welcome</title><p>This is not the address you are
 
 @dataclass
 class Behaviour:
-    """What the server does, as its command line says."""
+    """The server's behaviour, as its command line sets it."""
 
     latency: Callable[[Random], float] = field(default=lambda random: 0.0)
     faults: dict[str, float] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Books:
             self.log_file.flush()
 
     def answer(self, request: Request) -> tuple[float, Answer]:
-        """The seconds to wait and what to say then."""
+        """The seconds to wait, and the answer to give then."""
         if request.path == "/log":
             return 0, reply_json({"requests": self.requests, "most_in_flight": self.most_in_flight})
         path = request.path.removeprefix("/v1")
@@ -269,7 +269,7 @@ def shown(batch: dict[str, Any]) -> dict[str, Any]:
 
 
 def embed(asked: dict[str, Any]) -> Answer:
-    """As wide as is asked for, and the last text first: clients go by the index."""
+    """Vectors as wide as requested, the last text's first: clients must go by the index."""
     texts, width = [asked["input"]] if isinstance(asked["input"], str) else asked["input"], asked.get("dimensions")
     data = [{"object": "embedding", "index": i, "embedding": vector_of(text)[:width]} for i, text in enumerate(texts)]
     usage = {"prompt_tokens": sum(len(text) // 4 for text in texts), "total_tokens": 0}
@@ -277,7 +277,7 @@ def embed(asked: dict[str, Any]) -> Answer:
 
 
 def vector_of(text: str) -> list[float]:
-    """A vector of length 1 that only depends on the text."""
+    """A vector of length 1 that depends only on the text."""
     random = Random(text)
     vector = [random.gauss(0, 1) for _ in range(DIMENSIONS)]
     length = math.sqrt(sum(value * value for value in vector))
@@ -295,7 +295,7 @@ def read_upload(request: Request) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """HTTP/1.1 with keep-alive, one request at a time, as much of it as these clients use."""
+    """HTTP/1.1 with keep-alive, one request at a time, as far as these clients use it."""
 
     def __init__(self, books: Books) -> None:
         self.books = books

@@ -1,4 +1,4 @@
-"""Texts made to keep a pattern busy: one thing repeated, and beginnings whose end never comes."""
+"""Texts made to keep a pattern busy: one thing repeated, and openings that are never closed."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -45,7 +45,7 @@ def repeated(unit: str, length: int) -> str:
 
 @cache
 def hostile_units() -> tuple[tuple[str, str, str], ...]:
-    """(beginning, what is repeated, end)."""
+    """(opening, repeated unit, ending) of every hostile text."""
     alone = [("", unit, "") for unit in (*SIGNS, *PAIRS)]
     # Each opening meets a third of the fillings, and the endings take turns.
     framed = [
@@ -58,7 +58,7 @@ def hostile_units() -> tuple[tuple[str, str, str], ...]:
 
 
 def hostile_texts(length: int) -> Iterator[tuple[str, str]]:
-    """Each text with how it is made."""
+    """Each text, after a description of how it is made."""
     for opening, unit, ending in hostile_units():
         text = opening + repeated(unit, max(length - len(opening) - len(ending), 1)) + ending
         yield f"{opening!r} + {unit!r} × n + {ending!r}", text

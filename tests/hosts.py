@@ -1,4 +1,4 @@
-"""Settings of hosts in tests: those of the platform, with a beat that nobody has to wait for."""
+"""Settings for hosts in tests: the platform's own, with a beat short enough to wait for."""
 
 from fieldstudy.settings import *  # noqa: F403 - all of them
 from fieldstudy.settings import CELERY_BEAT_SCHEDULE

@@ -1,4 +1,4 @@
-"""What is not made for one test alone: migrated databases, rows that last as long as a module's tests."""
+"""What outlasts a single test: migrated databases, and rows that last for a module's tests."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ TEMPLATES_LOCK = 0x74656D70  # one number for all processes of tests on a server
 
 @contextmanager
 def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
-    """What is written inside stays until the end. What a test writes meanwhile is undone after it, as always.
+    """Keep rows written inside until the context ends; what a test writes meanwhile is undone after it, as always.
 
     Not for tests with transactions of their own.
     """
@@ -31,7 +31,7 @@ def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
 
 
 def lasting_world(make: Callable[[], Model]) -> Any:
-    """A module's fixture: the key of what `make` makes, with all that belongs to it, once for the tests that ask."""
+    """A module's fixture: the key of what `make` makes, with all that belongs to it, once for the tests that use it."""
 
     @pytest.fixture(scope="module")
     def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
@@ -42,9 +42,9 @@ def lasting_world(make: Callable[[], Model]) -> Any:
 
 
 def migrated_template(*until: str) -> str:
-    """A database to be copied, with all migrations or with those until (app, name).
+    """The name of a database to copy, with all migrations or those up to (app, name).
 
-    It is made once for the migrations as they are, and stays on the server after the run.
+    It is made once for the current migrations, and stays on the server after the run.
     """
     migrations = f"template_{hash_of_migrations()}_"
     name = migrations + "_".join(until or ("all",))
@@ -63,7 +63,7 @@ def migrated_template(*until: str) -> str:
 
 
 def hash_of_migrations() -> str:
-    """Of all that tells one migrated database from another: the files, and Django, which adds rows of its own."""
+    """A hash of what makes migrated databases differ: the migrations, the apps, and Django with its own rows."""
     digest = hashlib.sha256(" ".join((django.__version__, *settings.INSTALLED_APPS)).encode())
     for app in apps.get_app_configs():
         for path in sorted((Path(app.path) / "migrations").glob("[0-9]*.py")):
@@ -86,7 +86,7 @@ def connected_to(name: str) -> Iterator[None]:
 
 @contextmanager
 def database_before(name: str, app: str, migration: str) -> Iterator[None]:
-    """A database of its own as it was after this migration; to be filled inside, and gone afterwards.
+    """A separate database as it was after this migration: filled inside the context, dropped after it.
 
     For tests with transactions of their own.
     """

@@ -1,7 +1,7 @@
-"""Imports files as the commands do, each in a process of its own, and says how much memory that took.
+"""Imports files as the commands do, each in its own process, and reports how much memory each took.
 
-In, on standard input: a line of JSON for each, `[command, arguments]`. Out: a line with the megabytes that the process
-grew by, the seconds it took, and what the command said.
+Standard input: a line of JSON for each, `[command, arguments]`. Standard output: a line of JSON with the megabytes by
+which the process grew, the seconds of processor time, and what the command said.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Every pattern of the platform with how it is used, and texts made from the pattern itself."""
+"""Every pattern of the platform with its uses, and texts made from a pattern itself."""
 
 import ast
 import importlib
@@ -15,7 +15,7 @@ SEARCHED = ("search", "findall")  # where the code does not say by the pattern's
 
 
 class Site(NamedTuple):
-    """A call in the code that makes a pattern: `where` is its module and, if it has one, its name."""
+    """A call in the code that makes a pattern; `where` is its module and, if it has one, its name."""
 
     where: str
     call: ast.Call
@@ -50,7 +50,7 @@ LOCAL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.Di
 
 
 def sites() -> list[Site]:
-    """Every `re.compile`, `re.search`, … of the code."""
+    """Every call of `re.compile`, `re.search`, … in the code."""
 
     def walk(module: str, node: ast.AST, name: str, is_inside: bool) -> Iterator[Site]:
         for child in ast.iter_child_nodes(node):
@@ -68,7 +68,7 @@ def sites() -> list[Site]:
 
 
 def pattern_of(site: Site) -> re.Pattern[str] | re.Pattern[bytes] | None:
-    """What the call compiles; None where only the running code knows."""
+    """The pattern the call compiles; None if only the running code knows it."""
     pattern, *rest = site.call.args
     place = {"compile": 1, "split": 3, "sub": 4, "subn": 4}.get(site.method, 2)
     flags = [keyword.value for keyword in site.call.keywords if keyword.arg == "flags"] or site.call.args[place:]
@@ -88,7 +88,7 @@ def pattern_of(site: Site) -> re.Pattern[str] | re.Pattern[bytes] | None:
 
 @cache
 def uses() -> dict[str, set[str]]:
-    """By module and name of a pattern the methods by which the code uses it."""
+    """The methods by which the code uses each pattern, by its module and name."""
     found: dict[str, set[str]] = {}
     for module, tree in modules().items():
         known = {
@@ -121,7 +121,7 @@ MOST_PREFIX = 4  # of a repeat that is wanted more often, so many
 
 
 def own_units(pattern: re.Pattern[Any]) -> list[tuple[str, str]]:
-    """(beginning, what is repeated): for each repeat of the pattern the way there and a round of it."""
+    """(opening, repeated unit): for each repeat in the pattern, a text that leads there and one round of it."""
     if isinstance(pattern.pattern, bytes):
         return []
     tree = PARSER.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
@@ -157,7 +157,7 @@ def _repeats(nodes: Any, before: str) -> Iterator[tuple[str, str]]:
 
 
 def _alternatives(nodes: Any) -> list[str]:
-    """Of a repeated choice or set each way by itself, as far as one sign or branch says it."""
+    """Examples of the ways of a repeated choice or set, one for each branch or member; at most six."""
     found = []
     for code, value in nodes:
         kind = str(code)
@@ -204,7 +204,7 @@ def _written(part: Any) -> str:
 
 
 def _example(nodes: Any) -> str:
-    """A short text that the nodes match, but for what looks around."""
+    """A short text that the nodes match, ignoring lookarounds."""
     parts = []
     for code, value in nodes:
         kind = str(code)

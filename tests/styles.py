@@ -1,4 +1,4 @@
-"""The style sheet that follows from the records of sources and conditions; `python -m tests.styles` writes it."""
+"""The style sheet that follows from the records of sources and conditions; written by `python -m tests.styles`."""
 
 import os
 from collections.abc import Iterator

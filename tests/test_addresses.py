@@ -1,4 +1,4 @@
-"""Which parts of the site a process imports, and that addresses imported late are the ones they say they are."""
+"""Which parts of the site a process imports, and that addresses imported late are what they claim to be."""
 
 import os
 import subprocess

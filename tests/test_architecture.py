@@ -1,4 +1,4 @@
-"""The rules that hold the house up, read off the source itself."""
+"""The rules of the architecture, read off the source itself."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from fieldstudy.embedded.servers import ROOT
 
 APPS = ("fieldstudy", "analysis", "surveys")
 FORBIDDEN = {"surveys": {"analysis", "fieldstudy"}, "analysis": {"fieldstudy"}, "fieldstudy": set()}
-# The rooms, lowest first, and which others each may know: of its own app, of `surveys`, of `analysis`.
+# The rooms, lowest first, and the others each may know: of its own app, of `surveys`, of `analysis`.
 # docs/architecture.md draws the same picture.
 ROOMS = {
     "fieldstudy.embedded": "",
@@ -47,7 +47,7 @@ ROOMS = {
     ),
     "fieldstudy.frame": "| models studies console | models answers",
 }
-# Folders with a concept of their own: the rest of the room does not know an upper one, a lower one not the rest.
+# Folders with their own concept: the rest of the room does not know an upper one; a lower one does not know the rest.
 UPPER = (
     "surveys.studies.imports",
     "surveys.participation.pasting",
@@ -87,13 +87,13 @@ def no_trees_left() -> Iterator[None]:
 
 
 def sources(*folders: str) -> list[Path]:
-    """Hand-written Python of these folders; migrations are Django's own."""
+    """Hand-written Python in these folders, without migrations, which are Django's own."""
     found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
     return [path for path in found if "migrations" not in path.parts]
 
 
 def is_edge(name: str) -> bool:
-    """Whether a module or folder directly below an app is one; `console_urls` is, as `urls` is."""
+    """Whether a module or folder directly below an app is an edge; `console_urls` is one, as `urls` is."""
     return name.split("_")[-1] in EDGES
 
 
@@ -121,7 +121,7 @@ def calls(path: Path) -> Iterator[ast.Call]:
 
 
 def imported_modules(tree: ast.AST, package: str) -> Iterator[tuple[str, int]]:
-    """Every module that is imported anywhere below this node, relative and dynamic imports included."""
+    """Every module imported below this node, by relative and dynamic imports too, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((name.name, node.lineno) for name in node.names)
@@ -144,7 +144,7 @@ def place(path: Path, line: int) -> str:
 
 
 def imports(paths: Iterable[Path], is_wrong: Callable[[str], bool]) -> list[str]:
-    """Where these files import what they may not."""
+    """The places where these files import something they may not."""
     return [
         f"{place(path, line)} imports {module}"
         for path in paths
@@ -167,18 +167,18 @@ def modules_of(paths: list[Path]) -> dict[str, Path]:
 
 
 def whole(imported: str, known: Container[str]) -> str:
-    """The module of an import that may name something in it."""
+    """The module of an import, which may name something inside the module."""
     return imported if imported in known else imported.rpartition(".")[0]
 
 
 def known_to(room: str) -> list[str]:
-    """The rooms that this one may know, by their full names."""
+    """The full names of the rooms that this one may know."""
     apps = zip((room.split(".")[0], "surveys", "analysis"), ROOMS[room].split("|"), strict=False)
     return [f"{app}.{name}" for app, names in apps for name in names.split()]
 
 
 def arrows() -> dict[str, dict[str, str]]:
-    """Which room imports which other one, each with a place where it does."""
+    """Which room imports which others, each with a place where it does."""
     known, found = modules_of(sources(*APPS)), {}
     for module, path in known.items():
         for imported, line in imports_of(path):
@@ -290,7 +290,7 @@ def test_only_training_programs_know_torch_and_nobody_imports_these() -> None:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """A text that stands in the source, a CONSTANT, or a choice between such."""
+    """Whether it is text in the source, a CONSTANT, or a choice between such."""
     if isinstance(node, ast.IfExp):
         return is_literal(node.body) and is_literal(node.orelse)
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id.isupper())
@@ -350,9 +350,9 @@ def test_no_file_outgrows_a_readers_patience() -> None:
 
 
 def test_hand_written_scripts_stay_few() -> None:
-    """1,300: with every further place of a personal detail found on the page, one button that copies, opens and pastes,
-    the words of the chatbot's own page taken out in one press, a figure that only moving dots show, and an export page
-    that counts what is ticked."""
+    """1,300 lines: every further place of a personal detail found on the page, one button to copy, open and paste, one
+    press to remove the chatbot page's own words, a figure visible only in moving dots, a count of ticks for an export.
+    """
     scripts = [path for app in APPS for path in (ROOT / app).glob("static/**/*.js")]
     assert scripts and sum(len(path.read_text().splitlines()) for path in scripts) <= 1_300
 

@@ -1,4 +1,4 @@
-"""No page of the console asks the database much: statements of every page of a filled study, opened by its owner."""
+"""No page of the console sends many statements: counted on every page of a filled study, opened by its owner."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Docker and the deploying page, held against the code: no engine is needed for that."""
+"""Docker and the deploying page, compared with the code: no engine is needed for that."""
 
 import importlib.util
 import re
@@ -28,12 +28,12 @@ SERVICES = COMPOSE["services"]
 APP_SERVICES = ("migrate", "web", "worker", "beat", "tools")
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PAGE = (ROOT / "docs" / "deploying.md").read_text()
-# Written by compose itself, because they name its other services.
+# Set by compose itself, because they name its other services.
 COMPUTED = {"DATABASE_URL": "db", "REDIS_URL": "valkey"}
 
 
 def load_program(name: str) -> ModuleType:
-    """A program of .ci, which is no package."""
+    """Load a program from .ci, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -44,7 +44,7 @@ lock = load_program("lock")
 
 
 def image_command(instruction: str) -> list[str]:
-    """The last command of this kind in the Dockerfile, as a list."""
+    """The Dockerfile's last command of this kind, as a list."""
     lines = DOCKERFILE.replace("\\\n", " ")
     return yaml.safe_load(re.findall(rf"^\s*{instruction}\b.*?(\[.*\])$", lines, re.MULTILINE)[-1])
 
@@ -81,7 +81,7 @@ def test_needed_settings_stop_compose_when_they_are_missing() -> None:
 
 
 def test_no_password_has_a_default() -> None:
-    """What is filled in where nothing is given are folders, a number and nothing secret."""
+    """The only defaults are folders, a number and nothing secret."""
     written = (ROOT / "docker-compose.yml").read_text() + (ROOT / "deploy" / "secrets.yml").read_text()
     used = set(re.findall(r"\$\{(\w+)(:[-?+])(?=([^}]*))", written))
     given = {name for name, how, _ in used if how == ":?"}
@@ -199,14 +199,14 @@ def chosen(*files: str) -> set[str]:
 
 
 def imported(*folders: str) -> set[str]:
-    """The top-level packages imported below these folders, apart from Python's own and ours."""
+    """The top-level packages imported below these folders, without Python's own and ours."""
     found = {
         module.split(".")[0]
         for folder in folders
         for path in (ROOT / folder).rglob("*.py")
         for module, _ in imports_of(path)
     }
-    # What a replication bundle ships stands beside itself there, in one folder.
+    # A replication bundle ships its scripts side by side in one folder.
     shipped = {path.stem for path in (ROOT / "analysis").glob("*/bundle/script/*.py")}
     labels = {"auth", "contenttypes"}  # of Django's own apps, whose models migrations ask for
     return found - set(sys.stdlib_module_names) - {folder.name for folder in ROOT.iterdir()} - shipped - labels
@@ -284,7 +284,7 @@ def test_static_files_are_collected_with_hashed_names(tmp_path: Path) -> None:
 
 
 def documented(program: str, start: str) -> list[str]:
-    """The arguments the page gives to a program of the database's container, below this heading."""
+    """The arguments that the page, below this heading, gives a program of the database's container."""
     section = PAGE[PAGE.index(start) :]
     found = re.search(rf"exec -T db {program} (.*)", section)
     assert found, program
@@ -292,7 +292,7 @@ def documented(program: str, start: str) -> list[str]:
 
 
 def run_documented(program: str, sockets: str, database: str, **streams: object) -> None:
-    """As the page says, with this server's user and database in the place of the container's."""
+    """Run the program as the page says, but with this server's user and database instead of the container's."""
     arguments = documented(program, "## Backup and restore" if program == "pg_dump" else "\nTo restore, ")
     names = {"fieldstudy": database}
     user = arguments.index("--username")

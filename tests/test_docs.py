@@ -1,4 +1,4 @@
-"""What the documents say about the code is so: the paths they name, and the rooms that know each other."""
+"""What the documents say about the code is true: the paths they name, and which rooms know which."""
 
 import re
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_table_of_rooms_is_the_one_that_is_held():
 
 
 def anchors_of(page: Path) -> set[str]:
-    """As GitHub makes them of headings, and those that a page sets itself."""
+    """The page's anchors: those GitHub makes from headings, and those the page sets itself."""
     text = page.read_text(encoding="utf-8")
     heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     made = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}

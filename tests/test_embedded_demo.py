@@ -1,4 +1,4 @@
-"""Commands and the demo on the embedded services: what each starts and migrates, and that the demo goes on."""
+"""Commands and the demo on the embedded services: what each starts and migrates, and that the demo keeps running."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def test_production_never_starts_embedded_services(tmp_path: Path) -> None:
 
 
 def start_demo(var: Path, port: int) -> tuple[subprocess.Popen[str], str]:
-    """The demo, and what it printed once everything answered."""
+    """Start the demo; returns it and what it printed until everything answered."""
     demo = start_python("-m", "fieldstudy.embedded.demo_server", "--port", str(port), var=var)
     said = ""
     for line in demo.stdout:
@@ -107,13 +107,13 @@ def read_health(port: int) -> dict:
 
 
 def main_process(var: Path, number: int) -> psutil.Process:
-    """Of the demo's servers, in the order of their start: web, worker, mock of Prolific, schedule."""
+    """One of the demo's servers, in the order they start: web, worker, mock of Prolific, schedule."""
     record = json.loads((var / "run" / "demo.json").read_text())
     return psutil.Process(int(record["children"][number]["pid"]))
 
 
 def serving_child(var: Path, number: int) -> psutil.Process:
-    """The process that does the work of a server; multiprocessing's own helper does none."""
+    """The child that does a server's work, not multiprocessing's own helper."""
     found = main_process(var, number).children()
     return next(child for child in found if "resource_tracker" not in " ".join(child.cmdline()))
 

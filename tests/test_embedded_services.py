@@ -1,4 +1,4 @@
-"""The embedded services: shared, stopped with their last holder, and back after any kind of end."""
+"""The embedded services: shared, stopped with their last holder, and restored after any kind of end."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ def var() -> Iterator[Path]:
 
 
 def copy_of(var: Path, name: str) -> Path:
-    """The data of servers that don't run, in a folder of its own."""
+    """A folder with a copy of the database's data, taken once the servers have stopped."""
     assert wait_for(lambda: not processes_of(var)), processes_of(var)
     other = var / name
     other.mkdir()
@@ -31,7 +31,7 @@ def copy_of(var: Path, name: str) -> Path:
 
 
 def refusal(var: Path) -> str:
-    """What a command says that cannot start the services."""
+    """What a command prints that cannot start the services."""
     done = run_python("manage.py", "showmigrations", var=var)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     return done.stderr

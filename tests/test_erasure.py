@@ -1,7 +1,7 @@
-"""Erasing is proved: what a person left is marked everywhere, erased by the product's own ways, and looked for again.
+"""Proof of erasure: everything a person leaves is marked, erased by the product's own means, and searched for again.
 
-Looked through are a complete dump of the database, the cache, the logs, and the files of `var/`. Not looked through are
-PostgreSQL's own files: what is deleted stays in their pages until it is overwritten (docs/data.md).
+The search covers a complete dump of the database, the cache, the logs and the files of `var/`. It does not cover
+PostgreSQL's own files: deleted rows stay in their pages until overwritten (docs/data.md).
 """
 
 import logging
@@ -75,12 +75,12 @@ OWN_FILES = ("postgres", "run")  # the database's own, and sockets
 
 
 def mark(what: str) -> str:
-    """A word that stands nowhere else; letters only, so that no reader, format or escape changes it."""
+    """A word found nowhere else, of letters only, so that no reader, format or escape changes it."""
     return f"zqmark{what}qz"
 
 
 def mark_id(what: str) -> str:
-    """The same as an id of Prolific: 24 letters and digits."""
+    """A mark in the form of a Prolific id: 24 letters and digits."""
     return f"zqmark{what:x<16}qz"
 
 
@@ -91,7 +91,7 @@ PID, SESSION, ADDRESS = mark_id("pid"), mark_id("session"), "198.51.100.77"
 
 
 def dump() -> str:
-    """The database as pg_dump writes it, or where its tool is not at hand each table that the catalogue lists."""
+    """The database as pg_dump writes it or, without local sockets, a copy of each table in the catalogue."""
     settings = connection.settings_dict
     if settings["HOST"].startswith("/"):
         words = [str(postgres.BINARIES / "pg_dump"), "-h", settings["HOST"], "-U", "postgres", settings["NAME"]]
@@ -108,7 +108,7 @@ def copy_tables() -> Iterator[str]:
 
 
 def in_database() -> dict[str, set[str]]:
-    """Where each mark stands, by table."""
+    """The tables that hold each mark."""
     found: dict[str, set[str]] = {}
     for part in re.split(r"^(?=COPY public\.)", dump(), flags=re.MULTILINE):
         table = part.partition(" (")[0].removeprefix("COPY public.")
@@ -146,7 +146,7 @@ def in_files() -> set[str]:
 
 @pytest.fixture
 def logs(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator:
-    """What was logged or printed so far, at the level of production and with every traceback."""
+    """Finds the marks logged or printed so far, at production's level and with every traceback."""
     caplog.set_level(logging.INFO)
     said: list[str] = []
 
@@ -179,7 +179,7 @@ def assert_gone(logs, kept: dict[str, set[str]] | None = None) -> None:
 
 
 def make_marked(study: Study) -> Participant:
-    """Somebody who has left a mark in everything that a participant can leave."""
+    """A participant who has left a mark in everything that participants can leave."""
     visit = make_visit(pid=PID, session_id=SESSION)
     person = make_participant(study, "context", visit=visit)
     make_context(person, model_shown=mark("model"), chat_language=mark("chat"))
@@ -204,7 +204,7 @@ def make_marked(study: Study) -> Participant:
 
 
 def read_and_decide(study: Study, person: Participant) -> None:
-    """What becomes of answers: readings, decisions, spellings, a second opinion, results."""
+    """Add what becomes of answers: readings, decisions, spellings, a second opinion, results."""
     read_new(study)
     answer = Answer.objects.get(response__participant=person, response__prompt__slug="teas")
     SecondOpinion.objects.create(answer=answer, endpoint=make_endpoint(), items=[mark("opinion")], reply=mark("said"))
@@ -218,7 +218,7 @@ def read_and_decide(study: Study, person: Participant) -> None:
 
 
 def mirror_and_pay(study: Study, person: Participant) -> None:
-    """What the exchange with Prolific leaves."""
+    """Add what the exchange with Prolific leaves."""
     remote, _ = ProlificStudy.objects.get_or_create(study=study, prolific_id="5f" * 12)
     ProlificStudy.objects.update(fault=f"{PID} is nobody")
     mirrored = Submission.objects.create(remote=remote, submission_id=SESSION, pid=PID, status="AWAITING REVIEW")
@@ -230,14 +230,14 @@ def mirror_and_pay(study: Study, person: Participant) -> None:
 
 
 def note(study: Study, person: Participant) -> None:
-    """What researchers write about the person and an answer."""
+    """Add what researchers write about the person and an answer."""
     author = make_account("eve", study, "researcher")
     for about in ({"participant": person}, {"response": person.responses.last()}):
         Note.objects.create(study=study, author=author, text=mark("noted"), **about)
 
 
 def meet_again(study: Study, person: Participant) -> None:
-    """Two visits of the same person at once: the database refuses the second, and says so in its log."""
+    """Two visits of one person at once: the database refuses the second and says so in its log."""
     visit = make_visit(pid=PID, session_id=SESSION)
     assert recruitment.give_consent(study, visit) == person
 
@@ -309,7 +309,7 @@ def test_message_to_somebody_who_withdraws_meanwhile_is_not_sent(monkeypatch: py
     written = []
 
     class Slow:
-        """Whoever is second withdraws while the first is written to."""
+        """A client that lets the second person withdraw while the first is being written to."""
 
         def write(self, pid: str, remote: str, words: str) -> None:
             written.append(pid)

@@ -1,4 +1,4 @@
-"""The console's frame: six entries that say how they stand, every task in three clicks, and nothing beyond a role."""
+"""The console's frame: six entries that show their progress, every task in three clicks, and nothing beyond a role."""
 
 import re
 from html.parser import HTMLParser
@@ -22,7 +22,7 @@ from tests.surveys.console.console_pages import lines_of, log_in, text_of
 pytestmark = pytest.mark.django_db
 MOST_CLICKS = 3
 PERSON = "a person"
-# What somebody wants, by what they press from the study's first page, and the page that does it.
+# Each task: what to press from the study's first page, and the page that does it.
 TASKS = {
     "see how full the study is": (["Collect"], "console:monitor"),
     "pause recruiting": (["Collect", "Pause recruiting"], "console:change-state"),
@@ -74,7 +74,7 @@ OF_ANNOTATORS = {
 
 
 class Anchors(HTMLParser):
-    """What can be pressed: address by words, in the order of the page."""
+    """A page's links in order: their words and addresses."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -95,13 +95,13 @@ class Anchors(HTMLParser):
 
 
 def press(page: str, words: str, person: Participant | None = None) -> str:
-    """Where the first link that begins with these words leads; empty where there is none."""
+    """The address of the first link that begins with these words; empty if there is none."""
     begins = person.pseudonym if person and words == PERSON else words
     return next((href for name, href in Anchors(page).found if re.match(rf"{re.escape(begins)}\b", name)), "")
 
 
 def lost(client: Client, study: Study, tasks: dict[str, tuple[list[str], str]]) -> dict[str, str]:
-    """The tasks that are not done, with where somebody got to."""
+    """The tasks not reached in MOST_CLICKS clicks, with where the clicks led."""
     person, found, pages = study.participants.order_by("-pk").first(), {}, dict[str, str]()
     for task, (clicks, page) in tasks.items():
         address = reverse("console:study", args=[study.slug])

@@ -1,4 +1,4 @@
-"""The goals of `make benchmarks`: what is met, and that the published table has their rows."""
+"""The goals of `make benchmarks`: when one is met, and that the published table has exactly their rows."""
 
 import math
 import subprocess
@@ -57,7 +57,7 @@ def test_table_renews_what_was_measured_and_leaves_the_rest(tmp_path: Path, monk
 
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where benchmarks put their data; PostgreSQL's account, another one under root, may not pass to pytest's own."""
+    """A folder for the benchmarks' data; under root, PostgreSQL's own account cannot enter pytest's."""
     with tempfile.TemporaryDirectory(prefix="goals-") as folder:
         Path(folder).chmod(0o755)
         monkeypatch.setenv("TMPDIR", folder)
@@ -93,7 +93,7 @@ def test_killed_benchmark_leaves_no_process_behind(temporary: Path) -> None:
 
 
 def processes_on(folder: Path) -> list[str]:
-    """The command lines of the processes that were told to keep their files there."""
+    """The command lines of the processes whose TMPDIR is this folder."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

@@ -1,4 +1,4 @@
-"""What the product puts out is what it was: tests/goldens/compare.py, in a process that no other test has used."""
+"""The product's output is unchanged: runs tests/goldens/compare.py in a process that no other test has used."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the count of modules that a request runs through counts as a module and as a step."""
+"""What counts as a module and as a step when the modules that a request runs through are counted."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from fieldstudy.embedded.servers import ROOT
 
 
 def write(path: str, source: str, **names: Any) -> Callable[[], Any]:
-    """The function `go` of this source, as though it stood in this file."""
+    """The function `go` of this source, compiled as if in this file."""
     exec(compile(source, str(ROOT / path), "exec"), names)
     return names["go"]
 

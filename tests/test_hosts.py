@@ -1,4 +1,4 @@
-"""Several hosts: processes with a disk each, which have only PostgreSQL, the broker and the store in common."""
+"""Several hosts: processes with separate disks that share only PostgreSQL, the broker and the store."""
 
 import json
 import os
@@ -53,7 +53,7 @@ PATIENCE = 120  # seconds for one thing to come to its end, on a computer that h
 
 
 class Hosts:
-    """Started one by one; none can find another's folder."""
+    """Hosts started one by one, none of which can find another's folder."""
 
     def __init__(self, folder: Path, common: dict[str, str]) -> None:
         self.folder, self.common = folder, common
@@ -90,13 +90,13 @@ class Hosts:
         return f"http://127.0.0.1:{port}"
 
     def who_does(self, task: str) -> str:
-        """The worker that is at it now, longest; or none."""
+        """The worker that has been executing the task longest; empty if none is."""
         told = self.queue.control.inspect(timeout=0.5).active() or {}
         doing = [(each["time_start"], name) for name, tasks in told.items() for each in tasks if each["name"] == task]
         return min(doing)[1].partition("@")[0] if doing else ""
 
     def lose(self, name: str) -> None:
-        """Without warning, and its disk with it."""
+        """End the host without warning, and delete its disk."""
         self.end(name)
         shutil.rmtree(self.folder / name)
 
@@ -106,7 +106,7 @@ class Hosts:
         process.wait(20)
 
     def files(self, kind: str) -> set[str]:
-        """The hosts that have files of a kind on their disks."""
+        """The hosts with files of this kind on their disks."""
         return {path.name for path in self.folder.iterdir() if any((path / "var" / kind).glob("*"))}
 
     def logs(self) -> str:
@@ -156,7 +156,7 @@ def until(ready: Callable[[], Any], hosts: Hosts) -> Any:
 
 
 class Visitor:
-    """A researcher, by the API's token and by a session of the console."""
+    """A researcher with an API token and a console session."""
 
     def __init__(self, site: str, study: Study) -> None:
         client = log_in(study, "owner")
@@ -216,7 +216,7 @@ def make_chats() -> None:
 
 
 def check_run(hosts: Hosts, visitor: Visitor, model: Server) -> None:
-    """Started on the web's host; the worker that has it is lost, another takes what is left."""
+    """Start a run on the web's host and lose the worker that has it: another does the rest."""
     order = order_of(endpoint="served", repeats=30)
     run = Run.objects.get(pk=visitor.post("/api/v1/studies/teas/runs/", order)["run"]["id"])
     done = run.completions.filter(status="done")
@@ -232,7 +232,7 @@ def check_run(hosts: Hosts, visitor: Visitor, model: Server) -> None:
 
 
 def check_retrieval(hosts: Hosts, visitor: Visitor) -> None:
-    """The nearest are found on another host, the same ones as here."""
+    """Retrieval on another host finds the same nearest conversations as here."""
     order = order_of(endpoint="served", condition="sp-rag", corpus="chats", history_size=2, users=2, repeats=1)
     run = Run.objects.get(pk=visitor.post("/api/v1/studies/teas/runs/", order)["run"]["id"])
     until(lambda: Run.objects.filter(pk=run.pk, state="done").exists(), hosts)
@@ -247,7 +247,7 @@ def check_retrieval(hosts: Hosts, visitor: Visitor) -> None:
 
 
 def check_training(hosts: Hosts) -> None:
-    """Lost in the middle, trained by another, whose disk is lost then: used on a third."""
+    """Lose the host that trains; another trains, is lost with its disk, and the model is used on a third."""
     command("train", "--examples", "set", "--task", "verifier", "--name", "model", "--queue")
     until(lambda: TrainedModel.objects.filter(state="running").exists(), hosts)
     hosts.lose(until(lambda: hosts.who_does("analysis.training.tasks.train_next"), hosts))
@@ -264,7 +264,7 @@ def check_training(hosts: Hosts) -> None:
 
 
 def check_report(hosts: Hosts, visitor: Visitor, study: Study) -> None:
-    """Its parts are computed by workers, shown by the web's host and packed into a bundle there."""
+    """Workers compute the report's parts; the web's host shows them and packs them into a bundle."""
     page = "/console/teas/export/bundle"
     until(lambda: "HX-Refresh" in visitor.get(f"{page}/progress/")[1], hosts)
     archive = zipfile.ZipFile(BytesIO(visitor.get(f"{page}.zip")[0]))
@@ -276,7 +276,7 @@ def check_report(hosts: Hosts, visitor: Visitor, study: Study) -> None:
 
 
 def check_upload(hosts: Hosts, visitor: Visitor) -> None:
-    """Its parts come to the web's host, and a worker reads them."""
+    """The upload's parts reach the web's host, and a worker reads them."""
     about = {"name": "mine", "format": "wildchat", "source": "A friend", "licence": "MIT", "filename": "chats.jsonl"}
     said = [{"role": "user", "content": "x" * 1000}, {"role": "assistant", "content": "Hello"}]
     lines = [json.dumps({"hashed_ip": f"user {n}", "conversation": said}) + "\n" for n in range(PART_BYTES // 1000)]

@@ -1,4 +1,4 @@
-"""Hostile files of every format that is imported: each ends with a sentence and takes no more than one budget."""
+"""Hostile files in every imported format: each ends with a sentence and stays within one memory budget."""
 
 import gzip
 import json
@@ -54,7 +54,7 @@ JSON = ("import_items", "import_annotations", "import_benchmark", "import_exampl
 
 
 class Shape(NamedTuple):
-    """What a file holds, and the sentence that refuses it. `write` is told which command will read it."""
+    """What a file holds, and the sentence that refuses it; `write` gets the command that will read it."""
 
     commands: Iterable[str]
     ending: str
@@ -73,7 +73,7 @@ def hostile(commands: Iterable[str], ending: str, words: str) -> Callable[[Calla
 
 
 def repeat(path: Path, start: str, piece: str, size: int, end: str = "") -> None:
-    """Write a file of about `size` bytes."""
+    """Write a file of about `size` bytes by repeating `piece`."""
     many = (piece * (MB // len(piece) + 1)).encode()
     with path.open("wb") as file:
         file.write(start.encode())
@@ -83,7 +83,7 @@ def repeat(path: Path, start: str, piece: str, size: int, end: str = "") -> None
 
 
 def write_zeros(path: Path, start: str) -> None:
-    """A line without end, which takes no room on the disk."""
+    """Write an endless line of zeros, which takes no room on the disk."""
     with path.open("wb") as file:
         file.write(start.encode())
         file.truncate(2 * MEMORY)
@@ -216,7 +216,7 @@ def broken_lines(path: Path, command: str) -> None:
 
 @hostile(["import_corpus"], ".jsonl.zst", "36 whole conversations: 36 new")
 def long_conversations(path: Path, command: str) -> None:
-    """Of nearly the greatest length, in letters that take four times their bytes as soon as one of them is rare."""
+    """Conversations near the length limit, in letters that take four times their bytes once one of them is rare."""
     text = "\U0001f600" + "a" * (15 * MB)
     lines = ({"conversation": [{"role": "user", "content": f"{number}{text}"}]} for number in range(36))
     write_zstd(path, (json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines))
@@ -233,7 +233,7 @@ def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> None:
 
 
 def shared(rows: int, size: int) -> pyarrow.Array:
-    """Rows that have the same text, which is stored once."""
+    """Rows with the same text, which is stored once."""
     return pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * rows), pyarrow.array([NOISE * (size // len(NOISE))]))
 
 
@@ -277,7 +277,7 @@ def a_list_of_one_text(path: Path, command: str) -> None:
 
 @hostile(["import_corpus"], ".parquet", "of its rows 1 cannot be read")
 def a_list_over_many_pages(path: Path, command: str) -> None:
-    """The library gives no row of it, and says nothing."""
+    """The library does not return its row, and reports nothing."""
     write_parquet(path, {"conversation": in_one_row(shared(300, 10_000))}, **DICTIONARY)
 
 
@@ -335,7 +335,7 @@ CASES = [(name, command) for name, shape in SHAPES.items() for command in shape.
 
 @pytest.fixture(scope="module")
 def imports(django_db_setup: None) -> Iterator[subprocess.Popen[str]]:
-    """A process that imports into the tests' database, one file after the other."""
+    """A process that imports into the tests' database, one file after another."""
     database = connection.settings_dict
     address = f"postgresql://{database['USER']}:{database['PASSWORD']}@/{database['NAME']}?host={database['HOST']}"
     if not database["HOST"].startswith("/"):

@@ -1,4 +1,4 @@
-"""The licences of everything that the platform runs on: none that would oblige whoever runs or changes it."""
+"""The licences of everything the platform runs on: none that would bind whoever runs or changes it."""
 
 import re
 from importlib import metadata
@@ -17,7 +17,7 @@ LESSER = {name: {"LGPL-3.0-only"} for name in ("psycopg", "psycopg-binary", "psy
 
 
 def pinned() -> list[tuple[str, bool]]:
-    """Each package with whether only some systems need it."""
+    """Each pinned package, with whether only some systems need it."""
     found = (re.match(r"([A-Za-z0-9_.-]+)==[^ ]+( *;)?", line) for line in LINES)
     return [(match[1], bool(match[2])) for match in found if match]
 

@@ -1,4 +1,4 @@
-"""No page leads nowhere: what a page shows somebody, whoever they are, they may open, and its forms arrive."""
+"""No page leads nowhere: people may open whatever a page shows them, whoever they are, and its forms arrive."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def world(transactional_db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.fixture(autouse=True)
 def nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A form that has come to its view, and whose role was found to be enough, has arrived."""
+    """Stop a form once it has reached its view and the role was found sufficient: it has arrived."""
     find = pages.study_and_role
 
     def find_and_stop(*given: object) -> object:
@@ -52,7 +52,7 @@ def test_what_somebody_is_shown_they_may_open(world: list[Study]) -> None:
     least = {"nobody": 3, "participant": 15, "annotator": 15, "viewer": 100, "researcher": 150, "demo": 150}
     least["blinded"] = 25
     assert {who: count for who, count in least.items() if told[who][0] < count} == {}, told
-    # Blinded members are led to no room that compares, and none of its numbers stands on a page of theirs.
+    # No link leads blinded members to a room that compares, and none of its numbers is on their pages.
     assert {room_of(address) for address in crawls["blinded"].pages} <= OPEN_TO_BLINDED
     compared = {number for room in COMPARING for number in numbers_in(crawls["viewer"], room)}
     shown = {number for room in OPEN_TO_BLINDED for number in numbers_in(crawls["blinded"], room)}

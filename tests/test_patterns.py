@@ -1,4 +1,4 @@
-"""Nothing that reads what others wrote is kept busy by a text made for it."""
+"""No text made for the purpose keeps anything busy that reads what others wrote."""
 
 import json
 import re
@@ -47,12 +47,12 @@ def seconds(use: Callable[[str], Any], text: str) -> float:
 
 
 def limit() -> float:
-    """As much longer on a slow or busy machine as a plain pass over a text takes there."""
+    """The time limit, raised on a slow or busy machine in proportion to a plain pass over a text there."""
     return max(SECONDS, PASSES * seconds(PLAIN.findall, "a " * (LONGEST // 2)))
 
 
 def is_slow(use: Callable[[str], Any], text: str) -> float:
-    """The least processor time of a text that takes too long each time, else 0."""
+    """The least processor time of a text that takes too long at every try, else 0."""
     took, tries = seconds(use, text), 1
     while took > SECONDS and took > limit() and tries < TRIES:
         took, tries = min(took, seconds(use, text)), tries + 1
@@ -60,7 +60,7 @@ def is_slow(use: Callable[[str], Any], text: str) -> float:
 
 
 def too_slow(use: Callable[[str], Any], longest: int = LONGEST) -> list[str]:
-    """The texts that took too long each time: a busy machine is slow now and then."""
+    """The texts that take too long at every try, since a busy machine is slow now and then."""
     slow = []
     for length in sorted({min(step, longest) for step in STEPS}):
         for made, text in hostile_texts(length):
@@ -79,7 +79,7 @@ CHOICES = ("the cell membrane", "mitosis", "3.5 %", "none/all")
 
 
 def afresh(use: Callable[[str], Any]) -> Callable[[str], Any]:
-    """What is remembered of the text before is forgotten."""
+    """Use a text after forgetting what is remembered of the one before."""
 
     def used(text: str) -> None:
         items.find_items.cache_clear()
@@ -201,18 +201,18 @@ def test_no_table_keeps_the_reader_busy(text: str) -> None:
 
 # --- every pattern by itself --------------------------------------------------
 
-# What no text of somebody else reaches.
+# Patterns that no text of others reaches.
 OURS = {
     "analysis.endpoints.providers.scripted": "plays a model, and reads the requests that are written here",
     "surveys.simulation": "plays participants, and reads the pages that are written here",
     "surveys.prolific.mock": "plays Prolific in rehearsals and tests",
     "surveys.studies.files.values.matching": "the patterns of the schema, each of one class of signs and a length",
-    # Words of others, taken literally and never as a pattern.
+    # Others' words, matched literally and never as a pattern.
     "surveys.annotation.texts.find_words": "escaped",
     "surveys.studies.files.rules._names": "escaped",
     "analysis.report.pages.texts.mark_names": "escaped",
 }
-# Patterns that are put together while the code runs: some that it makes, and how they are used.
+# Patterns composed while the code runs: some that it makes, and how they are used.
 MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]] = {
     "surveys.participation.pasting.privacy._compile": (
         ("finditer",),
@@ -257,7 +257,7 @@ for _site in sites():
 
 
 def patterns_at(where: str) -> list[tuple[str, re.Pattern[Any]]]:
-    """(method, pattern)."""
+    """The patterns made there, each as (method, pattern)."""
     if where in MADE:
         methods, make = MADE[where]
         return [(method, pattern) for pattern in make() for method in methods]
@@ -282,7 +282,7 @@ def made_of(unit: tuple[str, str, str], length: int, pattern: re.Pattern[Any]) -
 
 
 def slow_texts(method: str, pattern: re.Pattern[Any], longest: int = LONGEST) -> list[str]:
-    """Of the common texts and of those made from the pattern itself the worst, which are found when they are short."""
+    """The first text that is too slow, tried worst first: common ones and the pattern's own, ranked while short."""
     use = use_of(method, pattern)
     own = [(opening, repeat, ending) for opening, repeat in own_units(pattern) for ending in ("", "\x01")]
     units = dict.fromkeys([*hostile_units(), *own])

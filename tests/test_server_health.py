@@ -1,4 +1,4 @@
-"""What a server says of itself: its health, why it does not start, and the probe of its container."""
+"""What a server reports about itself: its health, why it does not start, and its container's probe."""
 
 import os
 import re
@@ -57,7 +57,7 @@ def import_server(module: str, database: str) -> subprocess.CompletedProcess[str
 
 @pytest.fixture
 def empty_database() -> Iterator[str]:
-    """The address of a database without any table."""
+    """The address of a database without tables."""
     settings = connection.settings_dict
     if not settings["HOST"].startswith("/"):
         pytest.skip("DATABASE_URL names a server where databases are not ours to make")

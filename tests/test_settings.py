@@ -1,4 +1,4 @@
-"""The settings: listed completely, read strictly, and unsafe ones refused."""
+"""The settings: listed completely, read strictly, and refused if unsafe."""
 
 import ast
 import os
@@ -22,7 +22,7 @@ DOCKER_ONLY = {"COMPOSE_PROFILES", "FILES", "BACKUPS", "KEEP"}
 
 
 def names_read_by(path: Path) -> set[str]:
-    """Names given to env() and its like, and to os.environ.get()."""
+    """Names passed to env() and the like, and to os.environ.get()."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
@@ -39,7 +39,7 @@ def names_in_code() -> set[str]:
 
 
 def without_files(names: Iterable[str]) -> set[str]:
-    """Any setting may be in a file that its name with _FILE names."""
+    """The settings' own names: any may be in a file named by its name with _FILE."""
     return {name.removesuffix("_FILE") for name in names}
 
 
@@ -52,7 +52,7 @@ def names_in_page() -> set[str]:
 
 
 def run_with(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python with this environment alone."""
+    """Run Python with this environment alone."""
     environment = {"PATH": os.environ["PATH"], **environment}
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
 

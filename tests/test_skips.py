@@ -1,4 +1,4 @@
-"""How many tests a whole run leaves out is held; and two runs do not meet on one database."""
+"""The number of tests a whole run leaves out is fixed; and two runs never share a database."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ from tests.embedded import run_python, services_folder
 
 
 def written_reasons() -> Iterator[str]:
-    """Why tests may be left out, as their files say it."""
+    """The reasons for leaving out tests, as written in their files."""
     for path in (ROOT / "tests").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in (

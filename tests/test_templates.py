@@ -1,4 +1,4 @@
-"""Templates are set in lines that a person can read; djangofmt (`make lint`) holds how."""
+"""Templates have lines that people can read; djangofmt (`make lint`) enforces how."""
 
 import re
 from pathlib import Path
@@ -34,7 +34,7 @@ OTHERS = ("runs", "people")
     "path", [path for path in PATHS if path.parent.name not in OTHERS], ids=lambda path: str(path.relative_to(FOLDER))
 )
 def test_counts_are_written_by_one_rule(path: Path) -> None:
-    """`n|counted:"answer"`, which writes 5,200 answers, and no other way to write as much."""
+    """Only `n|counted:"answer"`, which writes 5,200 answers, and no other way of writing the same."""
     text = path.read_text()
     assert not re.search(r'\|intcomma|\|floatformat:"g"|{{ ([\w.|]+) }}\s+\w+{{ \1\|pluralize }}', text)
 
@@ -54,7 +54,7 @@ def test_what_can_be_broken_is_known(line: str) -> None:
 
 
 def test_light_and_dark_differ_in_colours_alone() -> None:
-    """So that what a browser finds about one holds for the other, but for what rests on colours."""
+    """So what a browser finds in one mode holds for the other, except where it depends on colours."""
     text = "".join(path.read_text() for path in FOLDER.parent.glob("*/static/**/*.css"))
     lines = [line.strip() for line in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).splitlines()]
     schemes = [line for line in lines if re.search(r"data-theme|light-dark|prefers-color-scheme", line)]

@@ -1,4 +1,4 @@
-"""Who withdraws while others read, answer, import and pay is gone whole at the first try, and no page fails for it."""
+"""People who withdraw while others read, answer, import and pay are erased whole at the first try; no page fails."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def withdraw_beside(person: Participant, work: Callable[[], object]) -> Future[object]:
-    """`work` begins once what is to be erased has been looked up, and waits; what became of it."""
+    """Withdraw the person; `work` starts once what to erase has been looked up, and must wait. Returns its future."""
     begun: list[Future[object]] = []
 
     def begin(**_: Any) -> None:
@@ -142,7 +142,7 @@ MORE = {"prompt": [1], "attention": ["leaf"]}
 
 @pytest.fixture
 def withdraw_first(monkeypatch: pytest.MonkeyPatch) -> Callable[[Participant], None]:
-    """Between the moment when a page has found the person and its own work, another window erases them."""
+    """Erase a person from another window after a page has found them and before its own work."""
 
     def begin(person: Participant) -> None:
         speak, todo = participation.speak, [person]
@@ -158,7 +158,7 @@ def withdraw_first(monkeypatch: pytest.MonkeyPatch) -> Callable[[Participant], N
 
 
 def gone_page(client: Client, method: str, path: str, form: dict[str, Any]) -> str:
-    """The path at which the request ends, with a script or without."""
+    """The path where the request ends, with or without a script."""
     reply = getattr(client, method)(path, form, follow=True)
     assert reply.status_code == 200
     return reply.request["PATH_INFO"] if reply.headers["Content-Type"].startswith("text/html") else reply.json()["next"]

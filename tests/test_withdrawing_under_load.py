@@ -1,4 +1,4 @@
-"""Hundreds of people withdraw from two server processes while everything else goes on, and each is gone whole.
+"""Hundreds of people withdraw from two server processes while everything else goes on, and each is erased whole.
 
 `WITHDRAWALS=1000 .venv/bin/python -m pytest -s tests/test_withdrawing_under_load.py` tries it with more people.
 """
@@ -91,7 +91,7 @@ class Reply:
 
 @dataclass
 class Site:
-    """The server as browsers see it, each request over a connection of its own, and what it answered."""
+    """The server as browsers see it, with a new connection for each request, and a record of its answers."""
 
     base: str
     statuses: Counter[str] = field(default_factory=Counter)
@@ -113,7 +113,7 @@ class Site:
 
 @contextmanager
 def going_on(*works: Callable[[], object]) -> Iterator[list[str]]:
-    """Each again and again in a thread of its own, until the end; what went wrong."""
+    """Repeat each work in its own thread until the context ends; yields what went wrong."""
     over, faults = threading.Event(), list[str]()
 
     def run(work: Callable[[], object]) -> None:
@@ -140,7 +140,7 @@ def going_on(*works: Callable[[], object]) -> Iterator[list[str]]:
 
 
 def answer_on(site: Site, person: Participant, text: str) -> None:
-    """A window that answers prompt after prompt, saves drafts, and asks for other pages in between."""
+    """A window that answers prompt after prompt, saves drafts, and requests other pages in between."""
     begin, page = time.monotonic(), {"text": text, "html": text, "keep": "1"}
     for number in count():
         at = number % len(person.order) + 1
@@ -170,7 +170,7 @@ def label_on(site: Site, person: Participant, text: str) -> None:
 
 
 def withdraw_in(site: Site, person: Participant) -> list[str]:
-    """What was wrong about a withdrawal in the midst of it all, and about what the processes show afterwards."""
+    """Withdraw amid everything else; returns what was wrong with it, and with what the processes show afterwards."""
     time.sleep(random.uniform(0, 0.5))
     reply = site.send("POST", address(person, "stop"), {"how": "withdraw", "sure": "1"})
     wrong = [] if reply.is_end else [f"{person}: {reply.status} {reply.location}"]
@@ -262,7 +262,7 @@ def everything_else(study: Study, labelled: Study, folder: Path) -> Iterator[Cal
 
 
 def make_crowd(study: Study, number: int) -> list[Participant]:
-    """So many people at the first prompt, in places of their own, each with a visit from Prolific."""
+    """This many people at the first prompt, each with a place and a visit from Prolific."""
     order = list(lifecycle.prompts_of(study.current_id))
     places = list(Place.objects.filter(cell__study=study, cell__slug="milky").select_related("cell")[:number])
     people = Participant.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""What participants may read, from the source; `python -m tests.translations` renews the catalogues."""
+"""The texts participants may read, found in the source; `python -m tests.translations` renews the catalogues."""
 
 import ast
 import os
@@ -37,12 +37,12 @@ SOURCES = (
 )
 GETTEXT = ("gettext", "gettext_lazy", "_")
 
-# A sentence, or the two forms of one that counts.
+# A sentence, or the two forms of one with a count.
 Message = str | tuple[str, str]
 
 
 def find_messages() -> dict[Message, list[str]]:
-    """Every translatable sentence of the participants' pages with the files that it stands in."""
+    """Every translatable sentence of the participants' pages, with the files that contain it."""
     found: dict[Message, list[str]] = {}
     for place, message in (*_from_templates(), *_from_code(), *_from_labels()):
         places = found.setdefault(message, [])
@@ -59,7 +59,7 @@ def _from_templates() -> Iterator[tuple[str, Message]]:
     for path in [folder / "base.html", *pages]:
         nodes = engines["django"].get_template(str(path.relative_to(folder))).template.nodelist
         for node in nodes.get_nodes_by_type(TranslateNode):
-            # Django looks such a sentence up with its percent signs doubled.
+            # Django looks up such a sentence with its percent signs doubled.
             yield str(path.relative_to(ROOT)), node.filter_expression.var.literal.replace("%", "%%")
         for node in nodes.get_nodes_by_type(BlockTranslateNode):
             singular, plural = (node.render_token_list(tokens)[0] for tokens in (node.singular, node.plural))
@@ -75,12 +75,12 @@ def _from_code() -> Iterator[tuple[str, Message]]:
 
 
 def _named(source: str) -> str:
-    """By its own folder alone: the hash of the participants' pages covers this name, and a move changes no page."""
+    """The path by its own folder alone: the hash of participants' pages covers it, and a move changes no page."""
     return "/".join(["surveys", *source.split("/")[-2:]])
 
 
 def _from_labels() -> Iterator[tuple[str, Message]]:
-    """Sentences that the code translates by a variable: what the checks say, and the labels of choices."""
+    """Sentences that the code translates through a variable: what the checks say, and the labels of choices."""
     yield from (("surveys/reading/checks.py", check.message) for check in CHECKS.values() if check.message)
     yield from (("surveys/models/responses.py", label) for label in ReadBack.NoAnswer.labels)
     yield from (("surveys/annotation/labels.py", words) for words in SKIP_REASONS.values())
@@ -111,7 +111,7 @@ def compiled(catalogue: Catalog) -> bytes:
 
 
 def renew(language: str) -> list[str]:
-    """Write the catalogue anew with the translations it had; return what has no translation yet."""
+    """Rewrite the catalogue, keeping its translations; return what has no translation yet."""
     catalogue = read_catalogue(language)
     catalogue.header_comment = "# What participants read. Renewed and compiled by `python -m tests.translations`."
     catalogue.project, catalogue.version, catalogue.msgid_bugs_address = "Field Study", "1", ""

@@ -1,4 +1,4 @@
-"""Every address of the console and the API: who may do what there, and which of its parts name somebody's object."""
+"""Every address of the console and the API: who may do what there, and which parts of it name an owned object."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ BLINDED, VIEWER, RESEARCHER, OWNER, MAKER = "blinded", "viewer", "researcher", "
 
 
 class Row(NamedTuple):
-    """By method the least role that may; what ids stand in the address, by parameter; and its other parts."""
+    """The least role that may use each method, the ids in the address by parameter, and its other parts."""
 
     may: dict[str, str]
     ids: dict[str, str] = {}  # noqa: RUF012
@@ -167,7 +167,7 @@ TABLE: dict[str, Row] = {
     "api:run": reads(**RUN),
     **{f"api:{action}-run": posts(**RUN) for action in ("pause", "resume", "cancel", "retry", "note")},
 }
-# At the same addresses: people of the pilot, what owners alone may, runs without a study and a study's own model.
+# At the same addresses: pilot people, what only owners may do, runs without a study and a study's own model.
 MORE: list[tuple[str, Row]] = [
     ("console:participant", reads(BLINDED, ids={"pseudonym": "piloting"})),
     ("console:response-text", reads(BLINDED, ids={"pseudonym": "piloting", "number": "pilot response"})),
@@ -201,7 +201,7 @@ SIGNED = ("survey", "annotation")  # the addresses of people carry a link that w
 
 
 def addresses() -> Iterator[tuple[str, str, str]]:
-    """Name space, name and pattern of every address of the site, those that are imported late too."""
+    """Namespace, name and pattern of every address of the site, including those imported late."""
     yield from below(get_resolver().url_patterns, "", "")
 
 

@@ -1,4 +1,4 @@
-"""What is taken back while somebody acts: asked when it is done, by parallel connections; and what goes on, stops."""
+"""Access revoked while somebody acts: checked as they act, over parallel connections; and what is running stops."""
 
 import threading
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def study() -> Study:
 
 @pytest.fixture
 def corpus(study: Study) -> Corpus:
-    """Cid's; ada's study may use it."""
+    """Cid's corpus, which ada's study may use."""
     corpus = make_corpus()
     Corpus.objects.update(owner=account("cid"))
     make_person("ann", talk("ann", 3), corpus)
@@ -49,7 +49,7 @@ def account(name: str) -> Any:
 
 
 def beside(do: Callable[[], Any]) -> threading.Thread:
-    """In a thread with a connection of its own."""
+    """Start `do` in a thread with its own connection."""
 
     def work() -> None:
         try:
@@ -166,7 +166,7 @@ def test_run_is_not_repeated_with_what_its_study_has_lost(study: Study, corpus: 
 
 
 def test_a_corpus_run_is_its_owners_and_no_other_study_raises_its_budget(study: Study, corpus: Corpus) -> None:
-    """Whoever makes a study of their own is no researcher of this."""
+    """Making a study of one's own makes nobody a researcher of this one."""
     endpoint = make_endpoint(name="mini", study=study, price_in=1)
     ask_step(corpus.pk, "extract", {"endpoint": "mini"}, "ada", {"account": account("ada").pk, "study": study.pk})
     herbs = make_study("draft", slug="herbs")

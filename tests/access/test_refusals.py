@@ -1,7 +1,7 @@
-"""Every page and address of the API refuses the role below the least that may; quick, beside the table.
+"""Every page and API address refuses the role below the least one allowed; the quick companion of the table.
 
-Pages do so before they look for anything. What a role may do and others' ids stand in test_table.py, which takes two
-worlds.
+Pages refuse before they look anything up. What a role may do, and others' ids, are tested in test_table.py, which
+takes two worlds.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def test_too_small_a_role_is_refused_on_every_page() -> None:
 
 @pytest.fixture
 def draft(db: None) -> Iterator[Study]:
-    """With an account of each role, whose programs are known as long as it is there."""
+    """A draft with an account of each role, whose API clients are cached for as long as it lasts."""
     study = make_study("draft")
     make_roles(study)
     program_of.cache_clear()

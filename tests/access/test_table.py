@@ -1,4 +1,4 @@
-"""One table of addresses, roles and methods, tried with real requests, and with others' ids below one's own slug."""
+"""One table of addresses, roles and methods, tried with real requests, and with others' ids under one's own slug."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -47,7 +47,7 @@ def nothing_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def address_of(name: str, row: table.Row, world: World, /, **others: Any) -> str:
-    """The address of this world's objects; `others` put those of somebody else in."""
+    """The address of this world's objects; `others` replaces ids with those of another party."""
     given = {parameter: world.ids[thing] for parameter, thing in row.ids.items()} | dict(row.rest) | others
     if name not in ("api:run", *(f"api:{action}-run" for action in ("pause", "resume", "cancel", "retry", "note"))):
         given["slug"] = (world.labelled if row.labelled else world.study).slug
@@ -55,7 +55,7 @@ def address_of(name: str, row: table.Row, world: World, /, **others: Any) -> str
 
 
 def send(client: Client, method: str, address: str, **body: Any) -> HttpResponse:
-    """A request of which nothing stays."""
+    """Send a request and roll back everything it did."""
     content = {"content_type": "application/json"} if address.startswith("/api/") else {}
     with transaction.atomic():
         answer = getattr(client, method.lower())(address, body or None, **content if method != "GET" else {})
@@ -65,7 +65,7 @@ def send(client: Client, method: str, address: str, **body: Any) -> HttpResponse
 
 
 def client_of(role: str, name: str) -> Client:
-    """Of the first party, or of the other one's maker."""
+    """A client of the first party's role or, for a stranger, of the other party's maker."""
     if role == "nobody":
         return Client(raise_request_exception=False)
     return (program_of if name.startswith("api:") else browser_of)(
@@ -74,7 +74,7 @@ def client_of(role: str, name: str) -> Client:
 
 
 def may(row: table.Row, role: str, method: str) -> bool:
-    """Owners of a study are no owners of what has none; its maker is a researcher."""
+    """A study's owner does not own what has no study; the maker of that is a researcher."""
     least = row.may.get(method)
     if least is None or role == "stranger":
         return False
@@ -96,7 +96,7 @@ def test_every_address_of_the_site_is_in_the_table() -> None:
 
 
 def test_what_names_an_object_is_tried_as_one() -> None:
-    """A parameter is an id of the table, or a word that stands beside it."""
+    """Every parameter of an address is an id in the table, or one of its other parts."""
     for space, name, pattern in table.addresses():
         row = table.TABLE.get(f"{space}:{name}")
         if row:
@@ -117,7 +117,7 @@ def test_each_role_may_what_the_table_says(worlds: tuple[World, World], name: st
                 asked = status == 401 if name.startswith("api:") else is_log_in(answer)
                 assert asked or status == 405, (method, status)
             elif may(row, role, method):
-                # What there is nothing of yet is missing for everybody.
+                # An object that does not exist yet is missing for everybody.
                 assert status in DONE or (name, status) in MISSING, (role, method, status)
                 assert not [word for word in (*theirs.secrets, *names_of(theirs)) if word in said(answer)], role
                 continue
@@ -131,12 +131,12 @@ def test_each_role_may_what_the_table_says(worlds: tuple[World, World], name: st
 
 
 def methods_of(row: table.Row, role: str) -> tuple[str, ...]:
-    """Those of the row; a stranger and a maker, who may most, try all."""
+    """The row's methods; all of them for a stranger, and for a maker, who may do the most."""
     return METHODS if role in ("stranger", table.MAKER) else tuple(row.may)
 
 
 def is_hidden(name: str, row: table.Row, role: str) -> bool:
-    """Found by whose they are: uploads and notes; by researchers: runs about a corpus; not by the blinded: all runs."""
+    """Whether a refusal may be a 404: others' uploads and notes, runs about a corpus, API runs for the blinded."""
     of_somebody = name in ("people:upload", "console:change-note")
     by_number = role == table.BLINDED and name.startswith("api:") and row.ids.get("number") == "run"
     return of_somebody or by_number or "asked" in row.ids.values()
@@ -174,7 +174,7 @@ def test_ids_of_others_lead_nowhere_below_ones_own_slug(worlds: tuple[World, Wor
 
 
 def said(answer: HttpResponse) -> str:
-    """All but the address itself, that an answer may repeat."""
+    """The answer's text without its own address, which it may repeat."""
     return answer.getvalue().decode(errors="replace").replace(answer.wsgi_request.path, "")
 
 

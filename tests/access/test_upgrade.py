@@ -1,4 +1,4 @@
-"""What was there before things had owners: it goes to its makers, and stays with the studies that use it."""
+"""Things from before there were owners: they go to their makers and stay with the studies that use them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Two parties on one server, each with an object of every kind: what the table of addresses is tried with."""
+"""Two parties on one server, each with an object of every kind, for trying the table of addresses."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,7 +25,7 @@ ROLES = ("blinded", "viewer", "researcher", "owner")
 
 @dataclass
 class World:
-    """A study of people and one of annotators with their members; `maker`, a researcher, owns what has no study."""
+    """A study of people and one of annotators, with members; `maker`, a researcher, owns everything without a study."""
 
     name: str
     study: Study
@@ -34,7 +34,7 @@ class World:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Words that stand in this party's things only."""
+        """Words found only in this party's things."""
         return tuple(f"{self.name}{what}" for what in ("confides", "persona", "replies", "endpoint", "model"))
 
 
@@ -69,7 +69,7 @@ def make_world(name: str) -> World:
 
 
 def give(thing: Any, world: World, maker: Any) -> Any:
-    """To the world's maker, shared with the world's studies."""
+    """Give the thing to the world's maker and share it with the world's studies."""
     thing.owner = maker
     thing.save(update_fields=["owner"])
     thing.shared_with.set([world.study, world.labelled])

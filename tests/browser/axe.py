@@ -9,7 +9,7 @@ OF_COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]
 
 
 def faults_of(page: Page, *tags: str) -> list[str]:
-    """By WCAG's rules and those with these tags in light, by those of colours in dark."""
+    """What breaks WCAG's rules and those with these tags in light mode, and the rules about colours in dark mode."""
     found = []
     for scheme, rules in (("light", [*WCAG, *tags]), ("dark", OF_COLOURS)):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # no colour on its way to another

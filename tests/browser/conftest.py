@@ -1,4 +1,4 @@
-"""Browser tests end in order: nothing is asked of the database any more when its tables are emptied."""
+"""Browser tests end in order: no request reaches the database while its tables are being emptied."""
 
 import time
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ BUSY = """SELECT count(*) FROM pg_stat_activity
 
 @pytest.fixture(autouse=True)
 def answered_requests(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Wait for the requests that a closing page still sends: its last words are saved on leaving."""
+    """Wait for the requests that a closing page still sends: it saves a last time on leaving."""
     if "site" not in request.fixturenames:
         yield
         return
@@ -33,7 +33,7 @@ def answered_requests(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def person(page: Page) -> Participant:
-    """Somebody on the page of a recommendation."""
+    """Somebody on the page of a prompt for a recommendation."""
     participant = make_participant(make_demo())
     number = 1 if participant.order[0] != "ice" else 2
     if number == 2:
@@ -45,7 +45,7 @@ def person(page: Page) -> Participant:
 
 @pytest.fixture
 def plain(browser: Browser, site: str) -> Iterator[Page]:
-    """A page of a browser without scripts."""
+    """A page in a browser without scripts."""
     context = browser.new_context(base_url=site, java_script_enabled=False)
     yield context.new_page()
     context.close()

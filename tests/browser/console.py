@@ -1,4 +1,4 @@
-"""What browser tests of the console share: who is logged in, and what is wrong with a page."""
+"""What browser tests of the console share: logging in, and finding faults on a page."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,12 +17,12 @@ def log_in(page: Page, study: Study, role: str) -> None:
     page.context.add_cookies([{"name": "sessionid", "value": session, "domain": "localhost", "path": "/"}])
 
 
-# What HTMX notes of a request that a newer one replaces; of one that fails it notes more.
+# What HTMX logs of a request replaced by a newer one; it logs more of one that fails.
 REPLACED = ("htmx:afterRequest", "htmx:sendAbort")
 
 
 def watch(page: Page) -> list[str]:
-    """What the browser warns of from now on: what it refused to load or run, and what went wrong."""
+    """Collect what the browser reports from now on: what it refused to load or run, and what failed."""
     said: list[str] = []
 
     def note(message: ConsoleMessage) -> None:
@@ -40,7 +40,7 @@ def faults_at(
     widths: Iterable[int] = (1280, 320),
     ready: Callable[[Page], None] = lambda page: None,
 ) -> list[str]:
-    """What is wrong with these pages: to axe, to the browser, and where the window is too narrow for them."""
+    """The faults of these pages: axe's, the browser's, and any page wider than its window."""
     said, found = watch(page), []
     for address in addresses:
         for width in widths:

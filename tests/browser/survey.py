@@ -22,7 +22,7 @@ ANSWERS = {
 
 
 def make_demo(**changes: object) -> Study:
-    """Its four prompts, each asked once."""
+    """The demo study's four prompts, each asked once."""
     return make_study(definition=replace(read_study(DEMO), repeats=None), **changes)
 
 
@@ -39,7 +39,7 @@ def open_prompt(page: Page, participant: Participant, number: int = 1) -> str:
 
 
 def paste(page: Page, text: str, html: str = "") -> None:
-    """Put the text on the clipboard and paste it over all that stands in the box, by keys."""
+    """Put the text on the clipboard and paste it over everything in the box, by keyboard."""
     kinds = {"text/plain": text, "text/html": html} if html else {"text/plain": text}
     page.evaluate(
         """kinds => navigator.clipboard.write([new ClipboardItem(Object.fromEntries(
@@ -52,14 +52,14 @@ def paste(page: Page, text: str, html: str = "") -> None:
 
 
 def forward(page: Page) -> None:
-    """Press the form's way forward and wait for another address."""
+    """Press the form's button that goes on and wait for another address."""
     before = page.url
     page.locator("#step [type=submit].primary").last.click()
     page.wait_for_url(lambda url: url != before)
 
 
 def begin(page: Page, study: Study) -> Participant:
-    """From the entry to the first prompt, as somebody with a mouse does it."""
+    """Go from the entry to the first prompt as somebody with a mouse does."""
     page.goto(entry(study))
     page.get_by_role("button", name="I agree and take part").click()
     page.wait_for_url("**/questions/")
@@ -86,7 +86,7 @@ def answer_prompts(page: Page, participant: Participant) -> None:
 
 
 def stand_in_for_prolific(context: BrowserContext) -> list[str]:
-    """Answer for Prolific, so that no test leaves this computer; returns the addresses that are asked for."""
+    """Answer for Prolific, so that no test leaves this computer; returns the addresses requested."""
     asked: list[str] = []
 
     def answer(route) -> None:

@@ -1,4 +1,4 @@
-"""Agreement and the gate in a real browser: from the matrix down to an item, and sliders that show who would stay."""
+"""Agreement and the gate in a real browser: from the matrix to an item, and sliders that show who would stay."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect

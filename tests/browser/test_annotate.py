@@ -1,4 +1,4 @@
-"""The annotator in a browser: by keyboard alone, on a phone, without a network, without scripts; and how it looks."""
+"""The annotator in a browser: by keyboard alone, on a phone, offline, without scripts; and how the page looks."""
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -11,7 +11,7 @@ from tests.factories import annotate, item_of, make_annotation_study, make_annot
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 KINDS = ("attribute", "relevance", "preference")
-# What is pressed to answer an item of each kind, and what is kept then.
+# The keys that answer an item of each kind, and what is stored then.
 PRESSED = {"attribute": "2", "relevance": "1", "preference": "42"}
 KEPT = {
     "attribute": {"quality": "maybe"},
@@ -41,7 +41,7 @@ def open_work(page: Page, participant: Participant) -> None:
 
 
 def open_work_and_next(page: Page, participant: Participant) -> None:
-    """Until the next item has been fetched, too."""
+    """Open the work and wait until the next item has been fetched too."""
     with page.expect_response(lambda answer: "ahead=" in answer.url and answer.status in (200, 204)) as ahead:
         open_work(page, participant)
     ahead.value.finished()
@@ -157,7 +157,7 @@ def test_skip_has_a_reason_and_never_answers(page: Page) -> None:
 
 
 def test_next_item_stands_there_before_the_answer_is_sent(page: Page) -> None:
-    """In the very step in which the form is submitted: the network, which is held back until then, is not asked."""
+    """In the very step that submits the form: the network, held back until then, is not needed."""
     _, someone = make_work("relevance", 4)
     open_work_and_next(page, someone)
     page.route("**/item/**", lambda route: None)
@@ -223,7 +223,7 @@ def test_answer_whose_confirmation_was_lost_is_one_label(page: Page) -> None:
 
 
 def test_long_history_opens_at_its_evidence_and_leads_back_to_it(page: Page) -> None:
-    """A history of 50,000 characters."""
+    """The history has nearly 50,000 characters."""
     talk = "words of a long talk " * 24
     turns = [{"role": ("user", "assistant")[n % 2], "text": f"Turn {n}: {talk}"} for n in range(98)]
     turns[90]["text"] += " I keep bees."

@@ -1,4 +1,4 @@
-"""The annotator's page while one reads and goes back: the bar, the phone, Escape, and two windows."""
+"""The annotator's page while somebody reads and goes back: the bar, the phone, Escape, and two windows."""
 
 import re
 from datetime import UTC, datetime, timedelta

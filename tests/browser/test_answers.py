@@ -1,4 +1,4 @@
-"""Reviewing answers in a real browser: by keyboard alone, undone, on a phone, readable by everybody."""
+"""Reviewing answers in a real browser: by keyboard alone, with undo, on a phone, readable by everybody."""
 
 import pytest
 from playwright.sync_api import Page, expect

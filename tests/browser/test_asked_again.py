@@ -1,4 +1,4 @@
-"""The way of somebody who is asked again, on a phone: a second time, in another state of the account, with a rating."""
+"""Being asked again, on a phone: a second time, in another state of the account, with a rating."""
 
 from dataclasses import replace
 

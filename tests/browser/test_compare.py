@@ -1,4 +1,4 @@
-"""The comparing pages in a real browser: numbers that lead to texts, filters, files, a report that comes by itself."""
+"""The comparison pages in a real browser: numbers that lead to texts, filters, files, a report that loads by itself."""
 
 from functools import partial
 from typing import Any
@@ -112,7 +112,7 @@ def test_pages_are_whole_without_javascript(plain: Page, study: Study) -> None:
 
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 800), (390, 844)], ids=str)
 def test_the_figure_begins_on_the_first_screen(page: Page, study: Study, size: tuple[int, int]) -> None:
-    """Below the answer and one line of notes, of which there are several."""
+    """It comes below the answer and one line of notes, though there are several notes."""
     make_response(make_participant(study), "teas", text="1. Assam", keep=True)  # not read yet
     Participant.objects.filter(study=study).update(origin="simulated")
     log_in(page, study, "owner")

@@ -1,4 +1,4 @@
-"""The console in a real browser: the monitor by itself, everything by keyboard, on a phone, in the dark."""
+"""The console in a real browser: the monitor by itself, everything by keyboard, on a phone, in dark mode."""
 
 import re
 
@@ -27,7 +27,7 @@ def log_in(page: Page, name: str = "ada") -> None:
 
 
 def make_collected() -> Study:
-    """A live study with people at several places, and ada who owns it."""
+    """A live study with people at several points, and ada, its owner."""
     study = make_study(places=9)
     let_make_studies(make_account("ada", study, "owner"))
     person = make_participant(study, Step.DEBRIEF)
@@ -170,7 +170,7 @@ def test_link_for_prolific_is_copied(page: Page) -> None:
 
 
 def test_pages_have_no_fault_and_fit_a_phone(page: Page) -> None:
-    """320 pixels are also what a window of 1280 shows at 400 %."""
+    """320 pixels are also what a window of 1280 shows at 400 % zoom."""
     study = make_collected()
     page.goto("/console/login/")
     faults = faults_of(page)

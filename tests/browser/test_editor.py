@@ -1,4 +1,4 @@
-"""The editor of studies in a browser: from a template to a study by keyboard, without scripts, on a phone."""
+"""The study editor in a browser: from a template to a study by keyboard, without scripts, on a phone."""
 
 import re
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def begin(page: Page) -> None:
-    """From the empty console to a working copy in two clicks."""
+    """Go from the empty console to a working copy in two clicks."""
     let_make_studies(make_account("ada"))
     log_in(page)
     page.get_by_role("link", name="New study").click()

@@ -1,4 +1,4 @@
-"""A researcher takes the data away; the pages keep to the content policy and are readable by everybody."""
+"""A researcher downloads the data; the pages keep to the content security policy and are readable by everybody."""
 
 import csv
 from pathlib import Path

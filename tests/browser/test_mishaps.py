@@ -1,4 +1,4 @@
-"""Whatever goes wrong at whichever step of the survey, the person ends with the code that pays."""
+"""Whatever goes wrong at any step of the survey, the person ends with the code that pays."""
 
 from collections.abc import Callable
 

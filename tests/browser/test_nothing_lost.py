@@ -1,4 +1,4 @@
-"""Nothing that somebody wrote is lost: autosave, the copy in the browser, dead networks, two tabs."""
+"""Nothing anybody wrote is lost: autosave, the copy in the browser, dead networks, two tabs."""
 
 import re
 
@@ -23,7 +23,7 @@ def person():
 
 
 def close_without_network(page: Page) -> None:
-    """A page that is closing saves once more, and Chromium may already have lifted `set_offline` by then."""
+    """Close the page with `fetch` failing: it saves once more, and Chromium may have lifted `set_offline` by then."""
     page.evaluate("() => { window.fetch = () => Promise.reject(new TypeError('no connection')); }")
     page.close(run_before_unload=False)
 

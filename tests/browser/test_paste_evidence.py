@@ -1,4 +1,4 @@
-"""What the paste page notes of how an answer came: pasted or typed, time away, hands, and signs of an agent."""
+"""What the paste page records of how an answer came: pasted or typed, time away, hands, and signs of an agent."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -53,7 +53,7 @@ WAYS = ["keys", "mouse", "button", "typed", "dropped", "field filled by another 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_way_in_which_people_work_is_no_sign_of_an_agent(page: Page, way: str) -> None:
-    """Played by a script that hides itself: what remains is what a browser reports when somebody works so."""
+    """Acted by a script that hides itself, so that only what a browser reports of people working this way remains."""
     page.add_init_script("Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false })")
     page.set_extra_http_headers(
         {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:133.0) Gecko/20100101 Firefox/133.0"}

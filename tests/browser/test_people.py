@@ -1,4 +1,4 @@
-"""People of a corpus in a real browser: a corpus brought, its funnel, and evidence one click away."""
+"""A corpus's people in a real browser: importing the corpus, its funnel, and evidence one click away."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def study(site: str, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """No worker listens: filter and the like wait, what is brought or counted is so at once."""
+    """A draft with no worker listening: filtering and the like wait, imports and counts happen at once."""
     monkeypatch.setattr(views.people_step, "delay", lambda *given: given[1] == "import" and people_step(*given))
     monkeypatch.setattr(asking_views.ask_step, "delay", lambda *given: ask_step(*given))
     monkeypatch.setattr("analysis.runs.tasks.enqueue_lanes", lambda *given: 1)

@@ -1,4 +1,4 @@
-"""The page of moving dots: a figure that motion shows, the question in words beside it, and every eye and device."""
+"""The page of moving dots: a figure visible only in motion, the question in words, and every eye and device."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from tests.browser.test_survey_look import OVERFLOW, SMALL
 from tests.factories import answer_all, make_participant, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-# Two pictures in a row, or the same one twice where no other comes in a second.
+# Two pictures in a row, or the same one twice if no other comes within a second.
 MOTION = """async canvas => {
     const side = canvas.width;
     const read = () => {
@@ -52,7 +52,7 @@ def open_dots(page: Page, study: Study, language: str = "en") -> Participant:
 
 
 def inside_of(participant: Participant, side: int) -> list[bool]:
-    """The mask, as the page draws it on so many dots a side."""
+    """The figure's mask as the page draws it on `side` × `side` dots."""
     digits = figure_for(participant.pseudonym)[1]
     cells = int((4 * len(digits)) ** 0.5)
     bits = f"{int(digits, 16):0{cells * cells}b}"
@@ -61,7 +61,7 @@ def inside_of(participant: Participant, side: int) -> list[bool]:
 
 
 def look(canvas: Locator, person: Participant) -> tuple[list[float], list[float]]:
-    """Inside and outside of the figure: the share of dots, and of places that the next picture has one further left."""
+    """Inside and outside the figure: the share of dots, and of places that the next picture shows one further left."""
     seen = canvas.evaluate(MOTION)
     first, following, side = seen["first"], seen["next"], int(len(seen["first"]) ** 0.5)
     inside, still, moved = inside_of(person, side), [], []

@@ -1,4 +1,4 @@
-"""Baselines in a real browser: an estimate that follows the form, a run that updates itself."""
+"""Runs in a real browser: an estimate that follows the form, and a run that updates itself."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ def study(site: str, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def work(run: Run) -> None:
-    """Run the lanes in a thread: the browser's own loop runs in this one."""
+    """Run the lanes in another thread, since Playwright's loop runs in this one."""
 
     def lanes() -> None:
         list(run_inline(run))

@@ -1,4 +1,4 @@
-"""How much somebody reads and presses: words and presses up to the first prompt, and presses for all prompts."""
+"""How much people read and press: words and presses up to the first prompt, and presses for all prompts."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ SAID = {
     "q-ethnicity": "White",
     "what-to-paste": "The whole answer that my chatbot gives to each prompt",
 }
-# Every word that stands on a page and is not folded away, its header and footer included.
+# Every word on a page that is not folded away, including its header and footer.
 SHOWN = """() => [...document.querySelectorAll("header, main, nav.end")].map((part) => part.innerText)
     .join(" ").split(/\\s+/).filter((word) => /\\p{L}|\\p{N}/u.test(word)).length"""
 
@@ -33,7 +33,7 @@ def five(start: int) -> str:
 
 @dataclass
 class Walk:
-    """Somebody who reads every page once and presses no more than is needed; counts by kind of page."""
+    """A person who reads every page once and presses no more than necessary; counts by kind of page."""
 
     page: Page
     words: Counter[str] = field(default_factory=Counter)
@@ -65,7 +65,7 @@ class Walk:
         self.look()
 
     def fill(self) -> None:
-        """One press for each question that must be answered, and one to go on."""
+        """Press once for each required question and once to go on."""
         for group in self.page.locator("#step fieldset[aria-required=true]").all():
             name = group.locator("input").first.get_attribute("name") or ""
             wanted = group.locator(f'input[value="{SAID[name]}"]') if name in SAID else group.locator("input")
@@ -74,7 +74,7 @@ class Walk:
         self.leave()
 
     def answer(self, text: str) -> None:
-        """Copy, open, come back, paste by the page's own buttons, and go on."""
+        """Copy, open, come back, paste with the page's own buttons, and go on."""
         with self.page.context.expect_page() as opened:
             self.copy_and_open()
         opened.value.close()
@@ -87,7 +87,7 @@ class Walk:
         self.press("[data-start]")
 
     def go(self) -> None:
-        """From the study's link to its end."""
+        """Go from the study's link to its end."""
         for _ in range(60):
             kind = self.kind
             if kind == "end":

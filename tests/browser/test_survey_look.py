@@ -1,4 +1,4 @@
-"""The pages for every eye and hand: axe, dark, narrow, zoomed, mirrored, and the switches in their footer."""
+"""The pages for every eye and hand: axe, dark, narrow, zoomed, mirrored, and the switches in the footer."""
 
 import re
 from dataclasses import replace
@@ -24,7 +24,7 @@ OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElemen
 
 
 def pages_of(study) -> list[str]:
-    """The address of every page of a participant of this study, with and without questions in it."""
+    """The address of every participant's page of this study, with people at every step and end."""
     people = [make_participant(study, at=step) for step in STEPS]
     found = [address(person, "resume") for person in people]
     found += [address(people[4], name) for name in ("stop", "trouble")]
@@ -45,7 +45,7 @@ def faults(page: Page) -> list[str]:
 
 
 def inside(page: Page, button: str) -> Locator:
-    """The button with these words, which stands wholly within the window's width."""
+    """The button with these words, which must lie wholly within the window's width."""
     found = page.get_by_role("button", name=button)
     expect(found).to_be_visible()
     box = found.bounding_box()
@@ -85,7 +85,7 @@ def test_axe_finds_nothing_where_the_page_asks_back(page: Page) -> None:
 
 
 def test_narrow_pages_need_no_scrolling_sideways_and_fit_a_thumb(page: Page, context: BrowserContext) -> None:
-    """390 px is a phone; 320 px is also what 400 % zoom leaves of a screen of 1280."""
+    """390 px is a phone; 320 px is also what 400 % zoom leaves of a 1280 px screen."""
     stand_in_for_prolific(context)
     study = make_study(definition=make_definition(places=30))
     for url in pages_of(study):
@@ -179,7 +179,7 @@ def test_theme_switch_lasts_and_does_not_flash(page: Page, context: BrowserConte
     expect(switch).to_have_accessible_name("Colours: dark")
     dark = page.evaluate(paper)
     assert dark != light
-    # What the page is told when its body first exists, before anything can be painted.
+    # What the page has been set to when its body first exists, before anything can be painted.
     page.add_init_script("""new MutationObserver(() => {
         if (document.body) window.first ??= document.documentElement.dataset.theme;
     }).observe(document, {childList: true, subtree: true})""")

@@ -1,4 +1,4 @@
-"""The participant's whole way in a browser: by mouse, by keyboard, without scripts, and to other ends."""
+"""The participant's whole way in a browser: by mouse, by keyboard, without scripts, and to the other ends."""
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -64,7 +64,7 @@ def test_keyboard_alone_leads_to_the_code(page: Page, context: BrowserContext) -
     stand_in_for_prolific(context)
 
     def press_on(name: str, key: str = "Enter") -> None:
-        """Go on by Tab until the element with this accessible name has the focus, and press a key there."""
+        """Press Tab until the element with this accessible name has the focus, then press the key."""
         for _ in range(60):
             page.keyboard.press("Tab")
             focused = page.locator(":focus")

@@ -1,4 +1,4 @@
-"""One platform for all that is done to it."""
+"""One platform, shared by all the faults."""
 
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.faults.platform import Platform, start_platform
 
 @pytest.fixture(scope="package")
 def platform() -> Iterator[Platform]:
-    # Not below pytest's own folder: each new run of it takes the way there from PostgreSQL's account.
+    # Not below pytest's own folder: each new run closes the path there to PostgreSQL's account.
     with tempfile.TemporaryDirectory(prefix="fieldstudy-faults-") as folder:
         platform = start_platform(Path(folder))
         yield platform

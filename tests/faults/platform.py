@@ -1,6 +1,6 @@
-"""A platform of its own to break: PostgreSQL, Valkey, two web processes, a worker and beat on data of their own.
+"""A platform to break: PostgreSQL, Valkey, two web processes, a worker and beat, with their own data.
 
-Whatever ends is started again by `start`, as a service manager would; nothing else is.
+Whatever ends is restarted by `start`, as a service manager would; nothing else is.
 """
 
 import json
@@ -116,7 +116,7 @@ class Platform:
         wait_for(lambda: not is_alive(self.processes[name]), f"{name} lives on")
 
     def child_of(self, name: str) -> psutil.Process:
-        """The youngest: that of a worker does its tasks, that of the web its requests."""
+        """The youngest child: a worker's executes its tasks, the web server's answers its requests."""
         children = wait_for(lambda: self.processes[name].children(), f"{name} has no processes")
         return max(children, key=lambda child: child.create_time())
 
@@ -141,7 +141,7 @@ class Platform:
             return None
 
     def begin(self, *arguments: str, **changes: str) -> subprocess.Popen[str]:
-        """A command, or with `-c` a program."""
+        """Start a management command or, with `-c`, a program."""
         command = [sys.executable, *(() if arguments[0] == "-c" else ("manage.py",)), *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, cwd=servers.ROOT, env=self.environment | changes, **pipes)
@@ -156,7 +156,7 @@ class Platform:
             return connection.execute(statement).fetchall()
 
     def count(self, statement: str) -> int:
-        """0 while the database is away."""
+        """The number of rows; 0 while the database is away."""
         try:
             return self.ask(f"SELECT count(*) FROM {statement}")[0][0]
         except psycopg.OperationalError:

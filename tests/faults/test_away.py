@@ -1,4 +1,4 @@
-"""What is said, and what is not, while the database or the queue is away; and what no log may hold."""
+"""What is reported, and what is not, while the database or the queue is away; and what no log may hold."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ PLANTED = "what-somebody-wrote-and-nobody-may-read"
 
 
 def failing(cause: Exception, fault: type[Exception] = OperationalError) -> Callable[..., Any]:
-    """As Django does it: its own exception, caused by the driver's."""
+    """A wrapper that fails as Django does: with its own exception, caused by the driver's."""
 
     def fail(execute: Any, statement: str, *more: Any) -> Any:
         raise fault(str(cause)) from cause
@@ -40,7 +40,7 @@ def failing(cause: Exception, fault: type[Exception] = OperationalError) -> Call
 
 
 def open_while_failing(cause: Exception, caplog: pytest.LogCaptureFixture) -> tuple[Any, str, str]:
-    """The response to a participant, the log as it is written, and what it must not hold."""
+    """The response to a participant, the log as written, and the link it must not hold."""
     path = address(make_participant(), "prompt", 1)
     caplog.handler.setFormatter(PrivateFormatter("%(levelname)s %(message)s"))
     with connection.execute_wrapper(failing(cause)), caplog.at_level(logging.DEBUG):
@@ -127,7 +127,7 @@ def test_health_is_told_where_the_broker_was_restarted_just_now(monkeypatch: pyt
 
 
 class Away:
-    """Valkey for so many questions, and there again after them."""
+    """A Valkey that is away for the first `times` calls and back after them."""
 
     def __init__(self, times: int) -> None:
         self.times = times

@@ -1,4 +1,4 @@
-"""What is written to a full disk, or where nothing may be written: one sentence, and no file that looks whole."""
+"""Writing to a full disk, or where nothing may be written: one sentence, and no file that looks complete."""
 
 import json
 import resource
@@ -23,7 +23,7 @@ ROOM = 4_000  # bytes that a file may have
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """No file of this process grows beyond ROOM: the write fails as it does on a full disk."""
+    """Let no file of this process grow beyond ROOM: a write fails as it does on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
     try:

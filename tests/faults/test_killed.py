@@ -1,4 +1,4 @@
-"""Each process is killed while people answer and a run is sent: nothing that was confirmed is lost or doubled."""
+"""Each process is killed while people answer and a run is being sent: nothing confirmed is lost or doubled."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def restart(name: str) -> Callable[[Platform], None]:
 
 
 def restart_valkey(platform: Platform) -> None:
-    """Away long enough for the worker to notice while it holds tasks."""
+    """Kill Valkey for long enough that the worker notices while it holds tasks."""
     log = platform.log("worker")
     lost = log.read_text().count("Connection to broker lost")
     platform.kill("valkey")
@@ -64,7 +64,7 @@ def restart_valkey(platform: Platform) -> None:
 
 
 def pause_and_fill_postgres(platform: Platform) -> None:
-    """For some seconds it answers nobody, and then it has no connection left."""
+    """Suspend PostgreSQL for some seconds, then use up all its connections."""
     server = platform.processes["postgres"]
     server.suspend()  # first, so that it makes no new child meanwhile
     stopped = [server, *server.children(recursive=True)]

@@ -1,4 +1,4 @@
-"""Secrets are planted, and looked for in every page that an owner comes to, in the API, the exports and the log."""
+"""Secrets are planted and searched for in every page an owner can reach, in the API, the exports and the log."""
 
 import io
 import logging
@@ -47,7 +47,7 @@ def secrets_in(content: bytes) -> list[str]:
 
 
 def crawl(client: Client) -> dict[str, bytes]:
-    """Every page of the console that links lead to, the first MOST_PAGES of them."""
+    """Every page of the console reachable by links, up to the first MOST_PAGES."""
     found, waiting = {}, ["/console/"]
     while waiting and len(found) < MOST_PAGES:
         address = waiting.pop(0)

@@ -1,8 +1,8 @@
 """What the product puts out, frozen: pages as people read them, reports, agreement, tables and commands as programs do.
 
-Code may move while all of this stays. Where something changes on purpose, `GOLDENS=write .venv/bin/python -m pytest -n0
-tests/goldens/compare.py` makes it anew, and the difference is read like code. What depends on the moment or on chance
-(times, addresses that are signed) is masked; `tests/test_goldens.py` runs it in a process that no other test has used.
+Code may move as long as all of this stays. After an intended change, `GOLDENS=write .venv/bin/python -m pytest -n0
+tests/goldens/compare.py` renews it, and the difference is reviewed like code. What depends on time or chance (times,
+signed addresses) is masked; `tests/test_goldens.py` runs it in a process that no other test has used.
 """
 
 import csv
@@ -73,7 +73,7 @@ def mask(text: str) -> str:
 
 
 class Reader(HTMLParser):
-    """A page as lines: words, and in brackets what can be opened, filled in or pressed, with its name."""
+    """A page as lines: its words and, in brackets, whatever can be opened, filled in or pressed, with its name."""
 
     SILENT = ("script", "style", "template")
     INLINE = ("a", "abbr", "b", "bdi", "code", "em", "i", "small", "span", "strong", "time", "tspan")
@@ -128,7 +128,7 @@ def read_page(client: Client, address: str) -> str:
 
 
 def console_pages() -> Iterator[tuple[str, str]]:
-    """By name: every page of the console that has no form of its own, of the survey and of the annotators' study."""
+    """Name and address of each frozen console page, of the survey study and the annotation study."""
     yield "console", reverse("console:studies")
     for study, names in (
         (SURVEY, "study setup monitor participants flow members audit new-version"),
@@ -171,7 +171,7 @@ def console_pages() -> Iterator[tuple[str, str]]:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers at DIGITS significant digits; of a long list MOST rows at most; nothing that says when or how long."""
+    """The value with DIGITS significant digits, at most MOST rows of a long list, and no times or durations."""
     match value:
         case float():
             return float(f"{value:.{DIGITS}g}")
@@ -195,7 +195,7 @@ def as_json(text: str) -> str:
 
 
 def figures_of(study: str) -> dict[str, Any]:
-    """The words of every figure, and the first of its numbers."""
+    """The words of every figure, and the first rows of its table."""
     whole = report(Study.objects.select_related("current").get(slug=study), draws=DRAWS)
     drawn_by = FIGURES | {name: figure.draw for name, figure in OVERVIEW_FIGURES.items()}
     made = {name: draw(whole, Options(rarefied=True)) for name, draw in drawn_by.items()}
@@ -216,7 +216,7 @@ COMMANDS = {
 
 
 class Goldens:
-    """Compares with what is kept, or keeps it."""
+    """Compares output with the stored files, or writes them."""
 
     def __init__(self) -> None:
         self.writes, self.changed, self.seen = os.environ.get("GOLDENS") == "write", list[str](), set[str]()
@@ -233,7 +233,7 @@ class Goldens:
 
 @pytest.fixture
 def same_each_time(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys of rows, which no earlier test has used; what is drawn; what this machine may or may not have."""
+    """Fix what differs between runs: rows' keys, which no earlier test has used; draws; this machine's extras."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT sequencename FROM pg_sequences WHERE schemaname = current_schema()")
         for (name,) in cursor.fetchall():

@@ -1,11 +1,11 @@
-"""What a container engine takes of a folder, by the rules of .dockerignore."""
+"""Which files of a folder a container engine takes, by the rules of .dockerignore."""
 
 import re
 from pathlib import Path
 
 
 def expression(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` stay within one name, `**` crosses any number of folders; the rest stands for itself."""
+    """`*` and `?` match within one name, `**` any number of folders; all else matches itself."""
     parts = []
     for name in pattern.strip("/").split("/"):
         if name == "**":
@@ -16,14 +16,14 @@ def expression(pattern: str) -> re.Pattern[str]:
 
 
 def rules(text: str) -> list[tuple[re.Pattern[str], bool]]:
-    """In their order: what each matches, and whether that is let in."""
+    """The file's rules in order: the pattern of each, and whether it lets in what matches."""
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     return [(expression(line.removeprefix("!")), line.startswith("!")) for line in lines]
 
 
 def is_let_in(path: str, ordered: list[tuple[re.Pattern[str], bool]]) -> bool:
-    """The last rule that matches the path, or a folder above it, decides."""
+    """The last rule that matches the path or a folder above it decides."""
     let_in = True
     for pattern, lets_in in ordered:
         if lets_in != let_in and pattern.match(f"{path}/"):

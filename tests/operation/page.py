@@ -1,4 +1,4 @@
-"""docs/deploying.md as a script, and something that takes the place of a container engine where there is none."""
+"""docs/deploying.md as a script, and a stand-in for the container engine where there is none."""
 
 import json
 import os
@@ -17,7 +17,7 @@ STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
 def blocks(language: str, kind: str = "") -> list[str]:
-    """The page's blocks of one kind, in their order: "" runs beside the engine, "host" without any."""
+    """The page's blocks of one kind, in order: "" runs with the engine, "host" without one."""
     found = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
     return [text for marked, more, text in found if (marked, more) == (language, kind)]
 
@@ -27,7 +27,7 @@ def chosen_names() -> list[str]:
 
 
 def engine() -> str:
-    """Why no container engine can run the page here; nothing where one can."""
+    """Why no container engine can run the page here; empty if one can."""
     for command in (["docker", "info"], ["docker", "compose", "version"]):
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -39,7 +39,7 @@ def engine() -> str:
 
 
 def make_repository(folder: Path) -> Path:
-    """The working tree, committed, to be cloned."""
+    """Copy the working tree and commit the copy, to be cloned."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     for name in filter(None, names):
@@ -54,7 +54,7 @@ def make_repository(folder: Path) -> Path:
 
 
 def make_stand_ins(folder: Path, sockets: str, redis: str) -> Path:
-    """A folder with programs that take the place of docker and curl."""
+    """A folder with programs that stand in for docker and curl."""
     folder.mkdir()
     settings = {"programs": str(postgres.programs()), "sockets": sockets, "redis": redis, "log": str(folder / "log")}
     settings |= {name: str(folder / name) for name in ("checked", "migrated")}
@@ -67,7 +67,7 @@ def make_stand_ins(folder: Path, sockets: str, redis: str) -> Path:
 
 
 def run_script(texts: list[str], folder: Path, environment: dict[str, str], path: str = "") -> str:
-    """Run as one script that ends with its first fault; what it printed."""
+    """Run the texts as one script that stops at its first fault; returns what it printed."""
     script = "set -euo pipefail\nset -x\n" + "\n".join(texts)
     searched = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Takes the place of docker and curl: the containers' programs are run here, with a database of this computer."""
+"""Stands in for docker and curl: runs the containers' programs here, with a database on this computer."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def service_and_command(rest: list[str]) -> tuple[str, list[str]]:
 
 
 def prepare(settings: dict) -> int:
-    """As the service `db` at its first start, and `migrate`, once for each database: again it finds nothing to do."""
+    """Do what the service `db` does at its first start, and `migrate` once for each database; later, nothing."""
     role = "DO $$ BEGIN CREATE ROLE fieldstudy SUPERUSER LOGIN; EXCEPTION WHEN duplicate_object THEN END $$"
     in_database(settings, ["psql", "-U", "postgres", "-q", "-d", "postgres", "-c", role])
     if not (found := number_of_database(settings)):
@@ -52,7 +52,7 @@ def prepare(settings: dict) -> int:
 
 
 def number_of_database(settings: dict) -> str:
-    """Another one for each that was made; none where there is none."""
+    """The database's number, a new one each time it is created; empty if there is none."""
     asked = "SELECT oid FROM pg_database WHERE datname = 'fieldstudy'"
     listed = database_command(settings, ["psql", "-U", "postgres", "-tA", "-d", "postgres", "-c", asked])
     return subprocess.run(listed, capture_output=True, text=True, check=True).stdout.strip()
@@ -78,7 +78,7 @@ def in_database(settings: dict, command: list[str]) -> int:
 
 
 def in_python(settings: dict, command: list[str], folder: Path) -> int:
-    """With the settings of .env, as compose hands them over. The first command has Django check all pages, for all."""
+    """Run with the settings in .env, as compose passes them on. Only the first command has Django check itself."""
     checked = Path(settings["checked"])
     more = ["--skip-checks"] if checked.exists() and "manage.py" in command[0] else []
     lines = [line.partition("=") for line in Path(".env").read_text().splitlines() if "=" in line and line[0] != "#"]

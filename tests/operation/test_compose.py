@@ -1,4 +1,4 @@
-"""docker-compose.yml as Compose itself reads it, wherever a client is: it needs no daemon for that."""
+"""docker-compose.yml as Compose itself reads it, if there is a client: that needs no daemon."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ FILES = {"SECRET_KEY_FILE": "/secrets/key", "POSTGRES_PASSWORD_FILE": "/secrets/
 
 
 def client() -> list[str]:
-    """COMPOSE=/path names one that is not installed."""
+    """The Compose client; COMPOSE=/path names one that is not installed."""
     for command in ([os.environ["COMPOSE"]],) if "COMPOSE" in os.environ else (["docker", "compose"],):
         if shutil.which(command[0]) and not subprocess.run([*command, "version"], capture_output=True).returncode:
             return command

@@ -1,4 +1,4 @@
-"""What gets into the image, and what it is made of; no engine is needed for that."""
+"""What gets into the image, and what it is built from; no engine is needed for that."""
 
 import re
 import subprocess

@@ -25,7 +25,7 @@ CHOICES = {
 
 
 def make_key(home: Path) -> None:
-    """A pair of keys without a pass phrase, whose public half the page exports."""
+    """Make a key pair without a passphrase, whose public half the page exports."""
     home.mkdir(mode=0o700)
     command = ["gpg", "--batch", "--homedir", str(home), "--passphrase", "", "--quick-generate-key"]
     subprocess.run([*command, CHOICES["EMAIL"], "default", "default", "never"], check=True, capture_output=True)
@@ -43,7 +43,7 @@ def wanted(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def sockets() -> Iterator[str]:
-    """Those of a server on which the database `fieldstudy` is the test's to make."""
+    """The sockets of a server on which the test may create the database `fieldstudy`."""
     settings = connection.settings_dict
     if not settings["HOST"].startswith("/"):
         pytest.skip("DATABASE_URL names a server where databases are not ours to make")
@@ -58,7 +58,7 @@ def sockets() -> Iterator[str]:
 @pytest.mark.processes
 @pytest.mark.slow
 def test_commands_of_the_page_run_in_order(sockets: str, tmp_path: Path) -> None:
-    """With a real database, and the containers' programs run without containers."""
+    """The database is real; the containers' programs run without containers."""
     choices = wanted(tmp_path)
     stand_ins = make_stand_ins(tmp_path / "programs", sockets, os.environ["REDIS_URL"])
     printed = run_script(blocks("sh"), tmp_path, choices, str(stand_ins))

@@ -1,4 +1,4 @@
-"""The proxies of docs/deploying.md, run where they are installed: what they log, and what people see of a restart."""
+"""The proxies of docs/deploying.md, run if installed: what they log, and what people notice of a restart."""
 
 import os
 import re
@@ -27,7 +27,7 @@ PAUSE = 0.05  # seconds between two requests
 
 
 def program(name: str) -> str:
-    """CADDY=/path or NGINX=/path name one that is not installed."""
+    """The path of caddy or nginx; CADDY=/path or NGINX=/path names one that is not installed."""
     found = os.environ.get(name.upper()) or shutil.which(name) or shutil.which(name, path="/usr/sbin")
     if found is None:
         pytest.skip(f"{name} is not installed")
@@ -35,7 +35,7 @@ def program(name: str) -> str:
 
 
 def caddyfile(text: str, folder: Path) -> Path:
-    """Without the port for orders to Caddy itself, which another one may have."""
+    """Write the Caddyfile without Caddy's admin port, which another Caddy may hold."""
     path = folder / "Caddyfile"
     path.write_text(text.replace("{\n", "{\n    admin off\n", 1))
     return path
@@ -48,7 +48,7 @@ def variables(folder: Path, port: int, web: int) -> dict[str, str]:
 
 @contextmanager
 def running_caddy(text: str, folder: Path, web: int) -> Iterator[tuple[str, Path]]:
-    """Its address and its log, in front of a server on this port."""
+    """Run Caddy in front of a server on port `web`; yields its address and its log."""
     port, log = free_port(), folder / "caddy.log"
     command = [program("caddy"), "run", "--adapter", "caddyfile", "--config", str(caddyfile(text, folder))]
     with log.open("wb") as output:
@@ -74,7 +74,7 @@ def ask(address: str) -> int:
 
 
 def bare(text: str) -> list[str]:
-    """Its lines without comments, and with the names that differ made equal."""
+    """The text's lines without comments, with the names that differ made equal."""
     lines = [re.sub(r"\s*#.*", "", line) for line in text.splitlines()]
     renamed = {"{$SITE_URL}": "study.example.org", "{$WEB:127.0.0.1:8000}": "127.0.0.1:8000"}
     for old, new in renamed.items():
@@ -100,7 +100,7 @@ def test_links_are_not_logged_while_web_is_away(tmp_path: Path) -> None:
 
 
 class Visitor(threading.Thread):
-    """Asks for one address again and again; keeps what came of it and how long it took, in seconds."""
+    """Requests one address again and again; keeps each status and how long it took, in seconds."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ def test_requests_wait_while_web_is_started_again(tmp_path: Path) -> None:
 
 
 def nginx_example(folder: Path, renamed: dict[str, str]) -> Path:
-    """The page's server, whole, with certificates and files of this folder."""
+    """The page's whole server, with certificates and files in this folder."""
     (example,) = blocks("nginx")
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     subject = ["-subj", "/CN=study.example.org", "-keyout", str(key), "-out", str(certificate)]

@@ -1,4 +1,4 @@
-"""The environment is made whole, however often that was interrupted; and what is missing is said in words."""
+"""The environment is completed, however often that was interrupted; and what is missing is said in words."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Half-sent requests and slow readers, on real sockets: they hold a connection, and no thread that pages need."""
+"""Half-sent requests and slow readers, on real sockets: they hold a connection, but no thread that pages need."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ from tests.surveys.simulation.server import free_port, wait_until_it_listens
 pytestmark = pytest.mark.processes
 THREADS = 2
 QUICK = 15.0  # seconds in which a page must come, whatever others do; the server's patience with them is far longer
-# A WSGI application of each kind of answer, behind the front with patience for a test.
+# A WSGI application for each kind of answer, behind the front with a patience short enough for a test.
 APPLICATION = """
 import time
 from pathlib import Path
@@ -73,7 +73,7 @@ class Server:
         return line
 
     def ask(self, sent: bytes = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") -> bytes:
-        """All of the answer; the line must be closed after it."""
+        """The whole answer, after which the connection must be closed."""
         with self.connect(sent) as line:
             return read_all(line)
 
@@ -90,7 +90,7 @@ def read_all(line: socket.socket) -> bytes:
 
 
 def read_what_comes(line: socket.socket) -> bytes:
-    """Of a line that may be broken off."""
+    """Read what arrives until the connection ends or breaks."""
     parts = []
     with suppress(ConnectionError):
         while part := line.recv(1 << 20):

@@ -1,4 +1,4 @@
-"""What commands say and take: files that may be `-`, as in a container that has none, faults, reports as JSON."""
+"""Commands' input and output: files that may be `-`, as in a container without files, faults, reports as JSON."""
 
 import io
 import sys
@@ -40,7 +40,7 @@ def test_every_file_of_a_command_may_be_a_dash() -> None:
 
 
 def own_parsers() -> Iterator[tuple[str, ArgumentParser]]:
-    """Of each command, and of each step of one that has steps."""
+    """Name and parser of each command, or of each subcommand if it has any."""
     for name, app in get_commands().items():
         if app in ("surveys", "analysis"):
             parser = load_command_class(app, name).create_parser("manage.py", name)

@@ -1,4 +1,4 @@
-"""The units for service managers: systemd accepts them, and their commands are the image's."""
+"""The units for service managers: systemd accepts them, and their commands are those of the image."""
 
 import configparser
 import re
@@ -36,7 +36,7 @@ def command(name: str) -> list[str]:
 
 
 def without(arguments: list[str], *names: str) -> list[str]:
-    """An option with its value."""
+    """The arguments without these options and their values."""
     for name in names:
         if name in arguments:
             at = arguments.index(name)
@@ -126,7 +126,7 @@ def backups(folder: Path) -> list[Path]:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    """The folder of a pair of keys; the public one lies beside the backups."""
+    """The folder of a key pair, whose public key is beside the backups."""
     if shutil.which("gpg") is None:
         pytest.skip("gpg is not installed")
     if not connection.settings_dict["HOST"].startswith("/"):

@@ -1,4 +1,4 @@
-"""An annotator without JavaScript: the forms of a page, filled in and sent as a browser does."""
+"""An annotator without JavaScript: fills in a page's forms and sends them as a browser does."""
 
 from django.http import HttpResponse
 from django.test import Client
@@ -12,7 +12,7 @@ from tests.factories import item_of, make_visit
 
 
 def choose(kind: Kind) -> dict[str, str]:
-    """The second label of each question that must be answered, by its field."""
+    """The second label of each required question, by field."""
     asked = [question for question in kind.questions if question.required and question.is_label and not question.toggle]
     fields = [(f"{q.name}/{each['id']}", q) for q in asked if q.per for each in item_of(0, kind.name)[q.per]]
     fields += [(question.name, question) for question in asked if not question.per]
@@ -23,7 +23,7 @@ CHOSEN = {name: choose(kind) for name, kind in KINDS.items()}
 
 
 def arrive(client: Client, study: Study) -> Participant:
-    """Through the entry and consent, to whatever comes first."""
+    """Go through the entry and consent to whatever page comes next."""
     visit, entry = make_visit().as_parameters(), reverse("annotation:arrive", args=[study.slug])
     assert client.get(entry, visit).status_code == 200
     client.post(entry, visit | {"consent": "yes"})
@@ -35,7 +35,7 @@ def open_work(client: Client, participant: Participant) -> HttpResponse:
 
 
 def path_of(response: HttpResponse) -> str:
-    """Where the page was found after all redirects."""
+    """The page's path after all redirects."""
     return response.request["PATH_INFO"]
 
 
@@ -44,7 +44,7 @@ def read(response: HttpResponse) -> VisitedPage:
 
 
 def send(client: Client, response: HttpResponse, **chosen: str) -> HttpResponse:
-    """Fill in the page's form and press its way forward."""
+    """Fill in the page's form and press the button that goes on."""
     form = read(response).form
     assert form and form.buttons
     url = form.data.get("action") or path_of(response)
@@ -53,6 +53,6 @@ def send(client: Client, response: HttpResponse, **chosen: str) -> HttpResponse:
 
 
 def label_next(client: Client, participant: Participant, kind: str, **more: str) -> HttpResponse:
-    """Label whatever is next, and return the page after it."""
+    """Label the next item and return the page after it."""
     chosen = {name.replace("/", "__"): value for name, value in CHOSEN[kind].items()}
     return send(client, open_work(client, participant), **chosen | more)

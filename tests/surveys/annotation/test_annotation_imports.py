@@ -1,4 +1,4 @@
-"""Labels from elsewhere: all of them or none, every fault with its line, never twice, and never mixed up."""
+"""Labels from elsewhere: imported all or none, every fault with its line, never twice, and never mixed up."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Studies of annotators: what their file may say, and that every rule of recruitment holds for them."""
+"""Annotation studies: what their file may contain, and that every recruitment rule applies to them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ GOOD = FILE.read_text(encoding="utf-8")
 
 
 def parse(*changes: tuple[str, str], more: str = "") -> Definition:
-    """The shipped study with the first occurrence of each old piece replaced, and more behind it."""
+    """The shipped study with the first occurrence of each old piece replaced and `more` appended."""
     text = GOOD
     for old, new in changes:
         assert old in text, f"{old!r} is not in the file"
@@ -128,7 +128,7 @@ def test_own_words_are_data_of_the_study_and_leave_the_documents_of_others_as_th
     study = parse_study(text.encode())
     assert Definition.from_document(study.to_document()) == study
     quality = questions_for(study.annotation)[0]
-    # The study's own words stand above those of the preset, of the kind, and bring no hints.
+    # The study's own words override those of the preset and of the kind, and bring no hints.
     assert (quality.text, [(choice.label, choice.hint) for choice in quality.choices]) == (
         "Is that you?",
         [("Doesn't make sense", ""), ("Maybe", ""), ("Yes, it is", "")],

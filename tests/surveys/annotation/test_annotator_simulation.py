@@ -1,4 +1,4 @@
-"""Simulated annotators against a running server, and that the check afterwards sees what must not be."""
+"""Simulated annotators against a running server; and that the check afterwards notices what must not happen."""
 
 import uuid
 from collections import Counter
@@ -31,7 +31,7 @@ def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def make_world(kind: str, count: int = 40, **work: object) -> Study:
-    """A study with items of the work, one of the training and one gold item."""
+    """A study with `count` items of work, one training item and one gold item."""
     study = make_annotation_study(kind=kind, overlap=3, quota=6, least=3, gold_every=3, **work)
     known = []
     for number, purpose in enumerate(("training", "gold"), 90):
@@ -78,7 +78,7 @@ def test_without_faults_every_item_gets_its_labels(site: str) -> None:
 
 
 def story_of(participant: Participant, way: str = "finish") -> Story:
-    """What somebody saw who did everything right and is still at work."""
+    """What an annotator saw who did everything right and is still at work."""
     story = Story(Person(participant.pid, way, Random(1), "", "annotators", 1, True), consented=True)
     for stored in stored_of(participant):
         story.sent.add((stored.slug, stored.text))
@@ -92,7 +92,7 @@ def violations(study: Study, *stories: Story) -> str:
 
 @pytest.fixture
 def worker(db: None) -> Participant:
-    """Somebody who has labelled two items of three."""
+    """An annotator who has labelled two of three items."""
     someone = make_annotator(make_annotation_study(overlap=2, items=3), origin="simulated")
     annotate(someone)
     annotate(someone)
@@ -182,7 +182,7 @@ QUESTIONS = KINDS["preference"].questions
 
 
 def share(left: str, leaning: float, field: str = "preference/milk") -> float:
-    """How often a rater who is otherwise like all others is strongly for the response on the left."""
+    """How often an otherwise average rater with this leaning strongly prefers the response on the left."""
     rater = Rater(Random(3), 0.0, leaning)
     return sum(say(Item(n, {}), QUESTIONS, rater, left)[field] == "1" for n in range(300)) / 300
 

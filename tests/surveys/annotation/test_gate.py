@@ -1,4 +1,4 @@
-"""The gate: who is kept is decided once, frozen with its reason, and the slots of the others reopen."""
+"""The gate: decided once, frozen with the reason for each verdict; the slots of those not kept reopen."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Texts cut where marks begin and end: nothing is lost, and every mark is whole."""
+"""Texts cut where marks begin and end: no text is lost, and every mark stays whole."""
 
 from hypothesis import given
 from hypothesis import strategies as st

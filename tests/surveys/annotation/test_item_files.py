@@ -1,4 +1,4 @@
-"""Files of items: JSON lines and tables, each fault with its line, and nothing half-imported."""
+"""Files of items: JSON lines and tables, each fault with its line, and nothing imported by halves."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Items come in as a whole or not at all, are never changed, and have exactly the slots that they want."""
+"""Items are imported all or none, never change, and have exactly as many slots as they want labels."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def faults_of(study: Study, *items: dict[str, Any]) -> list[str]:
-    """The faults of items of which nothing is stored."""
+    """The faults of these items, none of which is stored."""
     with pytest.raises(ImportFault) as raised:
         push_items(study, items, "tests")
     assert not AnnotationItem.objects.exists() and not Slot.objects.exists() and not History.objects.exists()

@@ -1,4 +1,4 @@
-"""Kinds of annotation: keys that can't collide, labels that are read once, and sides turned back."""
+"""Kinds of annotation: keys that can't collide, labels that are read only once, and sides turned back."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +44,7 @@ def kind_with(*questions: LabelQuestion) -> Kind:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_kind_says_all_that_is_asked_of_it(kind: Kind) -> None:
-    """Pages, imports, lists of items and tests take what a kind says of itself from its record."""
+    """Pages, imports, item lists and tests take what they need to know about a kind from its record."""
     assert KINDS[kind.name] is kind and kind.main.is_label and kind.main.values
     assert kind.needs.keys() <= kind.sample.keys() <= {*kind.needs, *kind.may}
     read = {name: (kind.needs | kind.may)[name](value) for name, value in kind.sample.items()}

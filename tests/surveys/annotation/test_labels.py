@@ -1,4 +1,4 @@
-"""Labels: kept once, as revisions, counted only with a slot; taken back, skipped, late, turned back for analysis."""
+"""Labels: stored once, as revisions, counted only with a slot; taken back, skipped, late, turned back for analysis."""
 
 import uuid
 from dataclasses import replace

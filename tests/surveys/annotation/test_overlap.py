@@ -1,4 +1,4 @@
-"""Exact overlap: every item gets the labels that it wants, none twice from one person, whoever comes or goes."""
+"""Exact overlap: every item gets as many labels as it wants, no two from one person, whoever comes or goes."""
 
 import random
 from collections import Counter
@@ -27,7 +27,7 @@ CROWD = 40
 
 
 def labels_per_item(study: Study) -> Counter[int]:
-    """How many items have how many labels that count."""
+    """The number of items by their number of labels that count."""
     per_item = Counter(counted(study).values_list("item", flat=True))
     return Counter(per_item[item.pk] for item in study.annotation_items.all())
 
@@ -56,7 +56,7 @@ def test_forty_people_at_once_give_every_item_exactly_three_labels(block: str) -
 
 
 def come_and_go(participant: Participant) -> None:
-    """Somebody who now and then leaves with an item in hand: returns, withdraws, or falls asleep."""
+    """Label until nothing is left, but sometimes leave with an item in hand: return, withdraw or fall asleep."""
     chance = random.Random(participant.pk)
     while True:
         tasks = next_tasks(participant)

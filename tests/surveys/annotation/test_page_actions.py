@@ -1,4 +1,4 @@
-"""What annotators do beside labelling: training, skipping, undoing, changing, stopping; none is a dead end."""
+"""What annotators do besides labelling: train, skip, undo, change, stop; none of it is a dead end."""
 
 import re
 from datetime import timedelta
@@ -60,7 +60,7 @@ def test_training_failed_twice_ends_kindly_with_its_code(client: Client) -> None
 
 
 def test_feedback_names_the_answers_as_they_stood_on_the_page(client: Client) -> None:
-    """Right is 4 or 5, the personalised response: with that one on the left it is called A."""
+    """The right answer is 4 or 5, the personalised response, which the page calls A if it is on the left."""
     someone = make_annotator(with_training("preference"))
     page = open_work(client, someone)
     left = work.next_tasks(someone)[0].left
@@ -106,7 +106,7 @@ def test_undo_says_what_it_undid_and_shows_it_again(client: Client) -> None:
 
 
 def test_undo_on_the_page_that_was_just_saved_takes_back_what_was_saved(client: Client) -> None:
-    """As long as the next page has not come, the keys of the old one work."""
+    """The old page's keys work until the next page has arrived."""
     someone = make_annotator(make_annotation_study(items=2))
     page = open_work(client, someone)
     send(client, page, relevance="yes")
@@ -242,7 +242,7 @@ def test_work_is_closed_to_those_who_have_ended(client: Client) -> None:
 
 @pytest.mark.parametrize("fetched_ahead", [False, True])
 def test_gold_page_can_be_loaded_again_in_a_study_by_users(client: Client, fetched_ahead: bool) -> None:
-    """Neither looking at it again nor fetching the page after it moves on from an item that has no answer yet."""
+    """Neither reloading an unanswered item nor fetching the page after it moves on to the next item."""
     study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8, items=8)
     known = item_of(99, "attribute", cluster="", key="known", purpose="gold", gold={"quality": "yes"})
     items.push_items(study, [known], "tests")
@@ -261,7 +261,7 @@ def test_gold_page_can_be_loaded_again_in_a_study_by_users(client: Client, fetch
 
 
 def test_gold_page_is_the_same_when_loaded_again_after_others_made_room(client: Client) -> None:
-    """What is left about the same user comes first then; it waits until the page that is open has its answer."""
+    """Items left about the same user then come first, but only after the open page has its answer."""
     study = make_annotation_study(kind="attribute", block="user", gold_every=2, quota=8, overlap=1, items=4)
     known = item_of(99, "attribute", cluster="", key="known", purpose="gold", gold={"quality": "yes"})
     items.push_items(study, [known], "tests")

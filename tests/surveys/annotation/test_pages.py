@@ -1,4 +1,4 @@
-"""The annotator's pages as plain forms, for each kind from the arrival to the code; none is a dead end."""
+"""The annotator's pages as plain forms, for each kind from arrival to completion code; none is a dead end."""
 
 import re
 from dataclasses import replace
@@ -66,7 +66,7 @@ def test_study_of_annotators_has_no_pages_of_a_chatbot(client: Client) -> None:
 
 
 def test_questions_are_asked_before_anyone_is_turned_away(client: Client) -> None:
-    """A study with questions asks no chatbot; without work left the person gets the code for that."""
+    """The study asks its questions but not for a chatbot; if no work is left, the person gets the code for that."""
     asking = replace(
         factories.definition_of(factories.make_annotation_study("draft")),
         questions=factories.make_definition().questions[:1],

@@ -1,4 +1,4 @@
-"""Markdown from models: what it may show, and that it can do nothing."""
+"""Markdown from models: what it may show, and that it can do no harm."""
 
 import re
 
@@ -28,7 +28,7 @@ HOSTILE = [
 
 
 def tags_of(html: str) -> list[tuple[str, str]]:
-    """Every opening tag with its attributes, as a browser would read them."""
+    """Every opening tag with its attributes, as a browser would read it."""
     return re.findall(r"<([a-zA-Z][\w-]*)([^>]*)>", html)
 
 

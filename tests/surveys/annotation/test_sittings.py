@@ -1,4 +1,4 @@
-"""A fixed panel: the pilot's overlap, who goes on after the gate, and one person's several sittings."""
+"""A fixed panel: the pilot's overlap, who continues after the gate, and one person's further sittings."""
 
 import re
 from dataclasses import astuple
@@ -19,18 +19,18 @@ pytestmark = pytest.mark.django_db
 
 
 def come(client: Client, person: Participant) -> str:
-    """By the link on Prolific, with a new submission there; gives where that leads."""
+    """Follow the link on Prolific with a new submission; return the path it leads to."""
     visit = make_visit(pid=person.pid).as_parameters()
     return without_proof(path_of(client.get(f"/a/{person.study.slug}/", visit, follow=True)))
 
 
 def without_proof(path: str) -> str:
-    """An address whichever link it belongs to: a further submission has one of its own."""
+    """The path without the part that differs between a person's links: each further submission has its own."""
     return re.sub("~[^/]+", "", path)
 
 
 def sit_through(person: Participant) -> list[str]:
-    """Label all that the sitting gives, finish, and give the keys."""
+    """Label everything in the sitting and finish; return the items' keys."""
     keys = []
     while outcome := annotate(person):
         keys.append(outcome.annotation.item.key)

@@ -1,4 +1,4 @@
-"""Training with feedback and a pass mark, and gold items mixed into the work."""
+"""Training with feedback and a pass mark, and gold items mixed in with the work."""
 
 import uuid
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What an annotator does next: one thing at a time, up to the quota, in blocks or shuffled; and how far they are."""
+"""What an annotator does next: one item at a time, up to the quota, in blocks or shuffled; and their progress."""
 
 import uuid
 from collections import Counter
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def keys_of(participant: Participant) -> list[str]:
-    """The keys of all items that the person is given, in the order in which they come."""
+    """The keys of all items the person gets, in order."""
     keys = []
     while outcome := annotate(participant):
         keys.append(outcome.annotation.item.key)
@@ -138,7 +138,7 @@ def test_sides_are_two_to_one_in_each_item_and_even_for_each_annotator(block: st
     for number in range(10):
         make_items(study, 2, start=2 * number, cluster=f"user-{number}")
     people = [make_annotator(study) for _ in range(6)]
-    # By turns, as people do who work at the same time.
+    # In turn, as people do who work at the same time.
     while [person for person in people if annotate(person)]:
         pass
     assert all(abs(lefts_of(person)["generic"] - lefts_of(person)["personalised"]) <= 1 for person in people)

@@ -1,4 +1,4 @@
-"""Reading the console's pages in tests: a client with a role, and what a page says."""
+"""Reading the console's pages in tests: a client logged in with a role, and the text of a page."""
 
 import re
 
@@ -20,7 +20,7 @@ def text_of(response: HttpResponse) -> str:
 
 
 def lines_of(response: HttpResponse) -> str:
-    """The page's words without its tags, in one line."""
+    """The page's text without tags, on one line."""
     return " ".join(re.sub(r"<[^>]*>", " ", text_of(response)).split())
 
 

@@ -183,7 +183,7 @@ def test_hostile_study_file_is_shown_as_text() -> None:
 
 
 def test_file_invites_people_only_of_a_study_that_its_account_researches() -> None:
-    """Whom a study's gate kept shows in who is let in."""
+    """Who is let in would otherwise reveal whom that study's gate kept."""
     text = (FILES / "profiles.toml").read_text().replace("[annotation]\n", '[annotation]\ninvited_from = "hers"\n')
     client, words = log_in_maker(), "you are a researcher of no study of that name"
     assert words in text_of(client.post("/console/new/", {"text": text}))

@@ -1,4 +1,4 @@
-"""What the console shows to whom beyond its addresses (tests/access): ids, buttons, parts, headers."""
+"""What the console shows to whom, beyond its addresses (tests/access): ids, buttons, parts, headers."""
 
 import re
 

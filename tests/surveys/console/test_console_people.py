@@ -1,4 +1,4 @@
-"""The console on people: the monitor, the list, one participant, the flow and the audit trail."""
+"""The console's pages about people: the monitor, the list, one participant, the flow and the audit trail."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What many of these tests begin with."""
+"""Fixtures that many of these tests share."""
 
 import pytest
 
@@ -8,5 +8,5 @@ from tests.factories import make_participant
 
 @pytest.fixture
 def participant(db: None) -> Participant:
-    """Somebody who has all prompts before them."""
+    """A participant at the first prompt."""
     return make_participant()

@@ -1,4 +1,4 @@
-"""Which questions of a set a place has: evenly over the set, once, also when people of all cells come together."""
+"""The questions of a set that a place draws: even over the set, no draw twice, even if people of all cells meet."""
 
 from collections import Counter
 

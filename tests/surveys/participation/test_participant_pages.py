@@ -1,4 +1,4 @@
-"""The participant's pages as plain forms: what they show, how errors are told; none is a dead end."""
+"""The participant's pages as plain forms: what they show, and how they report errors; none is a dead end."""
 
 import json
 import re
@@ -120,7 +120,7 @@ def test_wrong_comprehension_answer_sent_twice_is_one_try(client: Client) -> Non
 
 @pytest.mark.parametrize("step", ["questions", "comprehension", "context", "attention", "debrief", "trouble", "stop"])
 def test_every_form_answers_what_is_sent_with_another_address(client: Client, step: str) -> None:
-    """So that neither loading the page anew nor going back to it sends anything."""
+    """A redirect, so that neither reloading the page nor going back to it sends anything again."""
     participant = make_participant(at={"attention": "prompts", "trouble": "prompts", "stop": "prompts"}.get(step, step))
     args = ["leaf"] if step == "attention" else []
     url = address(participant, {"context": "context"}.get(step, step), *args)

@@ -1,4 +1,4 @@
-"""The figure in moving dots: who is shown which, where the page comes, what is kept of an answer, and what goes."""
+"""The figure in moving dots: who sees which, when the page comes, what is stored of an answer, and what is erased."""
 
 from dataclasses import replace
 from random import Random
@@ -25,7 +25,7 @@ def make_seeing(**asked: object) -> Study:
 
 
 def somebody(study: Study | None = None) -> Participant:
-    """Who has answered all prompts and has the figure before them."""
+    """A participant who has answered all prompts and has the figure still to come."""
     person = make_participant(study or make_seeing())
     answer_all(person)
     return pass_attention(person)
@@ -147,7 +147,7 @@ def test_what_was_seen_is_kept(client: Client, picks: str, right: bool | None) -
 
 @pytest.mark.parametrize(("sent", "figure"), [(IN_WORDS, False), (IN_WORDS | {"plays": "1", "ms": "90"}, True)])
 def test_question_in_words_is_kept_as_such(client: Client, sent: dict, figure: bool) -> None:
-    """Without scripts nobody has been shown a figure."""
+    """Without scripts nobody has seen a figure."""
     person = somebody()
     client.post(address(person, "perception"), sent | {"answer": "A candle", "seen": "heart"})
     kept = noted(person)

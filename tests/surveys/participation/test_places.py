@@ -1,4 +1,4 @@
-"""Places are leased, renewed, given back and confirmed; a cell never holds more people than it has places."""
+"""Places are leased, renewed, given back and confirmed; a cell never holds more people than places."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study() -> Study:
-    """With one place in each cell."""
+    """A study with one place in each cell."""
     return make_study(places=1)
 
 
 def let_lapse(participant: Participant, minutes: int = 60) -> None:
-    """Their lease ran out this long ago, and they have not been here since it began."""
+    """Backdate the person's lease, so that it ran out this long ago and they have not been here since it began."""
     past = timezone.now() - timedelta(minutes=minutes)
     Place.objects.filter(participant=participant).update(expires_at=past)
     Participant.objects.filter(pk=participant.pk).update(last_seen_at=past - timedelta(minutes=60))

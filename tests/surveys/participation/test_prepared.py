@@ -1,4 +1,4 @@
-"""What is quick because it is prepared is the same as what it stands for: pages, forms, what was read with them."""
+"""Prepared pages and forms, and the data read with them, are quick and equal to what they replace."""
 
 import re
 from typing import Any
@@ -27,12 +27,12 @@ def nothing_kept() -> None:
 
 
 def without_keys(page: str) -> str:
-    """A page but for what is new each time, and for the indentation of the templates."""
+    """The page without what differs each time, and without the templates' indentation."""
     return re.sub(r"\n\s+", "\n", re.sub(r'(name="(?:key|page)" value=")[^"]+', r"\1", page))
 
 
 def rendered(path: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The page as the template alone makes it."""
+    """The page as the template renders it, with nothing prepared."""
     with monkeypatch.context() as patch:
         for views in (pasting, participation):
             patch.setattr(views, "may_prepare", lambda request: False)

@@ -1,4 +1,4 @@
-"""Long lists of questions: several pages, those that decide first, and nothing asked of people who are sent away."""
+"""Long lists of questions: several pages, deciding questions first, and nothing asked of people who are sent away."""
 
 import hashlib
 import re
@@ -30,7 +30,7 @@ ADULT, MILK, CUPS = make_definition().questions
 
 
 def questions(deciding: int, background: int) -> tuple[Question, ...]:
-    """Background questions first, as a file may have them."""
+    """Questions with the background ones first, as a file may have them."""
     others = (replace(CUPS, slug=f"more-{n}") for n in range(background))
     return (*others, *(replace(ADULT, slug=f"adult-{n}") for n in range(deciding - 2)), MILK)
 

@@ -1,4 +1,4 @@
-"""Where plain Django gives way to something quicker, what becomes of people is the same."""
+"""Wherever something quicker replaces plain Django, the outcome for people is the same."""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

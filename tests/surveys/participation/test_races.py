@@ -37,7 +37,7 @@ def one_thread() -> Iterator[ThreadPoolExecutor]:
 
 
 def arrive(study: Study, cell: str = "", chatbot: str = "chatgpt") -> Callable[[], str]:
-    """Somebody new who has consented and sends the first answers; gives their state."""
+    """Make somebody new who has consented; the function returned sends their first answers and returns their state."""
     participant = make_participant(study, at="questions")
     answers = fitting_answers(definition_of(study), cell)
     return lambda: recruitment.screen(participant, chatbot, answers).state

@@ -1,4 +1,4 @@
-"""Arriving, being screened, coming back and ending: one row a person, one state, one code."""
+"""Arriving, being screened, coming back and ending: one row, one state and one code for each person."""
 
 import pytest
 from django.db import IntegrityError, transaction

@@ -1,4 +1,4 @@
-"""Who arrives with Prolific's signature: by its keys, for this site, now, and about this visit."""
+"""Arrivals signed by Prolific: with its keys, for this site, not expired, and about this visit."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ def test_visit_that_prolific_signed_is_taken() -> None:
 
 
 def forge(claimed: dict[str, Any], signature: str) -> str:
-    """The claims between a head and a signature that are of others."""
+    """A token with these claims, but with the head and signature of others."""
     body = base64.urlsafe_b64encode(json.dumps(claimed).encode()).rstrip(b"=").decode()
     return f"{sign(claims()).split('.')[0]}.{body}.{signature}"
 

@@ -1,4 +1,4 @@
-"""How many statements the database gets for each thing a participant does: literal numbers, BEGIN and COMMIT too."""
+"""The number of SQL statements for each thing a participant does: literal numbers, including BEGIN and COMMIT."""
 
 import uuid
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.factories import answer_text, make_participant, make_response, prompt
 
 # Real transactions: within a test's own one, BEGIN and COMMIT would be savepoints.
 pytestmark = pytest.mark.django_db(transaction=True)
-# Together long enough that the same text from somebody else would be looked up.
+# Together long enough that the same text from somebody else is searched for.
 TEAS = ("Assam", "Sencha", "Rooibos", "Mate", "Oolong")
 
 
@@ -43,7 +43,7 @@ def form(participant: Participant, index: int = 0, **changes: str) -> dict[str, 
 
 @pytest.fixture
 def participant(client: Client) -> Participant:
-    """Somebody at their first prompt. Definitions and prompts of a version are read once in each process."""
+    """Somebody at their first prompt, loaded once because a process reads a version's definition and prompts once."""
     participant = make_participant()
     client.get(page(participant))
     return participant

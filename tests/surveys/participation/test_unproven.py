@@ -1,4 +1,4 @@
-"""A known PID with another session proves nothing: it shows and erases nothing, and may go on with the work."""
+"""A known PID with another session proves nothing: it shows and erases nothing, but may go on with the work."""
 
 import re
 from typing import Any
@@ -44,12 +44,12 @@ def place(response: HttpResponse) -> str:
 
 
 def link_of(response: HttpResponse) -> str:
-    """The address of the person's pages, without the page."""
+    """The address of the person's pages, without the page's own part."""
     return re.match(r"/[sa]/[\w-]+/[^/]+/", place(response)).group()
 
 
 def made_up_link(study: Study) -> str:
-    """Of the first person's PID with a session that nobody knows."""
+    """The link given for the first person's PID with an unknown session."""
     return link_of(arrive(study, make_visit(1, session_id="f" * 24)))
 
 

@@ -1,4 +1,4 @@
-"""Prolific's webhooks: only signed ones count, each of them once, and a freed place is free at once."""
+"""Prolific's webhooks: only signed ones count, each once, and a freed place is free immediately."""
 
 import base64
 import hashlib

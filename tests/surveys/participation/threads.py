@@ -1,4 +1,4 @@
-"""Several people at the same moment, each in a thread with a connection of its own."""
+"""Several people at the same moment, each in a thread with its own connection."""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +11,7 @@ PATIENCE = 20  # seconds
 
 
 def at_once(calls: list[Callable[[], Any]], patience: float = PATIENCE) -> list[Any]:
-    """The results of all calls, which start at the same moment."""
+    """Run all calls at the same moment and return their results."""
     gate = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
@@ -23,7 +23,7 @@ def at_once(calls: list[Callable[[], Any]], patience: float = PATIENCE) -> list[
 
 
 def beside(call: Callable[[], Any], pool: ThreadPoolExecutor) -> Future:
-    """The call, begun in another thread."""
+    """Start the call in another thread."""
     return pool.submit(run_and_close, call)
 
 
@@ -35,7 +35,7 @@ def run_and_close(call: Callable[[], Any]) -> Any:
 
 
 def wait_until_somebody_waits() -> None:
-    """Until another connection stands still before a lock of ours."""
+    """Block until some connection waits for a lock."""
     for _ in range(PATIENCE * 100):
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")

@@ -1,4 +1,4 @@
-"""A mock Prolific on this computer, and a client that does not wait between its tries."""
+"""A mock Prolific on this computer, and a client that does not wait between attempts."""
 
 from collections.abc import Callable, Iterator
 
@@ -21,7 +21,7 @@ def books() -> Books:
 
 @pytest.fixture
 def site(books: Books, settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The mock's address, which the settings name."""
+    """The mock's address, which the settings use."""
     monkeypatch.setenv("PROLIFIC_TOKEN", TOKEN)
     with served(books) as address:
         settings.PROLIFIC_API = address

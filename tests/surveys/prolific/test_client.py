@@ -1,4 +1,4 @@
-"""The client of Prolific's API against the mock: patience, limits, and what is refused."""
+"""The client of Prolific's API against the mock: patience, limits and refusals."""
 
 import logging
 from datetime import UTC, datetime

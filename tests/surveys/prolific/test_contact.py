@@ -1,4 +1,4 @@
-"""Groups in step with the people here, and messages that are sent once and say who asked."""
+"""Groups kept in step with the people here, and messages sent once that say who asked for them."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def first(books: Books) -> Study:
 
 @pytest.fixture
 def second(first: Study, books: Books, client_at) -> Study:
-    """Another one, whose draft is made and which the people of the first may not join."""
+    """Another study, with its draft made, which people of the first may not join."""
     definition = make_definition(slug="second", description="More teas.", blocked_from=("teas",), prolific_study_ids=())
     study = make_study("live", definition)
     make_draft(study, LINK, "ada", client_at())

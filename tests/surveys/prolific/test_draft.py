@@ -1,4 +1,4 @@
-"""The study on Prolific from the study file: one draft, compared field by field, published by a person."""
+"""The study on Prolific, made from the study file: one draft, compared field by field, published by a person."""
 
 from datetime import timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The mirror: whose submissions are read, what is kept of them, and what is refused."""
+"""The mirror: whose submissions it reads, what it stores of them, and what it refuses."""
 
 from collections.abc import Callable
 from dataclasses import replace

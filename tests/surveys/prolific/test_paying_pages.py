@@ -1,4 +1,4 @@
-"""The pages about paying: who may, what is decided by which button, and how much the page may cost."""
+"""The pages about paying: who may use them, what each button decides, and what a page may cost."""
 
 import re
 from datetime import timedelta
@@ -30,7 +30,7 @@ CHANGED = "The numbers have changed since you saw them. Nothing was decided; loo
 
 @pytest.fixture(autouse=True)
 def queued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What the pages hand to the worker."""
+    """The studies whose payments the pages hand to the worker."""
     ids: list[int] = []
     monkeypatch.setattr(tasks.pay_and_read_back_one, "delay", ids.append)
     return ids
@@ -42,7 +42,7 @@ def study(db: None) -> Study:
 
 
 def forms_of(page: str, address: str) -> list[dict[str, str]]:
-    """The hidden fields of each form that goes there."""
+    """The hidden fields of each form that posts to the address."""
     found = re.findall(rf'<form method="post" action="{address}">(.*?)</form>', page, re.DOTALL)
     return [fields_of(form) for form in found]
 
@@ -52,14 +52,14 @@ def fields_of(form: str) -> dict[str, str]:
 
 
 def pay(client: Client, path: str, form: dict[str, str]) -> list[str]:
-    """What the page says after the form and, where a sheet asks before anything is paid, after the sheet."""
+    """Send the form and, if a sheet asks first, the sheet; return what the page then says."""
     answer = client.post(AT + path, form, follow=True)
     sheets = sheet_of(answer)
     return said(client.post(AT + path, sheets, follow=True) if sheets else answer)
 
 
 def sheet_of(answer: HttpResponse) -> dict[str, str]:
-    """The hidden fields of a sheet."""
+    """The hidden fields of the sheet; empty if the page is none."""
     forms = re.findall(r'<form method="post">(.*?)</form>', text_of(answer), re.DOTALL)
     return fields_of(forms[0]) if forms else {}
 
@@ -292,7 +292,7 @@ def test_sum_to_each_brings_the_median_of_an_even_number_to_the_promise() -> Non
 
 
 def read_many(study: Study, books: Books, client: ProlificClient, number: int) -> None:
-    """Submissions of one cell, of which every other one is paid."""
+    """Make and read back submissions of one cell, every second of them paid."""
     read_people(study, books, client, number)
     Participant.objects.update(cell=study.cells.first())
     rows = list(Submission.objects.order_by("pk"))[1::2]

@@ -1,4 +1,4 @@
-"""Every way in which the two sides can stand: in the rows, and on the page with its one action."""
+"""Every combination of the two sides: in the rows, and on the page with its one action."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -41,7 +41,7 @@ PLAIN = {
 
 
 def make_one_of_each(study: Study, books: Books, client: ProlificClient) -> dict[str, str]:
-    """By meaning a submission, or a session, that stands so."""
+    """Make a submission, or session, of each meaning; return their ids by meaning."""
     found = {name: make_people(study, books, 1, *sides)[0] for name, sides in PLAIN.items()}
     [found["other-code"]] = make_people(study, books, 1)
     books.submissions[found["other-code"]].entered_code = "TYPO"
@@ -85,7 +85,7 @@ MONEY = {
 
 
 def come_again(study: Study, books: Books, name: str, new: str) -> str:
-    """The person comes with a new submission and enters the code there too; returns the older one, which is second."""
+    """Bring the person back with a new submission that also gets the code; return the older one, now the second."""
     session = Session.objects.get(session_id=name)
     early = timezone.now() - timedelta(minutes=30)
     ids = {"session_id": new, "prolific_study_id": PROLIFIC_STUDY, "rule": "after_end"}

@@ -1,4 +1,4 @@
-"""The pages about the study on Prolific: who may, what they show, and that only a person publishes."""
+"""The pages about the study on Prolific: who may use them, what they show, and that only a person publishes."""
 
 import pytest
 

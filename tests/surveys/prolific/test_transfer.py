@@ -1,4 +1,4 @@
-"""Nobody is paid twice and nobody is left unpaid, whatever breaks on the way."""
+"""Nobody is paid twice or left unpaid, whatever breaks on the way."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +24,7 @@ UNANSWERED = ["500", "429", "timeout", "500-after", "timeout-after"]
 
 
 class Killed(BaseException):
-    """A worker ended in the middle."""
+    """Stands for a worker killed halfway."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def states(study: Study) -> set[str]:
 
 
 def an_hour_later() -> None:
-    """As if everything that was sent had been sent two hours earlier."""
+    """Backdate everything sent to two hours ago."""
     early = timezone.now() - timedelta(hours=2)
     Payment.objects.filter(sent_at__isnull=False).update(sent_at=early)
 
@@ -232,7 +232,7 @@ def test_numbers_that_have_changed_decide_nothing(study: Study, books: Books, pr
 
 
 def two_people(act: Callable[[], int]) -> int:
-    """Both click at once; returns how many of them decided."""
+    """Let two people click at once; return how many of them decided."""
 
     def click() -> bool:
         try:
@@ -244,7 +244,7 @@ def two_people(act: Callable[[], int]) -> int:
 
 
 def work(study: Study, make: Callable[[], ProlificClient], turns: int = 1) -> None:
-    """Two workers at once, each turn; what fails is tried again with the next turn."""
+    """Run two workers at once in each turn; what fails is tried again in the next turn."""
 
     def pay() -> None:
         with suppress(ProlificError):
@@ -255,7 +255,7 @@ def work(study: Study, make: Callable[[], ProlificClient], turns: int = 1) -> No
 
 
 def settle_everything(study: Study, make: Callable[[], ProlificClient], amounts: list[Amount]) -> None:
-    """Turn after turn, and each time a person decides what is proposed and the top-ups that are still owed."""
+    """Work turn after turn until all is settled; each time a person decides what is proposed and top-ups still owed."""
     for _ in range(30):
         work(study, make, turns=3)
         if owed := still_owed(amounts):

@@ -1,4 +1,4 @@
-"""The mock's webhooks: the fast way into the mirror, once each, and only those that Prolific signed."""
+"""The mock's webhooks: the fast way into the mirror, each counted once, and only if Prolific signed it."""
 
 import time
 
@@ -23,7 +23,7 @@ def post(webhook: Webhook) -> HttpResponse:
 
 @pytest.fixture
 def name(books: Books, prolific: ProlificClient, settings) -> str:
-    """Somebody who works here and has returned there since the last reading."""
+    """The submission of somebody still working here who has returned it on Prolific since the last reading."""
     settings.PROLIFIC_WEBHOOK_SECRET = SECRET
     study = make_paid_study()
     [name] = read_people(study, books, prolific, 1, "active")

@@ -1,4 +1,4 @@
-"""A study with people who completed here and their submissions at the mock."""
+"""A study with people who ended here and their submissions at the mock."""
 
 from datetime import timedelta
 from itertools import count
@@ -18,7 +18,7 @@ NUMBERS = count(1)
 
 
 def make_paid_study(**changes) -> Study:
-    """The study of teas, which names its study on Prolific."""
+    """The study of teas, with the id of its study on Prolific."""
     return make_study("live", make_definition(prolific_study_ids=(PROLIFIC_STUDY,), **changes))
 
 
@@ -67,7 +67,7 @@ def make_people(study: Study, books: Books, number: int, state: str = "completed
 def read_people(
     study: Study, books: Books, client: ProlificClient, number: int, *state: str, **about: str
 ) -> list[str]:
-    """The same, read back from there."""
+    """Make people as `make_people` does, then read their submissions back from the mock."""
     names = make_people(study, books, number, *state, **about)
     read_back(study, client)
     return names

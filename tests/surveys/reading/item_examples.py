@@ -224,7 +224,7 @@ ITEMS = [
     ("a thought", "There are many good films, and which one you like depends on your taste.", []),
 ]
 
-# Written when the rules were finished once, to see what they make of what they were not written for.
+# Written once the rules were finished, to see what they make of texts they were not written for.
 MORE_ITEMS = [
     (
         (

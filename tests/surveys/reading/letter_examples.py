@@ -67,7 +67,7 @@ LETTERS = [
     ("nothing", "", None),
 ]
 
-# Written when the rules were finished once, to see what they make of what they were not written for.
+# Written once the rules were finished, to see what they make of texts they were not written for.
 MORE_LETTERS = [
     ("I think it's C.", "C"),
     ("It's (C).", "C"),

@@ -24,7 +24,7 @@ needs_data = pytest.mark.skipif(
 
 
 def make_read(found=(), wanted=(), **changes):
-    """A reading of items, or of a letter, beside what was wanted; its text is of the developed half."""
+    """A reading of items, or of a letter, beside the wanted one; its text is in the half used in development."""
     kind = changes.get("kind", "recommendation")
     fields = {
         "kind": kind,
@@ -63,7 +63,7 @@ def test_item_rates_count_items_over_all_texts():
 
 
 def test_intervals_of_items_are_over_texts():
-    """Ten texts of five items each, all of a text read rightly or none: as uncertain as ten cases, not as fifty."""
+    """Ten texts of five items, each read wholly right or wholly wrong: as uncertain as ten cases, not as fifty."""
     names = ("heat", "up", "alien", "it", "big")
     read = [make_read(names if number < 8 else (*"abcde",), names) for number in range(10)]
     precision = rates_of(item_rates(read), "clear").precision

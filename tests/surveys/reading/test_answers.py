@@ -1,4 +1,4 @@
-"""What is read out of a response: items and letters, from the many forms in which a chatbot writes them."""
+"""What is read from a response: items and letters, in the many forms a chatbot writes them."""
 
 import time
 

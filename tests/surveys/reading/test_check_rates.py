@@ -1,4 +1,4 @@
-"""The measured rates of the paste checks: their arithmetic, the sample, and the command that prints them."""
+"""The measured rates of the paste checks: the arithmetic, the sample, and the command that prints them."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""Paste checks: what each notices and leaves alone, what is said once only, and how long they may take."""
+"""Paste checks: what each notices and leaves alone, what is said only once, and how long they may take."""
 
 import time
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_checks_have_the_agreed_names() -> None:
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=list(CHECKS))
 def test_check_says_all_that_is_asked_of_it(check: PasteCheck) -> None:
-    """Pages, codebook, simulated people and the measured rates take what a check says of itself from its record."""
+    """Pages, codebook, simulated people and measured rates take what they need about a check from its record."""
     assert check.version >= 1 and len(check.name) <= Flag._meta.get_field("check_name").max_length
     assert check.label[0].isupper() and len(check.label) <= 40
     assert check.message.endswith((".", "?")) or check.name in ("same-as-other", "agent")

@@ -1,4 +1,4 @@
-"""The letter that is read out of a response to a multiple-choice question, or none when it is not sure."""
+"""The letter read from a response to a multiple-choice question, or none if the rules are unsure."""
 
 import json
 import math
@@ -142,7 +142,7 @@ def test_read_choice_of_the_real_letters_gives_the_published_figures():
 
 
 def _mean_entropy(rows, letters):
-    """Bits, over the known letters of the ten models to each question."""
+    """The mean entropy of a question, in bits, over the known letters of the ten models."""
     known = {row["question_id"]: Counter() for row in rows}
     for row, letter in zip(rows, letters, strict=True):
         known[row["question_id"]].update([letter] if letter else [])

@@ -1,4 +1,4 @@
-"""The pages in every language they are offered in: complete catalogues, and who decides which is shown."""
+"""The pages in every language offered: complete catalogues, and who decides which language is shown."""
 
 import re
 
@@ -180,7 +180,7 @@ def test_every_page_of_the_way_is_in_the_chosen_language(client: Client) -> None
     )
     for words, page in zip((*wanted, "C. Heiß", "Stimmt nicht", "Danke."), said, strict=True):
         assert words in page
-        # Nothing is in English but the way to it.
+        # Nothing is in English but the link to English.
         assert '<html lang="de"' in page and re.findall(r'\slang="en"', page) == [' lang="en"']
     someone.refresh_from_db()
     assert someone.answers == {"chatbot": "chatgpt", "adult": "Yes", "milk": "Oat milk", "cups": ""}
@@ -190,7 +190,7 @@ def test_every_page_of_the_way_is_in_the_chosen_language(client: Client) -> None
 
 
 def test_answer_is_read_and_kept_by_the_language_that_its_page_showed(client: Client) -> None:
-    """Somebody who changes the language in another tab was asked in the one of the page that they send."""
+    """A person may change the language in another tab; the page they send still asked in its own."""
     participant = make_participant(make_bilingual(order_scheme="fixed"))
     make_response(participant, "teas")
     client.get(address(participant, "prompt", 2), {"lang": "de"})

@@ -1,4 +1,4 @@
-"""One limit of nesting for all that comes from outside, whatever Python's own recursion allows."""
+"""One nesting limit for everything from outside, whatever recursion Python allows."""
 
 import base64
 import io
@@ -30,7 +30,7 @@ from tests.surveys.participation.test_signed_arrival import VISIT, claims, priva
 
 @pytest.fixture(params=["as it is", "deep"], autouse=True)
 def recursion(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Python 3.14 follows JSON far deeper than 3.11 does; there a higher limit is the same."""
+    """Python 3.14 follows JSON far deeper than 3.11; on 3.11 a higher recursion limit has the same effect."""
     before = sys.getrecursionlimit()
     if request.param == "deep":
         sys.setrecursionlimit(20_000)
@@ -39,7 +39,7 @@ def recursion(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def nested(levels: int) -> str:
-    """Lists and objects in turn, with a bracket and a quote in a string, which open nothing."""
+    """Lists and objects by turns, with brackets and a quote inside a string, which open nothing."""
     opening = "".join('["[{\\"[{", ' if level % 2 else '{"a": ' for level in range(levels))
     return opening + "1" + "".join("]" if level % 2 else "}" for level in reversed(range(levels)))
 
@@ -116,7 +116,7 @@ def test_participants_and_prolific_are_refused_what_is_deep(tmp_path: Path, sett
 
 
 def token_with_head(levels: int) -> str:
-    """Rightly signed, with so many lists in its head: PyJWT reads that before any signature is looked at."""
+    """A properly signed token with this many lists in its head, which PyJWT reads before it checks any signature."""
     _, body, _ = sign(claims()).split(".")
     head = f'{{"alg": "RS256", "kid": "one", "more": {"[" * levels}{"]" * levels}}}'
     signed = f"{base64.urlsafe_b64encode(head.encode()).decode().rstrip('=')}.{body}"

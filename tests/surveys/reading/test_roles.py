@@ -1,4 +1,4 @@
-"""What an answer is made of beside its list: what is read past it, and what is in doubt rather than silently wrong."""
+"""The parts of an answer besides its list: what the reader passes over, and what it doubts instead of misreading."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A real server process on the test database, and one that only notes what it is asked."""
+"""A real server process on the test database, and a server that only records its requests."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def free_port() -> int:
 
 
 def test_database_url() -> str:
-    """The URL that the tests run with, with the name of the test database in it."""
+    """The URL of the test database: the tests' own URL with its name replaced."""
     parts = urlsplit(os.environ["DATABASE_URL"])
     return urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
 
@@ -64,7 +64,7 @@ def wait_until_it_listens(server: subprocess.Popen[bytes], port: int, log: Path)
 
 
 def end_server(server: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> None:
-    """With its workers; without warning when `how` is SIGKILL."""
+    """End the server and its workers; without warning if `how` is SIGKILL."""
     os.killpg(server.pid, how)
     server.wait(20)
 
@@ -81,7 +81,7 @@ def running_server(log: Path, workers: int = 1) -> Iterator[str]:
 
 @contextmanager
 def noting_server(status: int = 200) -> Iterator[tuple[str, list[Message]]]:
-    """The address of a server that answers everything with this status, and the headers that it hears."""
+    """Serve every request with this status; yields the address and the headers received."""
     heard: list[Message] = []
 
     class Note(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The rehearsal of paying: simulated people, differences of many kinds, and a mock that pays them."""
+"""The rehearsal of paying: simulated people, many kinds of differences, and a mock that pays them."""
 
 from pathlib import Path
 

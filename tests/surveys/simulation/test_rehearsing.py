@@ -1,4 +1,4 @@
-"""A rehearsal from the console: simulated people alone, on the record, and never among real ones."""
+"""A rehearsal from the console: only simulated people, on the record, and never among real ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Simulated people against a real server and PostgreSQL; and that the check afterwards sees what is wrong."""
+"""Simulated people against a real server and PostgreSQL; and that the check afterwards notices what is wrong."""
 
 import json
 import signal
@@ -188,7 +188,7 @@ def test_wrong_use_says_what_to_do(state: str, arguments: tuple[str, ...], words
 
 
 def story_of(participant: Participant, end: str = "", code: str = "") -> Story:
-    """What somebody saw who did everything right."""
+    """What a participant saw who did everything right."""
     story = Story(Person(participant.pid, "finish", Random(1), "chatgpt", "milky", 1, True), consented=True)
     for response in participant.responses.filter(accepted=True):
         story.sent.add((response.prompt.slug, response.text))
@@ -207,7 +207,7 @@ def done(db: None) -> Participant:
 
 
 def store_another(done: Participant, text: str = "") -> None:
-    """One more row of the first answer, as no page would write it."""
+    """Store one more row of the first answer, as no page would."""
     row = done.responses.first()
     row.pk, row.revision, row.text, row.text_sha256 = None, 2, text or row.text, "another"
     row.save()

@@ -1,4 +1,4 @@
-"""The commands for accounts and for the audit trail, and the read-only admin pages."""
+"""The commands for accounts and the audit trail, and the read-only admin pages."""
 
 import json
 from io import StringIO
@@ -26,7 +26,7 @@ def run(*words: str) -> str:
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """As if somebody sat at a terminal and typed the words in this list."""
+    """Pretend that somebody at a terminal types the words in this list."""
     typed: list[str] = []
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("getpass.getpass", lambda prompt: typed.pop(0))

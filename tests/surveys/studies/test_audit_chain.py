@@ -1,4 +1,4 @@
-"""The audit trail against somebody who owns the tables: what they do shows, inside the chain or against an export."""
+"""The audit trail against the tables' owner: any tampering shows, in the chain itself or against an export."""
 
 import io
 import json
@@ -36,7 +36,7 @@ def study() -> Study:
 
 
 def tamper(statement: str, *values: object) -> None:
-    """As the owner of the tables, past the triggers."""
+    """Change the audit events as the tables' owner can, past the triggers."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("ALTER TABLE surveys_auditevent DISABLE TRIGGER USER")
@@ -49,7 +49,7 @@ def edit(study: Study, number: int, subject: str = "never happened") -> None:
 
 
 def hash_again(study: Study, since: int, by_key: bool = False, unsigned: bool = False) -> None:
-    """All later hashes computed anew: as SHA-256, or as somebody can who has the key."""
+    """Recompute all later hashes: as plain SHA-256, or as somebody with the key can."""
     previous = None
     for event in AuditEvent.objects.filter(study=study, number__gte=since).order_by("number"):
         event.previous = previous or event.previous
@@ -64,7 +64,7 @@ def cut(study: Study, after: int) -> None:
 
 
 def verify(*words: str) -> tuple[dict, str]:
-    """What the command prints as JSON, and the error that it ends with."""
+    """The command's JSON output, and the error it ends with."""
     out = io.StringIO()
     try:
         call_command("verify_audit", *words, "--json", stdout=out)
@@ -261,7 +261,7 @@ def test_audit_key_stands_on_its_own_and_is_changed_with_a_fallback(keyed) -> No
 
 @pytest.fixture
 def from_before() -> Iterator[None]:
-    """A database of its own with a chain as earlier versions wrote it, migrated."""
+    """A separate, migrated database with a chain as earlier versions wrote it."""
     with database_before("audit_before_signing", "surveys", "0009"):
         with connection.cursor() as cursor:
             cursor.execute(

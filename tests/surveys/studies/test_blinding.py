@@ -1,4 +1,4 @@
-"""Blinded members: what they see, when an owner may lift it, and that nothing of it comes early by another way."""
+"""Blinded members: what they see, when an owner may lift it, and that no other way reveals anything early."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""What a file changes, place by place."""
+"""What a file changes, named place by place."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Exclusion rules: whom and what they leave out, what can't leave out anybody, and when each was declared."""
+"""Exclusion rules: whom and what they leave out, which can't leave out anybody, and when each was declared."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -170,7 +170,7 @@ def take_minutes(person: Participant, minutes: float) -> None:
 
 
 def make_answer(person: Participant, prompt: str, seconds: float | None = None, share: float | None = None) -> Response:
-    """An answer that took so many seconds, of which so much was pasted; None is not observed."""
+    """An answer that took this many seconds and of which this share was pasted; None means not observed."""
     shown = None if seconds is None else timezone.now() - timedelta(seconds=seconds)
     evidence = {"observed": False} if share is None else {"observed": True, "share_pasted": share}
     return make_response(person, prompt, shown_at=shown, evidence=evidence)

@@ -1,4 +1,4 @@
-"""Invitations: a link makes one account, once, with what its giver may still give, and nobody else's is seen."""
+"""Invitations: a link makes one account, once, with what its giver may still give, and shows nobody else's."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Renaming, the archive and deletion: participants notice none, and what was launched or had people stays."""
+"""Renaming, archiving and deleting: participants notice nothing, and studies that were launched or had people stay."""
 
 import pytest
 from django.db import IntegrityError, transaction

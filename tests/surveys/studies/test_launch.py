@@ -1,4 +1,4 @@
-"""What launching warns of: what is left of an example, or was forgotten."""
+"""What launching warns about: remains of an example, and things forgotten."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_study_of_ones_own_gives_no_warning() -> None:
 def test_hash_of_a_version_is_another_once_a_page_of_participants_is(
     path: str, is_seen: bool, settings: Any, tmp_path: Path
 ) -> None:
-    """A study's file may stay: what people saw has changed, and the version's hash has to say so."""
+    """The study's file may be unchanged, but what people saw has changed, and the version's hash must say so."""
     folder, settings.BASE_DIR = settings.BASE_DIR, tmp_path
     assert (Path(folder) / path).parents[path.count("parts/")].is_dir()  # else the rule looks for a folder that is gone
     file = tmp_path / path

@@ -1,4 +1,4 @@
-"""Nobody guesses a password at either door: names pause, wherever the tries come from, and the right one works then."""
+"""Nobody guesses a password at either login: names pause, wherever attempts come from; then the right one works."""
 
 from itertools import count
 from typing import Any
@@ -16,7 +16,7 @@ fresh = count(1)
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[float]:
-    """A clock of each test's own, so that what others have counted lies in another hour."""
+    """A separate clock for each test, so that attempts counted by others fall in another hour."""
     now = [next(fresh) * 100_000.0]
     monkeypatch.setattr("surveys.studies.access.time.time", lambda: now[0])
     settings.LIMIT_FACTOR, settings.DEBUG = 1, False
@@ -25,7 +25,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[float]:
 
 
 def log_in(password: str, name: str = "ada") -> HttpResponse:
-    """From another address each time, as somebody with many computers comes."""
+    """Log in from a different address each time, as somebody with many computers would."""
     client = Client(REMOTE_ADDR=f"192.0.2.{next(fresh) % 250}")
     return client.post("/console/login/", {"username": name, "password": password})
 

@@ -1,4 +1,4 @@
-"""Studies that somebody makes, who owns them from there on."""
+"""Studies that an account creates and therefore owns."""
 
 import pytest
 

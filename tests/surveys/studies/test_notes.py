@@ -1,4 +1,4 @@
-"""Notes on people, answers and versions: shown where these are, their author's alone to change, erased with them."""
+"""Notes on people, answers and versions: shown beside them, changed only by their author, erased with them."""
 
 import pytest
 from django.db import IntegrityError, connection, transaction

@@ -1,4 +1,4 @@
-"""What the study file wants a second person for: asked by one account, done once another one confirms it."""
+"""What the study file wants a second person for: one account requests it, and it happens once another confirms."""
 
 from dataclasses import replace
 from typing import Any
@@ -43,7 +43,7 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def launching(name: str, **form: str) -> str:
-    """What the page says afterwards; an answer is to what waits now, unless the form names another `request`."""
+    """What the page says after the post; an `answer` is to the waiting request unless the form names another."""
     address = reverse("console:change-state", args=["teas", "launch"])
     now = TeamRequest.objects.filter(what="launch", state="waiting").first()
     return as_account(name).post(address, {"request": now.pk if now else "", **form}, follow=True).content.decode()
@@ -185,7 +185,7 @@ def test_amendment_takes_no_second_person_away(study: Study) -> None:
 
 @pytest.fixture
 def owed(study: Study) -> list[Submission]:
-    """Three people who wait to be paid $2.00 each."""
+    """Three people, each waiting to be paid $2.00."""
     launching("ada"), launching("eve", answer="confirm")
     remote = ProlificStudy.objects.create(
         study=study, prolific_id=PROLIFIC_STUDY, status="ACTIVE", reward=200, currency="USD"

@@ -1,4 +1,4 @@
-"""The editor's pages: whose working copy it is, two windows, faults at fields, and what becomes of it."""
+"""The editor's pages: who owns a working copy, two windows, faults shown at their fields, and what a copy becomes."""
 
 import re
 from dataclasses import replace
@@ -50,7 +50,7 @@ def site(owner: AbstractUser) -> Client:
 
 
 def send(site: Client, copy: WorkingCopy, section: str, revision: int = 0, **changes: str) -> HttpResponse:
-    """A section's form as it stands, with these fields changed; `do` is the button."""
+    """Send a section's form with these fields changed; `do` is the button pressed."""
     form = as_posted(fields_of(copy.text))
     names = {name.replace("__", "."): value for name, value in changes.items()}
     data = {name: form.getlist(name) for name in form} | {"revision": revision or copy.revision} | names
@@ -58,7 +58,7 @@ def send(site: Client, copy: WorkingCopy, section: str, revision: int = 0, **cha
 
 
 def make(site: Client, copy: WorkingCopy, page: str = "", **form: str) -> HttpResponse:
-    """Send the form of the page that a browser shows: of this one, or of that of now."""
+    """Send the form that makes the study, from `page` or, without one, from the page as it is now."""
     page = page or site.get(reverse("editor:first", args=[copy.pk])).content.decode()
     address = reverse("editor:make", args=[copy.pk])
     hidden = dict(HIDDEN.findall(page.partition(f'action="{address}"')[2].partition("</form>")[0]))

@@ -1,4 +1,4 @@
-"""What the editor writes: the same bytes where nothing was changed, and only the lines of what was."""
+"""What the editor writes: the same bytes if nothing changed, otherwise changes only in the lines concerned."""
 
 import random
 from pathlib import Path
@@ -18,7 +18,7 @@ from surveys.studies.lifecycle import SHIPPED
 
 FILES = sorted(SHIPPED.glob("*.toml"))
 WORDS = ("Tea", "Größe \\ „so“", 'say "yes"', 'one\ntwo """three""" \\n', "  space  ", "12", "true", "x-1", "")
-# What people type where another kind of value is wanted, and what a file may hold instead.
+# What people type where another kind of value is expected, and what a file may hold instead.
 BAD = ("ZZ z!", "-3", "0.5", "1979-05-27", "[]", "a\na", "\x07", "y" * 301)
 
 
@@ -31,7 +31,7 @@ def fields_of(text: str, only: FileSection | None = None) -> list[FormField]:
 
 
 def as_posted(fields: list[FormField]) -> QueryDict:
-    """What a browser sends of forms that nobody touched: line ends of its own, no word of what is not ticked."""
+    """What a browser sends for untouched forms: CRLF line ends, and nothing for unticked boxes."""
     form = QueryDict(mutable=True)
     for each in fields:
         match each.kind:
@@ -75,7 +75,7 @@ def test_a_study_that_is_there_becomes_a_file_that_says_the_same(path: Path) -> 
 
 
 def touched(number: int, said: tuple[str, ...]) -> tuple[str, str, FormField]:
-    """A shipped file, the section of one of its fields, and the field."""
+    """A shipped file, the section of one of its fields, and the field, drawn by number."""
     draw = random.Random(number)
     text = draw.choice(FILES).read_text(encoding="utf-8")
     section = draw.choice(sections_for(writing.read(text)))
@@ -84,7 +84,7 @@ def touched(number: int, said: tuple[str, ...]) -> tuple[str, str, FormField]:
 
 
 def others(text: str, each: FormField) -> list[str]:
-    """Everything that is written except the field, and the line of its table where that is written in one."""
+    """All statements but the field's own, and its table's line if the table is written on one."""
     own = [each.place, each.table]
     return [
         text[statement.start : statement.end]
@@ -94,7 +94,7 @@ def others(text: str, each: FormField) -> list[str]:
 
 
 def values_of(each: FormField, said: str) -> Any:
-    """What a file should hold of what was typed."""
+    """The value a file should hold for what was typed."""
     return [line.strip() for line in said.splitlines() if line.strip()] if each.kind == "lines" else said
 
 
@@ -119,7 +119,7 @@ def test_a_change_is_read_back_and_leaves_all_other_lines(said: tuple[str, ...])
 
 @pytest.mark.parametrize("number", range(20))
 def test_form_text_and_command_find_the_same_faults(number: int, tmp_path: Path) -> None:
-    """Ten faults at once: all told by each, and each at a field or card of the section that the list leads to."""
+    """Ten faults at once: form, text and command find them all, each at a field, card or part of its section."""
     text = FILES[number % len(FILES)].read_text(encoding="utf-8")
     draw = random.Random(number)
     fields = [each for each in fields_of(text) if each.kind in ("line", "number", "choice", "lines")]

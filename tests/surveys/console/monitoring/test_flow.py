@@ -1,4 +1,4 @@
-"""The participant flow: every person in exactly one place, and a figure whose boxes add up."""
+"""The participant flow: everybody is in exactly one place, and the figure's boxes add up."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ def let_time_out(participant: Participant) -> None:
 
 
 def make_mixed_study() -> Study:
-    """One person for each way in which a part can stand, and a second one who completed late."""
+    """Somebody for each outcome; two each are in progress and withdrawn, one of them before getting a place."""
     study = make_study(places=20)
     recruitment.refuse_consent(study)
     make_participant(study, Step.QUESTIONS)
@@ -227,7 +227,7 @@ def test_flow_ends_with_those_who_are_analysed() -> None:
     Participant.objects.filter(pk=fast.pk).update(checks={"attention": {"leaf": {"answer": "x", "passed": False}}})
     counts = flow_counts(study)
     assert (counts["completed"], counts["excluded"], counts["analysed"]) == (5, 2, 3)
-    # The refusal of somebody who is left out as a whole counts no second time.
+    # A refusal does not count again if its author is left out as a whole.
     assert (counts["excluded_responses"], counts["excluded_later"]) == (1, 0)
     assert {rule["rule"]: rule["n"] for rule in counts["excluded_by"]} == {
         "inattentive": 2,

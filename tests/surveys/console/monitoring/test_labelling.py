@@ -1,4 +1,4 @@
-"""How labelling stands: items by how far they are, labels given and held, and skips by reason."""
+"""The progress of labelling: items by progress, labels given and held, and skips by reason."""
 
 import re
 from datetime import timedelta

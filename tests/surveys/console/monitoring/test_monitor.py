@@ -1,4 +1,4 @@
-"""The live monitor's numbers: each one counted by hand beside its assertion."""
+"""The live monitor's numbers, each counted by hand beside its assertion."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Erasing the list that leads from pseudonyms to Prolific ids."""
+"""Erasing the list that links pseudonyms to Prolific ids."""
 
 import pytest
 

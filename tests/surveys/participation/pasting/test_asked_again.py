@@ -1,4 +1,4 @@
-"""People who are asked again: what their pages say and count, what is asked of the same answer, states, ratings."""
+"""People asked again: what their pages show and count, checks on a repeated answer, account states, ratings."""
 
 import uuid
 from html import unescape
@@ -28,7 +28,7 @@ def study() -> Study:
 
 @pytest.fixture
 def person(study: Study) -> Participant:
-    """Somebody who is asked everything, in a known order."""
+    """A participant who is asked everything, in a known order."""
     return in_order(make_participant(study), *ORDER)
 
 
@@ -135,7 +135,7 @@ def test_progress_and_minutes_are_those_of_the_person(study: Study) -> None:
     few = [walked("prompts", definition, done, 5) for done in range(5)]
     assert {total for _, total in few} == {walked("prompts", definition, 0, 7)[1] - 4}
     assert minutes_left("prompts", definition, 0, 7) > minutes_left("prompts", definition, 0, 5)
-    # The same page is left for as long by everybody who has as much before them.
+    # Everybody with as much still to do has as long left on the same page.
     assert minutes_left("prompts", definition, 2, 7) == minutes_left("prompts", definition, 0, 5)
     assert minutes_left("debrief", definition, 0, 7) == minutes_left("debrief", definition, 0, 5)
 

@@ -1,4 +1,4 @@
-"""Answers are kept to the letter, once, with all that was asked about them; nothing is lost or doubled."""
+"""Answers are stored to the letter, once, with everything asked about them; nothing is lost or doubled."""
 
 import json
 import uuid
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 LONG = "1. A\n2. B\n3. C\n4. D\n5. E\n" + "🫖 شاي \u200b e\u0301 " * 12_000
 LIST = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
 WITH_MAIL = LIST + "\nWrite to anna@example.org"
-# Longer than what two people may well have in common.
+# Longer than a text that two people may share by chance.
 COPY = "\n".join(
     f"{n}. {tea}: one for every day." for n, tea in enumerate(("Assam", "Mate", "Sencha", "Chai", "Yen"), 1)
 )
@@ -95,7 +95,7 @@ def test_text_that_a_neighbour_sent_is_flagged_and_not_asked_about() -> None:
 
 
 def test_layout_goes_with_the_personal_details_that_were_removed(participant: Participant) -> None:
-    """It holds the same words, whether the server took them out or the page had done so before."""
+    """The layout holds the same words, whether the server removed the details or the page had done so."""
     layout = "<p>Ask ada@example.org</p>"
     send(participant, f"{LIST}\n\nAsk ada@example.org", html=layout, privacy="remove")
     send(participant, f"{LIST}\n\nAsk [e-mail address]", html=layout, removed={"e-mail": 1})
@@ -219,7 +219,7 @@ def test_sealed_page_opens_with_its_revision_and_time() -> None:
 
 @pytest.mark.parametrize("seal", ["", "3", "3~x~y", "\x00", "é~é~é", "spoiled"])
 def test_forged_seal_opens_as_unknown(seal: str) -> None:
-    # Made here: where several processes run the tests, all must know them by the same names, and a seal has a time.
+    # Made here: a seal holds a time, and all processes that run the tests must know them by the same names.
     seal = capture.seal_page(3)[:-1] + "!" if seal == "spoiled" else seal
     assert capture.open_page(seal) == (0, None)
 

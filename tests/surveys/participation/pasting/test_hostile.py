@@ -1,4 +1,4 @@
-"""What participants, or somebody in their place, may send: never a fault of the server, never shown raw, never lost."""
+"""What participants, or others in their place, may send: never a server error, never shown raw, never lost."""
 
 import json
 import uuid
@@ -33,12 +33,12 @@ def prompt_page(participant: Participant, number: int = 1) -> str:
 
 
 def list_page(participant: Participant) -> str:
-    """The page that asks for a list."""
+    """The page of the prompt that asks for a list."""
     return prompt_page(participant, participant.order.index("teas") + 1)
 
 
 def unlock(participant: Participant) -> Participant:
-    """Everything before the prompt for a list is answered."""
+    """Answer every prompt before the one that asks for a list."""
     client = Client()
     if participant.order[0] != "teas":
         client.post(prompt_page(participant), {"text": "A", "key": str(uuid.uuid4())})
@@ -328,7 +328,7 @@ def encoded(fields: dict[str, str]) -> bytes:
 
 
 class Fuzz(TestCase):
-    """Any fields on any page: an answer below 500, and a person in a state that the database allows."""
+    """Any fields on any page: the response is below 500, and the person's state is one the database allows."""
 
     @classmethod
     def setUpTestData(cls) -> None:

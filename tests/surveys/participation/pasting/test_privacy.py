@@ -1,4 +1,4 @@
-"""Personal details in pasted answers: what is marked, what is not, and that a browser marks the same."""
+"""Personal details in pasted answers: what is marked and what is not, and that a browser marks the same."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What the reader read is shown to the person who saw the answer, and what they make of it is a row of its own."""
+"""The read-back: people see how their answer was read, and their reply is stored in a row of its own."""
 
 import re
 import uuid

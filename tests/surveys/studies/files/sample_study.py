@@ -1,4 +1,4 @@
-"""A small study for tests, with pieces of its file replaced."""
+"""A small study for tests, any piece of whose file can be replaced."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ SAMPLES = Path(__file__).resolve().parents[3] / "samples"
 GOOD = (SAMPLES / "teas.toml").read_text(encoding="utf-8")
 # The same study in German, as a further part of the file.
 IN_GERMAN = (SAMPLES / "teas.de.toml").read_text(encoding="utf-8")
-# Further prompts for the same study, of which some are asked again: on a second occasion, in an arm, with a rating.
+# Further prompts for the same study, some of them asked again: on a second occasion, in an arm, with a rating.
 ASKED_AGAIN = (SAMPLES / "teas.again.toml").read_text(encoding="utf-8")
 
 
@@ -26,14 +26,14 @@ def changed(*changes: tuple[str, str]) -> str:
 
 
 def faults_of(content: str | bytes, name: str | None = "teas", **more: Any) -> list[StudyFault]:
-    """All faults of a file that is refused."""
+    """All faults of a file that must be refused."""
     with pytest.raises(StudyFileError) as caught:
         parse_study(content.encode() if isinstance(content, str) else content, name, **more)
     return caught.value.faults
 
 
 def fault_at(place: str, content: str | bytes, name: str | None = "teas") -> StudyFault:
-    """The first fault at this place, whatever others the file has."""
+    """The first fault at this place, whatever other faults the file has."""
     return next(fault for fault in faults_of(content, name) if fault.place == place)
 
 
@@ -42,7 +42,7 @@ def make_definition(*changes: tuple[str, str]) -> Definition:
 
 
 def make_asking_definition(*changes: tuple[str, str]) -> Definition:
-    """The study with what is asked again, with pieces of that part of the file replaced."""
+    """The study with repeated askings, pieces of whose part of the file are replaced."""
     text = ASKED_AGAIN
     for old, new in changes:
         assert old in text, f"{old!r} is not in the sample"
@@ -51,5 +51,5 @@ def make_asking_definition(*changes: tuple[str, str]) -> Definition:
 
 
 def read_german() -> dict[str, Texts]:
-    """`languages` of the sample in English and German."""
+    """`languages` of the sample with its German texts."""
     return parse_study((GOOD + IN_GERMAN).encode(), "teas").languages

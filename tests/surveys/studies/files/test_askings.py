@@ -1,4 +1,4 @@
-"""Askings: who is asked what again, at which place of their order, and the faults of files that say so."""
+"""Askings: what each person is asked again, where in their order, and the faults of files that say so."""
 
 import re
 from collections import Counter

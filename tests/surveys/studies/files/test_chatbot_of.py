@@ -1,4 +1,4 @@
-"""Which chatbot a model belongs to: by the file's patterns, by what models are called, or none."""
+"""Which chatbot a model belongs to: by the file's patterns, by the models' usual names, or none."""
 
 from dataclasses import replace
 

@@ -70,7 +70,7 @@ HASHES = {
 
 
 def test_hashes_of_studies_stay_what_they_are():
-    """A study that was loaded before would get a new version otherwise."""
+    """Otherwise a study that was already loaded would get a new version."""
     studies = [definitions.read_study(path) for path in (*STUDIES.glob("*.toml"), SAMPLES / "teas.toml")]
     assert {study.slug: fingerprint(study.to_document()) for study in studies} == HASHES
 

@@ -1,4 +1,4 @@
-"""Hypotheses and the plan in a study file: what is read, and the faults of a file that expects what cannot be."""
+"""Hypotheses and the plan in a study file: how they are read, and the faults of a file that expects the impossible."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The published JSON Schema is current, takes every study that the checker takes, and finds what it can find."""
+"""The published JSON Schema is current, accepts every study the checker accepts, and finds every fault it can."""
 
 import json
 import tomllib
@@ -18,7 +18,7 @@ STUDIES = ROOT / "surveys" / "studies"
 PUBLISHED = (ROOT / "examples" / "study.schema.json").read_text(encoding="utf-8")
 VALIDATOR = Draft202012Validator(json.loads(PUBLISHED))
 SAMPLE = (STUDIES / "field-13.toml").read_text(encoding="utf-8")
-# By kind of fault: what stands in the sample, and what is put in its place.
+# By kind of fault: what the sample has, and what replaces it.
 FAULTS = {
     "unknown key": ("minutes =", "minuets = 3\nminutes ="),
     "missing key": ("title =", "# title ="),
@@ -39,7 +39,7 @@ FAULTS = {
 
 
 def described(schema: Any, place: str = "") -> Iterator[tuple[str, bool]]:
-    """Every key of every table, with whether it says what it holds."""
+    """Every key of every table, with whether it has a description."""
     if isinstance(schema, dict):
         for name, key in (schema.get("properties") or {}).items():
             if isinstance(key, dict) and "properties" not in key and key.get("type") != "array" and name != "languages":

@@ -1,4 +1,4 @@
-"""A study in several languages: whole in each or refused with a list, and the same study in all of them."""
+"""A study in several languages: complete in each or refused with a list, and the same study in all of them."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.surveys.studies.files.sample_study import GOOD, IN_GERMAN, faults_of
 
 
 def translated(*changes: tuple[str, str]) -> str:
-    """The sample in both languages, with pieces of its German replaced."""
+    """The sample in both languages, with pieces of its German part replaced."""
     text = IN_GERMAN
     for old, new in changes:
         assert old in text
@@ -28,7 +28,7 @@ def read() -> Definition:
 
 
 def faults(*changes: tuple[str, str]) -> list[str]:
-    # Without the line, whose number is that of a file that the sample and its German make together.
+    # Without the line number, which counts from the start of the sample and its German part together.
     return [f"{fault.place} {fault.message}" for fault in faults_of(translated(*changes))]
 
 
@@ -142,7 +142,7 @@ def test_pages_speak_every_language_that_a_study_may_have():
     assert dict(settings.LANGUAGES) == PAGE_LANGUAGES
 
 
-# Keys of text that are not shown to participants, and so are not said again.
+# Keys of text that participants do not see and that are therefore not translated.
 NOT_SHOWN = {
     "": {"slug", "language", "prolific_study_ids", "minutes"},
     "consent": {"version", "full"},

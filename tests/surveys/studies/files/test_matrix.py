@@ -1,4 +1,4 @@
-"""The benchmark in the field: who is asked which questions, and the faults of files that say so."""
+"""The benchmark in the field: who gets which questions, and the faults of files that set this."""
 
 from collections import Counter
 from functools import partial

@@ -1,4 +1,4 @@
-"""Order schemes: what each scheme balances, for every number of prompts that a study can have."""
+"""Order schemes: what each one balances, for every number of prompts a study can have."""
 
 from collections import Counter
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""`[perception]` in a study file: what may stand there, what is wrong with it and where, and what it changes."""
+"""`[perception]` in a study file: what it may hold, the faults with their places, and what it changes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a study file says about recruiting on Prolific is read, kept and checked."""
+"""What a study file says about recruiting on Prolific is read, stored and checked."""
 
 import re
 

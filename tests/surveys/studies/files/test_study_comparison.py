@@ -1,4 +1,4 @@
-"""What a study file says about the comparison: rules, variants, models and references are read, kept and checked."""
+"""What a study file says about the comparison (rules, variants, models, references) is read, stored and checked."""
 
 import json
 from dataclasses import replace

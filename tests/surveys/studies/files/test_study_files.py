@@ -1,4 +1,4 @@
-"""Study files: every fault is found at once and named with its place and line."""
+"""Study files: all faults are found at once, each named with its place and line."""
 
 import json
 import tomllib
@@ -122,7 +122,7 @@ HIDDEN = [
         ["entry 1 must be text", "entry 2 is empty", "entry 3 must be"],
     ),
     ('options = ["Yes", "No"]', "options = [1]", ["has 1 entries, but must have from 2", "entry 1 must be text"]),
-    # What belongs to a kind of prompt, whatever the kind is said to be.
+    # Keys that belong to one kind of prompt, whatever kind the file gives.
     (
         'kind = "recommendation"',
         'kind = "x"\nitems = "many"\nrequest = 5',

@@ -1,4 +1,4 @@
-"""Benchmark items: read in each published shape, filled into drafts, kept out of launched studies."""
+"""Benchmark items: read in each published format, added to drafts, kept out of launched studies."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Field data from elsewhere: all of it or nothing, every fault with its line, and never twice."""
+"""Field data from elsewhere: imported all or none, every fault with its line, and never twice."""
 
 import csv
 import io
@@ -241,7 +241,7 @@ def test_fault_that_only_the_database_knows_takes_all_batches_back(
 
 
 def test_large_file_is_never_held_as_a_whole(study: Study, file: Path) -> None:
-    """30 MB of cells of 200 kB: in memory is a batch's worth of rows at most, here none, since the last is faulty."""
+    """30 MB in cells of 200 kB: memory holds at most a batch of rows; none are stored, since the last is faulty."""
     rows = ([f"P{n}", "gemini", "teas", "Tea today. " * 18_000] for n in range(150))
     write_rows(file, *rows, ["P1", "gemini", "milk", "Tea."])
     assert file.stat().st_size > 29_000_000
