@@ -1,1 +1,1 @@
-"""How fast the platform is on this computer; README.md says how to run each program and what it found."""
+"""Measures how fast the platform is on this computer, and how often its numbers and rules are right; see README.md."""

@@ -1,7 +1,7 @@
-"""Every goal beside what is measured on this computer: `python -m benchmarks [NAME …] [--quick]`.
+"""Compares every goal with what this computer achieves: `python -m benchmarks [NAME …] [--quick]`.
 
-Prints `met` or `NOT MET` for each and writes the table of README.md, of which a run of some benchmarks renews only
-their rows. --quick sends and draws less, to try the programs, and writes nothing. Ends with 1 where a goal is missed.
+Prints `met` or `NOT MET` for each and updates the table in README.md; a run of some benchmarks updates only their rows.
+--quick sends and draws less, to try the programs, and writes nothing. Exits with 1 if a goal is missed.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def measure(name: str, quick: bool) -> list[Goal]:
-    """The rows of one benchmark; a ValueError with the last line of what it said where it fails."""
+    """Runs one benchmark and returns its rows. Raises ValueError, with the last line of its errors, if it fails."""
     command = [sys.executable, "-m", "benchmarks.goals", name, *(["--quick"] if quick else [])]
     dying_with_us = following_parent(signal.SIGTERM)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, preexec_fn=dying_with_us)

@@ -1,9 +1,9 @@
-"""Time of all agreement numbers with intervals, beside a plain scikit-learn and pandas version of a few of them.
+"""Times all agreement numbers with their intervals, beside a plain scikit-learn and pandas version of some of them.
 
     python -m benchmarks.agreement [--items 4000] [--draws 1000] [--plain-draws 5] [--json]
 
-The plain version makes kappa of all pairs, their mean and nominal alpha, and is repeated for a few draws only: its time
-for all draws is that of one draw times their number. Needs requirements-dev.txt.
+The plain version computes the kappas of all pairs, their mean, and nominal alpha. Only a few of its draws are run; the
+time for all of them is extrapolated from these. Needs requirements-dev.txt.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def draw_labels(items: int) -> Labels:
-    """Each item labelled by three of thirty raters, five of them models, who see the truth six times in ten."""
+    """Labels each item by three of thirty raters (five are models), who know the truth six times in ten, else guess."""
     rng = np.random.default_rng(1)
     raters = np.argsort(rng.random((items, RATERS)), axis=1)[:, :OVERLAP]
     truth = np.repeat(rng.integers(LABELS, size=items), OVERLAP)
@@ -75,14 +75,14 @@ def compare(labels: Labels, draws: int, plain_draws: int) -> dict[str, Any]:
 
 
 def clock(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of processor time, which other programs on the machine change least, and what was made."""
+    """Returns the processor seconds, which other programs on the machine affect least, and the result of `work`."""
     began = time.process_time()
     made = work()
     return time.process_time() - began, made
 
 
 def measure_few(labels: Labels, draws: int) -> tuple[float, float]:
-    """Mean kappa over pairs and nominal alpha, with the intervals of these and of every pair."""
+    """Returns mean kappa over pairs and nominal alpha; also computes their intervals and those of every pair."""
     shared = find_shared(labels)
     statistics = [
         pair_statistic(labels, shared, group_pairs(labels, shared, THRESHOLD), ordered=False),
@@ -93,7 +93,7 @@ def measure_few(labels: Labels, draws: int) -> tuple[float, float]:
 
 
 def measure_plainly(frame: pd.DataFrame) -> tuple[float, float]:
-    """The same two numbers as one would write them with scikit-learn and pandas."""
+    """Returns the same two numbers, computed as one would with scikit-learn and pandas."""
     wide = frame.pivot(index="item", columns="rater", values="value")
     kappas = []
     for a, b in combinations(wide.columns, 2):

@@ -1,9 +1,9 @@
-"""How often a blend of sources is told apart from luck, and its weights are found, in worlds whose truth is known.
+"""How often a blend of sources is told from luck, and its weights are found, in worlds whose truth is known.
 
     python -m benchmarks.blends [null | blend] [--studies 200]
 
-`null`: people answer as one of the sources does, which differ in how concentrated their answers are and how many there
-are of. `blend`: half of the people answer as one source does, half as another. No database is needed.
+`null`: people answer as one of the sources does; the sources differ in how concentrated their answers are and in their
+number of answers. `blend`: half of the people answer as one source does, half as another. Needs no database.
 """
 
 import argparse
@@ -23,7 +23,7 @@ ITEMS, PROMPTS, TASTE = 40, 4, 0.5
 
 @dataclass(frozen=True)
 class Kind:
-    """A source: how even the shares of its items are (of Dirichlet's distribution), its units, and answers of each."""
+    """A source: how even its items' shares are (Dirichlet's parameter), its units, and the answers of each."""
 
     even: float
     units: int
@@ -32,7 +32,7 @@ class Kind:
 
 SHARP, USUAL, FLAT = Kind(0.05, 40), Kind(0.3, 30, 3), Kind(1.0, 60)
 FEW, MANY = Kind(0.3, 20, 2), Kind(1.0, 200)
-# Sources of a world, and how many people answer.
+# The sources of each world, and how many people answer.
 WORLDS: dict[str, tuple[Sequence[Kind], int]] = {
     "unequal": ((SHARP, USUAL, FLAT, FEW), 60),
     "flat field": ((FLAT, SHARP, USUAL, MANY), 40),
@@ -43,7 +43,7 @@ WORLDS: dict[str, tuple[Sequence[Kind], int]] = {
 
 
 def make_world(kinds: Sequence[Kind], shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> BlendSides:
-    """`shares` of the people answer as each source; sources that are one object give items equally often."""
+    """Draws a world in which `shares` of the people answer as each source; equal kinds give items equally often."""
     logits = {kind: np.log(rng.dirichlet(np.full(ITEMS, kind.even), size=PROMPTS) + 1e-9) for kind in kinds}
     of_people = rng.choice(len(kinds), size=people, p=shares)
     units = people + sum(kind.units for kind in kinds)
@@ -84,7 +84,7 @@ def null(studies: int) -> Iterator[str]:
 
 
 def of_two(studies: int) -> Iterator[str]:
-    """Of sources that are not alike: others share a weight as they like."""
+    """Half the people answer as the first source, half as the last. Skips worlds with equal sources: any split fits."""
     for name, (kinds, people) in WORLDS.items():
         if len(set(kinds)) < len(kinds):
             continue

@@ -1,6 +1,6 @@
-"""How often Compare claims what is not there, and names what is: `python -m benchmarks.claims`.
+"""How often Compare claims differences that do not exist, and names those that do: `python -m benchmarks.claims`.
 
-Studies are drawn in memory and go through the parts of the report to its claims; only the database is left out.
+Draws studies in memory and passes them through the parts of the report to its claims; only the database is left out.
 """
 
 import argparse
@@ -29,7 +29,7 @@ POPULATION = 100_000  # answers
 
 @dataclass(frozen=True)
 class World:
-    """People and calls of each source and chatbot; `mix` is the share of people with the first chatbot."""
+    """People, and calls of each source and chatbot; `mix` is the share of people with the first chatbot."""
 
     people: int = 400
     calls: int = 400
@@ -38,8 +38,8 @@ class World:
     choices: int = 0
     slope: float = 1.0  # of the items' popularity; 0 is flat
     mix: float = 1.0
-    planted: float = 0.0  # difference of one item's share between the field and all else
-    users: int = 0  # simulated users of a sock puppet, with as many calls each as make the calls
+    planted: float = 0.0  # difference of one item's share between the field and the other sources
+    users: int = 0  # simulated users of a sock puppet, who share its calls evenly
 
     def __str__(self) -> str:
         names = [f"{self.people}/{self.calls}", f"{self.sources} sources", f"{self.lists}+{self.choices} prompts"]
@@ -49,12 +49,12 @@ class World:
 
 
 def draw_items(rng: np.random.Generator, count: int, world: World, popular: np.ndarray) -> np.ndarray:
-    """Five different items for each answer: the largest of popularity plus Gumbel noise."""
+    """Draws five different items for each answer: the largest of popularity plus Gumbel noise."""
     return np.argsort(-(popular + rng.gumbel(size=(count, ITEMS))), axis=1)[:, :NAMED]
 
 
 def plant(rng: np.random.Generator, drawn: np.ndarray, item: int, difference: float, popular: np.ndarray) -> None:
-    """In the population so many more of all answers name the item, in place of another."""
+    """Replaces items so that the population's share of all answers that name `item` rises by `difference`."""
     without = np.flatnonzero(~(drawn == item).any(axis=1))
     chance = difference / (1 - SILENT) / (1 - shares_in_population(tuple(popular))[item])
     chosen = without[rng.random(len(without)) < chance]
@@ -63,13 +63,13 @@ def plant(rng: np.random.Generator, drawn: np.ndarray, item: int, difference: fl
 
 @lru_cache
 def shares_in_population(popular: tuple[float, ...]) -> np.ndarray:
-    """Of answers that name anything."""
+    """Returns each item's share of the answers that name anything."""
     many = draw_items(np.random.default_rng(0), POPULATION, World(), np.array(popular))
     return np.bincount(many.ravel(), minlength=ITEMS) / POPULATION
 
 
 def make_data(world: World, seed: int, draws: int) -> tuple[Any, str]:
-    """A study of this world as parts compute it, and the item that was planted in the first prompt."""
+    """Draws a study of this world, as parts compute it, and the item to plant in the first prompt."""
     from analysis.models import Endpoint, Run
     from analysis.report.dataset import OWN, Frame, Frames
     from analysis.report.filters import Filters
@@ -153,7 +153,7 @@ def make_data(world: World, seed: int, draws: int) -> tuple[Any, str]:
 
 
 def report_of(data: Any, parts: Sequence[str] = PARTS) -> dict[str, Any]:
-    """The parts that claims are about, as the report has them, with claims and families."""
+    """Computes the parts that claims are about, as in a report, with their claims and families."""
     from analysis.report.claims.gate import claims_of
     from analysis.report.parts import PARTS as ALL
     from analysis.report.reports import tidy
@@ -176,9 +176,7 @@ def worlds() -> list[World]:
 def measure(
     world: World, studies: int, draws: int, seed: int = 0, parts: Sequence[str] = PARTS, seconds: float = inf
 ) -> dict[str, Any]:
-    """Of so many studies, or as many as the seconds allow, how many claim anything, by page, and how many of the
-    planted items are named.
-    """
+    """Counts, in `studies` or as many as `seconds` allow, those with claims, by page, and planted items named first."""
     pages, named, wrong, began = Counter[str](), 0, 0, time.monotonic()
     kinds = Counter[str]()
     for number in range(studies):

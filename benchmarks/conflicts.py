@@ -1,17 +1,17 @@
-"""How many contradictions between near statements of a person the rule sees, and how many of its finds are ones.
+"""How many contradictions between similar statements of a person the rule finds, and how many of its finds are right.
 
     python -m benchmarks.conflicts [--data FOLDER] [--wrong] [--json]
 
-`conflict_labels.csv` has 280 pairs by the hashes of their sentences: of all pairs of different sentences whose vectors
-(all-MiniLM-L6-v2) are at least as similar as merging takes (0.7), 170 of PersonaChat's 721 and 110 of those of iKAT's
-users, drawn with seed 20261124. One reader labelled them and then wrote the rule, which was not changed by what it
-missed here. A pair is a conflict where both statements cannot hold of one person at one time:
+`conflict_labels.csv` holds 280 pairs by the hashes of their sentences: of all pairs of different sentences whose
+vectors (all-MiniLM-L6-v2) are similar enough to be merged (0.7), 170 of PersonaChat's 721 and 110 of those of iKAT's
+users, drawn with seed 20261124. One reader labelled them, then wrote the rule, and did not change it for its misses
+here. A pair is a conflict if both statements cannot be true of one person at one time:
 
-- number: they count or date the same thing, with other numbers
-- opposite: one turns the other round, or they name opposites
-- other: by what one knows of the world, such as two home towns or two favourite colours; no rule is meant to see it
+- number: they count or date the same thing differently
+- opposite: one reverses the other, or they name opposites
+- other: it takes knowledge of the world, such as two home towns or two favourite colours; no rule is meant to find it
 
-Garbled sentences ("I have a dogs", of which the number was cut out) count as no conflict.
+Garbled sentences ("I have a dogs", with the number cut out) count as no conflict.
 """
 
 import csv
@@ -24,7 +24,7 @@ from benchmarks.statements import make_parser, read_statements, share_of
 
 LABELS = Path(__file__).with_name("conflict_labels.csv")
 SOURCES = ("personachat", "ikat")
-MEANT = ("number", "opposite")  # what the rule is to see
+MEANT = ("number", "opposite")  # what the rule should find
 
 
 class Pair(NamedTuple):
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
 
 def read_pairs(data: Path) -> list[Pair]:
-    """Raises OSError, KeyError where a labelled sentence is not in the data."""
+    """Reads the labelled pairs. Raises OSError, and KeyError if a labelled sentence is not in the data."""
     texts = read_statements(data)
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [
@@ -45,7 +45,7 @@ def read_pairs(data: Path) -> list[Pair]:
 
 
 def measure(pairs: list[Pair]) -> dict[str, dict[str, Any]]:
-    """Shares of pairs with Wilson's intervals: seen of each label, right of what is kept apart."""
+    """Computes shares with Wilson's intervals: each label's pairs kept apart, and conflicts among those kept apart."""
     apart = {pair: bool(conflict_of(pair.one, pair.other)) for pair in pairs}
     found: dict[str, dict[str, Any]] = {}
     for name, rows in {

@@ -1,10 +1,10 @@
-"""How often intervals hold what they are of, and a page of tests errs, in studies drawn from known populations.
+"""How often intervals hold the true value, and a page of tests errs, in studies drawn from known populations.
 
     python -m benchmarks.coverage [missing | population | page | mix …] [--studies 600]
 
-`missing`: the calibration's interval where one to nine people lack each prompt, people being drawn apart by prompt and
-once for all. `population`: that of the entropy of all that people would name. `page`: how many studies in which nothing
-differs have a corrected p below .05. `mix`: shares standardised to the field's mix. No database is needed.
+`missing`: the calibration's interval if one to nine people lack each prompt, with people redrawn per prompt or once for
+all. `population`: the interval of the entropy of all that people would name. `page`: how many studies without any
+difference have a corrected p below .05. `mix`: shares standardised to the field's mix. Needs no database.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def zipf(items: int, steepness: float = 1.0) -> Logits:
 
 
 def answers(logits: Logits, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Five different items for each row of log odds, or for as many rows as there are of one."""
+    """Draws five different items for each row of log odds: the largest of these plus Gumbel noise."""
     return np.argpartition(-(logits + rng.gumbel(size=logits.shape)), NAMED - 1, axis=1)[:, :NAMED]
 
 
@@ -65,7 +65,7 @@ def missing(studies: int) -> Iterator[str]:
     dice = np.random.default_rng(7)
     base, taste = zipf(ITEMS), 2.0 * dice.normal(size=ITEMS)
     offline = base + 0.6 * dice.normal(size=ITEMS)
-    field = true_counts(base) + true_counts(base + taste)  # half of the people each, in every prompt the same half
+    field = true_counts(base) + true_counts(base + taste)  # half of the people each, the same half in every prompt
     true = float(measure_distance(field, true_counts(offline))[0])
     for words, most, once in (("nothing missing", 0, True), ("drawn apart", 9, False), ("drawn once for all", 9, True)):
         hits = 0
@@ -115,7 +115,7 @@ def population_entropy(studies: int) -> Iterator[str]:
 
 
 def page(studies: int) -> Iterator[str]:
-    """Nine prompts, four sources and three measures: 108 tests, the field being the same for all sources."""
+    """Tests nine prompts, four sources and three measures (108 tests); all sources are compared with the same field."""
     logits, wrong = zipf(30), {"by draws": 0, "by tail": 0}
     for study in range(studies):
         rng, shared = np.random.default_rng(study), SharedDraws(study, 1000)

@@ -1,6 +1,6 @@
 """Peak memory of an export with few and with many rows: `python -m benchmarks.export_memory --rows 1000000`.
 
-Fills a database of its own, thrown away afterwards, and runs `manage.py export` for each format and size.
+Fills a temporary database of its own and runs `manage.py export` for each format and size.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from fieldstudy.embedded import servers
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "surveys" / "studies" / "demo.toml"
 FEW = 1_000
-PROMPTS = 4  # of the sample; each person answers all of them
+PROMPTS = 4  # in the sample; each person answers all of them
 WORDS = "A longer answer with a reason for each suggestion. " * 20
 
 PEOPLE = """
@@ -79,7 +79,7 @@ def fill(folder: Path, slug: str, rows: int) -> None:
 
 
 def measure(folder: Path, slug: str, kind: str, rows: int) -> str:
-    """One line of the table. The memory is the process's own peak as the operating system counted it."""
+    """Returns one line of the table, with the process's own peak memory as the operating system counts it."""
     command = [sys.executable, "manage.py", "export", slug, "--out", folder / "out"]
     began = time.monotonic()
     process = subprocess.Popen([*command, "--tables", "responses", "--formats", kind], cwd=ROOT)

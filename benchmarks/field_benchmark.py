@@ -1,9 +1,9 @@
-"""How often the accuracy of the field on a benchmark is told rightly, of people who are asked six questions each.
+"""How often the field's accuracy on a benchmark is estimated rightly from people who are asked six questions each.
 
     python -m benchmarks.field_benchmark [--studies 400]
 
 Worlds of 514 questions whose accuracies are known, and of people who differ in ability or not: with enough answers for
-every question, with one chatbot of two, with too few people for all questions. No database is needed.
+every question, with one chatbot of two, and with too few people for all questions. Needs no database.
 """
 
 import argparse
@@ -22,25 +22,25 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class World:
-    """Questions with accuracies of this Beta distribution, and people whose log odds differ by `ability`."""
+    """Questions whose accuracies follow this Beta distribution, and people whose log odds differ by `ability`."""
 
     hard: float = 0.6
     easy: float = 0.25
     ability: float = 0.0
 
     def odds(self, rng: np.random.Generator) -> Floats:
-        """(SIZE,) log odds of a right answer."""
+        """Draws the (SIZE,) log odds of a right answer."""
         p = np.clip(rng.beta(self.hard, self.easy, SIZE), 0.001, 0.999)
         return np.log(p / (1 - p))
 
     def truth(self, odds: Floats) -> float:
-        """Mean over questions and people."""
+        """Computes the mean accuracy over questions and people."""
         nodes, weights = hermegauss(41)
         right = 1 / (1 + np.exp(-(odds[:, None] + self.ability * nodes)))
         return float((right @ (weights / weights.sum())).mean())
 
     def study(self, odds: Floats, people: int, rng: np.random.Generator, of_two: bool = False) -> ScoredQuestions:
-        """What people answer; `of_two`: of each second one, by chance, who use one of two chatbots."""
+        """Draws people's answers; `of_two` keeps only a random half of the people, who use one of two chatbots."""
         order, who = rng.permutation(len(odds)), np.repeat(np.arange(people), EACH)
         question = order[np.arange(people * EACH) % len(odds)]
         ability = rng.normal(0, 1, people) * self.ability
@@ -55,8 +55,8 @@ class World:
 
 
 def coverage(world: World, people: int, studies: int, of_two: bool = False) -> tuple[float, float, float, float]:
-    """How often intervals of the accuracy and of its difference from ten runs hold the truth; how far the mean is off,
-    and half the interval.
+    """Returns how often the intervals of the accuracy and of its difference from ten runs hold the truth, how far the
+    mean is off, and half the interval's width.
     """
     odds = world.odds(np.random.default_rng(7))
     truth, of_runs = world.truth(odds), float((1 / (1 + np.exp(-odds))).mean())

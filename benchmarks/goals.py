@@ -1,7 +1,7 @@
-"""What `python -m benchmarks` compares: rows of work, what was measured and the goal, and their table in README.md.
+"""The goals that `python -m benchmarks` checks: a row for each piece of work, and their table in README.md.
 
 A benchmark with goals offers `goals(quick) -> list[Goal]`; `ROWS` names its rows. Each runs in a process of its own
-(`python -m benchmarks.goals NAME [--quick]`, which writes its rows as JSON), with databases and settings of its own.
+(`python -m benchmarks.goals NAME [--quick]`, which prints its rows as JSON), with its own databases and settings.
 """
 
 import importlib
@@ -20,7 +20,7 @@ BEGIN, END = "<!-- goals: python -m benchmarks writes from here -->", "<!-- to h
 HEAD = ("| work | measured | goal | | measured on, load average |", "|---|---|---|---|---|")
 NOT_YET = "| {} | – | – | not measured yet | – |"
 
-# Each benchmark with goals, and the rows that it gives.
+# Each benchmark with goals, and the rows it gives.
 ROWS: dict[str, tuple[str, ...]] = {
     "submissions": (
         "a submission and its next page: web CPU beside a minimal Django view, the worst of 16, 64 and 256 at once",
@@ -57,7 +57,7 @@ ROWS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Goal:
-    """One row: a quantity in `unit` that is to be at most, or `at_least`, the goal."""
+    """One row: a quantity in `unit` that should be at most the goal, or at least the goal if `at_least`."""
 
     work: str
     measured: float
@@ -88,9 +88,9 @@ class Goal:
 
 
 def main() -> None:
-    """The rows of one benchmark as JSON; what it tells on the way goes to standard error."""
+    """Prints the rows of one benchmark as JSON; its other output goes to standard error."""
     name, *options = sys.argv[1:]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that what it started is ended
     with redirect_stdout(sys.stderr):
         found = importlib.import_module(f"benchmarks.{name}").goals("--quick" in options)
     print(json.dumps([asdict(goal) for goal in found]))
@@ -101,7 +101,7 @@ def all_rows() -> list[str]:
 
 
 def write_table(goals: Iterable[Goal], path: Path = README) -> None:
-    """Renew the measured rows of the table; the others stay as they are."""
+    """Updates the rows of these goals in the table; the others stay as they are."""
     text = path.read_text(encoding="utf-8")
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     lines = read_table(path)
@@ -112,7 +112,7 @@ def write_table(goals: Iterable[Goal], path: Path = README) -> None:
 
 
 def read_table(path: Path = README) -> dict[str, str]:
-    """The table's lines by their work."""
+    """Reads the table's lines, by their work."""
     block = path.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     lines = [line for line in block.splitlines() if line.startswith("|")][len(HEAD) :]
     return {line.split("|")[1].strip(): line for line in lines}

@@ -1,10 +1,10 @@
-"""How work grows with ten times the rows, and with twice the processes: `python -m benchmarks.growth [WORK ...]`.
+"""How costs grow with ten times the rows and with twice the processes: `python -m benchmarks.growth [WORK ...]`.
 
     python -m benchmarks.growth [import|people|retrieval|report|pages|lanes|submissions ...] [--json]
 
-Each size is measured in a process and on a PostgreSQL of its own. What counts is processor time, ours and PostgreSQL's,
-since other work on the computer changes the time by the clock. `lanes` and `submissions` grow in processes, as they
-would in hosts: of each the second half of a line says what one unit costs then.
+Each size runs in a process and on a PostgreSQL of its own. What counts is processor time, ours and PostgreSQL's, since
+other work on the computer changes elapsed time. `lanes` and `submissions` grow in processes, as they would in hosts;
+their milliseconds are per call and per submission.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from django.core.management import call_command
 
 from fieldstudy.embedded import servers
 
-# By work its sizes and their unit.
+# The sizes of each work, and their unit.
 SIZES = {
     "import": ((10_000, 100_000), "conversations of 9,000 characters"),
     "people": ((1_657, 16_573), "users of 4 conversations and 10 attributes"),
@@ -37,7 +37,7 @@ SIZES = {
     "lanes": ((1, 2), "processes, 4,000 calls"),
     "submissions": ((1, 2), "server processes, 64 people at once"),
 }
-# With DEBUG, Django would keep and time each statement.
+# With DEBUG, Django would record and time each statement.
 PRODUCTION = {
     "DEBUG": "false",
     "SECRET_KEY": "only-for-this-benchmark-and-known-to-all",
@@ -88,7 +88,7 @@ def measure(work: str, size: int) -> Found:
 
 
 def spent(name: str, work: Callable[[], Any]) -> Found:
-    """Processor seconds of this process and of PostgreSQL, and seconds by the clock."""
+    """Returns processor seconds of this process and of PostgreSQL, and elapsed seconds."""
     from benchmarks.server import database_cpu
 
     var = servers.var_folder()
@@ -185,7 +185,7 @@ def pages(size: int) -> Found:
     from benchmarks.pages import read_back_ms
     from benchmarks.report_world import make_world
 
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # style sheets need not be collected
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # needs no collected style sheets
     settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
     study = make_world(size, 100)
     client = Client()

@@ -1,19 +1,19 @@
 """How many of the project's own modules a request runs through, and how deep: `python -m benchmarks.hops [--names]`.
 
-A module counts when a function that is written in its file is called during the request: view, rule, method of a
-model, template tag, property, lambda, a generator that goes on. What is not written there does not count: Django and
-other packages, templates, `__init__` methods that dataclasses make, constants that are read. Nor does what importing
-runs: every request is made once before, so that all modules are there and what a process keeps is kept. Modules are
-those below fieldstudy/, surveys/ and analysis/; a package counts as one when a function of its `__init__.py` runs.
+A module counts if a function written in its file is called during the request: a view, rule, model method, template
+tag, property or lambda, or a generator that resumes. Code written elsewhere does not count (Django and other packages,
+templates, `__init__` methods generated for dataclasses), nor do constants that are read. Nor does code run by imports:
+every request is made once beforehand, so that all modules are loaded and what a process keeps is kept. Modules are
+those below fieldstudy/, surveys/ and analysis/; a package counts as one if a function of its `__init__.py` runs.
 
-How deep is the longest chain of modules that wait for each other: of the functions on the stack that belong to the
-project, from the outermost to the innermost, one for the first and one more for each whose module is another than
-that of the function before it. Frames of other packages between them are passed over, and a chain that comes back to
-a module counts it again. A decorator of the project is a step of its own; what follows after an `await` begins anew,
-for the loop calls it and not the function that waits.
+Depth is the longest chain of modules that wait for each other: of the project's functions on the stack, from the
+outermost to the innermost, one for the first and one more for each whose module differs from that of the function
+before it. Frames of other packages between them are skipped, and a chain that returns to a module counts it again. A
+decorator of the project is a step of its own; what follows an `await` starts a new chain, since the event loop calls
+it, not the function that waits.
 
-Only the thread that serves the request is watched, as a reader follows it; --threads counts those it starts too (a
-lane prepares its calls in one).
+Only the thread that serves the request is watched, as a reader would follow it; --threads adds those it starts (a lane
+prepares its calls in one).
 """
 
 import argparse
@@ -37,7 +37,7 @@ from fieldstudy.embedded import servers
 
 FOLDERS = ("fieldstudy", "surveys", "analysis")
 TEAS = ("Assam", "Sencha", "Rooibos", "Mate", "Oolong")
-# Makes what a request needs and returns the request itself.
+# Prepares a request and returns the call that makes it.
 Request = Callable[[], Callable[[], Any]]
 
 
@@ -101,7 +101,7 @@ def count_hops(request: Callable[[], Any], threads: bool = False) -> Hops:
 
 
 def chain_of(frame: FrameType | None) -> list[str]:
-    """The project's modules that this frame and those that wait for it belong to, outermost first."""
+    """Returns the project's modules of this frame and of those waiting for it, outermost first."""
     chain: list[str] = []
     while frame is not None:
         module = module_of(frame.f_code)
@@ -112,7 +112,7 @@ def chain_of(frame: FrameType | None) -> list[str]:
 
 
 def module_of(code: CodeType) -> str:
-    """The module of the project that this is written in, or none for other code and for a module's own top level."""
+    """Returns the project's module that this code is written in; "" for other code and for a module's own top level."""
     return "" if code.co_name == "<module>" else module_at(code.co_filename)
 
 
@@ -124,8 +124,8 @@ def module_at(file: str) -> str:
 
 
 def make_requests() -> dict[str, Request]:
-    """The requests by name, on studies of their own that are made by the rules, as tests make theirs."""
-    from django.core.cache import cache as pages  # what needs Django set up
+    """Returns the requests by name, on studies that test factories make by the rules."""
+    from django.core.cache import cache as pages  # imports that need Django set up
     from django.test import Client
     from django.urls import reverse
 
@@ -148,7 +148,7 @@ def make_requests() -> dict[str, Request]:
         assert response.status_code in (200, 302), response.status_code
 
     def paste() -> Callable[[], Any]:
-        """A list of five that nobody has pasted before, from a page that was shown."""
+        """Pastes a list of five that nobody has pasted before, from a page that was shown."""
         person = factories.make_participant(study)
         text = "\n".join(f"{place}. {tea}, for day {person.pk}." for place, tea in enumerate(TEAS, 1))
         number = person.order.index("teas")
@@ -159,7 +159,7 @@ def make_requests() -> dict[str, Request]:
         return lambda: sent(visitor.post(page, {"text": text, "key": str(uuid.uuid4())}))
 
     def label() -> Callable[[], Any]:
-        """One item, with the form as the page has it."""
+        """Labels one item, with the form as it is on the page."""
         shown = page_forms.open_work(visitor, factories.make_annotator(labelling))
         page, form = page_forms.path_of(shown), page_forms.read(shown).form
         fields = form.fields | page_forms.CHOSEN["relevance"]
@@ -169,13 +169,13 @@ def make_requests() -> dict[str, Request]:
         return lambda: sent(researcher.get(reverse("console:monitor", args=[study.slug])))
 
     def compare() -> Callable[[], Any]:
-        """How varied answers are, with no part of the report kept."""
+        """Opens the page on how varied answers are, with no part of the report kept."""
         pages.clear()
         MetricValue.objects.all().delete()
         return lambda: sent(researcher.get(reverse("compare:page", args=[study.slug, "heterogeneity"])))
 
     def lane() -> Callable[[], Any]:
-        """Ten calls of a run that answers itself."""
+        """Sends ten calls of a run to an endpoint that answers by itself."""
         run = start(make_planned(study, make_fake(name=f"hops-{next(numbers)}")))
         return lambda: run_lane(run.pk)
 

@@ -1,7 +1,7 @@
-"""How fast a corpus file is imported, and in how much memory: `python -m benchmarks importing`.
+"""How fast a corpus file is imported, and with how much memory: `python -m benchmarks importing`.
 
-The file is ShareGPT's JSON array of made-up conversations, a fifth of them with letters beyond ASCII. Each import runs
-in a process of its own, whose peak memory the operating system counted.
+The file is a ShareGPT JSON array of made-up conversations, a fifth of them with letters beyond ASCII. Each import runs
+in a process of its own, whose peak memory the operating system counts.
 """
 
 import json
@@ -70,7 +70,7 @@ def write_conversation(rng: random.Random, number: int) -> dict:
 
 
 def import_file(name: str, path: Path) -> tuple[float, float, float]:
-    """Seconds by the clock and of the processor (without PostgreSQL's), and MB at the most."""
+    """Imports the file; returns elapsed and processor seconds (without PostgreSQL's) and peak MB."""
     command = [sys.executable, "-c", IMPORT, name, str(path)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     wall, cpu, kilobytes = map(float, done.stdout.split())

@@ -1,7 +1,7 @@
-"""Sends prepared forms over kept-alive connections, a bounded number of them, and follows where each one leads.
+"""Sends prepared forms over a fixed number of kept-alive connections, and follows the redirect of each.
 
 Reads from standard input {"port", "people": [[[path, body], …], …], "at_once"}; prints {"seconds", "waits", "errors"}.
-A wait is that for the answer to the form and for the page after it.
+A wait covers the response to the form and the page after it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class Connection:
         self.reader, self.writer, self.port = reader, writer, port
 
     async def send(self, method: str, path: str, body: str = "") -> tuple[int, str]:
-        """The status of the answer, and where it leads."""
+        """Sends a request; returns the response's status and its `Location`, if any."""
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n{HEADERS}"
         if method == "POST":
             head += f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n"
@@ -35,7 +35,7 @@ class Connection:
 
 
 async def send_all(port: int, people: list[list[Form]], at_once: int) -> dict:
-    """Each of `at_once` connections belongs to one person after the other, who sends their forms in order."""
+    """Sends all forms over `at_once` connections: each serves one person after another, whose forms go in order."""
     queue, waits, errors = iter(people), [], []
 
     async def work() -> None:

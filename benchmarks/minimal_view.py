@@ -1,7 +1,7 @@
-"""The yardstick: the least that Django does to check a form, store one row and show the next page.
+"""The yardstick: the least that Django can do to check a form, store one row and show the next page.
 
-It runs in the same server process with the platform's settings and addresses, but for the middleware: it has that of a
-new Django project (wsgi.py).
+It runs in the same server process, with the platform's settings and addresses but the middleware of a new Django
+project (wsgi.py).
 """
 
 import uuid

@@ -1,9 +1,8 @@
 """What every console page asks of the database: `python -m benchmarks.pages [--statements PAGE] [--json]`.
 
 The study has 800 people x 13 prompts and 41,600 completions; its owner opens each page several times, with the report
-computed. Of the milliseconds that its statements took the median is told. Pages that ask a person first (POST only)
-and files are left out. Of the page of read-backs the processor time is told, ours and PostgreSQL's, right after
-somebody has given 13 more answers.
+computed. Milliseconds of SQL are the median of these visits. Files, and addresses that only accept POST, are left out.
+For the page of read-backs it prints the processor time, ours and PostgreSQL's, just after somebody gave 13 answers.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from benchmarks.report import world_parser
 from benchmarks.server import database_of_its_own
 
 MOST_MS, MOST_STATEMENTS = 60, 15
-READ_BACKS_MS = 200  # of processor, right after new answers came
+READ_BACKS_MS = 200  # processor time, right after new answers
 
 
 def main() -> None:
@@ -61,7 +60,7 @@ def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 
 def open_pages(study: Any, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
-    """Statements, and the median of the milliseconds that they took, of each page."""
+    """Returns each page's most statements, the median of their milliseconds, and PostgreSQL's mean processor time."""
     from django.test import Client
 
     client = Client(headers={"host": "127.0.0.1"})
@@ -87,7 +86,7 @@ def open_pages(study: Any, rounds: int, only: str | None = None) -> dict[str, di
 
 
 def read_back_ms(rounds: int) -> float:
-    """Milliseconds of processor, ours and PostgreSQL's, the median of the page's first view after each new person."""
+    """Returns processor milliseconds, ours and PostgreSQL's: the median of the first views after each new person."""
     from django.test import Client
     from django.urls import reverse
 
@@ -104,11 +103,11 @@ def read_back_ms(rounds: int) -> float:
         began = time.process_time() + cpu_seconds()
         assert client.get(reverse("answers:accuracy", args=[study.slug])).status_code == 200
         spent.append(1000 * (time.process_time() + cpu_seconds() - began))
-    return statistics.median(spent[1:])  # by the first one all answers are counted
+    return statistics.median(spent[1:])  # the first view counts all answers
 
 
 def cpu_seconds() -> float:
-    """What the PostgreSQL process of this connection has worked; on a busy machine statements mostly wait."""
+    """Returns the processor time of this connection's PostgreSQL process; on a busy machine statements mostly wait."""
     from django.db import connection
 
     schedule = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
@@ -130,7 +129,7 @@ def owner_of(study: Any) -> Any:
 
 
 def watch(work: Callable[[], Any]) -> list[tuple[str, float]]:
-    """The statements that the work asked, each with its seconds."""
+    """Runs the work; returns the statements that it executed, each with its seconds."""
     from django.db import connection
 
     asked: list[tuple[str, float]] = []
@@ -151,7 +150,7 @@ def watch(work: Callable[[], Any]) -> list[tuple[str, float]]:
 
 
 def addresses_of(study: Any) -> Iterator[str]:
-    """Every address of the console that has a page for this study, with what the study has in its place."""
+    """Yields every console address that may have a page for this study, filled with what the study has."""
     from django.urls import NoReverseMatch, get_resolver, reverse
 
     known = values_of(study)
@@ -160,14 +159,14 @@ def addresses_of(study: Any) -> Iterator[str]:
         for values in fill(space, pattern.name, names, known):
             try:
                 address = reverse(f"{space}:{pattern.name}", kwargs=values)
-            except NoReverseMatch:  # a converter has no such word
+            except NoReverseMatch:  # no converter accepts the value
                 continue
             if address.startswith("/console/") and "log" not in pattern.name:
                 yield address
 
 
 def patterns(resolver: Any, space: str = "") -> Iterator[tuple[str, Any]]:
-    """Every pattern with its name space."""
+    """Yields every named pattern with its namespace."""
     for entry in resolver.url_patterns:
         if hasattr(entry, "url_patterns"):
             yield from patterns(entry, entry.namespace or space)
@@ -176,7 +175,7 @@ def patterns(resolver: Any, space: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def fill(space: str, page: str, names: list[str], known: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """The arguments of a page, once for each value of the one that comes last."""
+    """Yields the arguments of a page, once for each value of its last argument."""
     choices = [known.get(f"{space}:{page}:{name}", known.get(f"{space}:{name}", known.get(name, []))) for name in names]
     if all(choices):
         own = {name: values[0] for name, values in zip(names, choices, strict=True)}
@@ -185,7 +184,7 @@ def fill(space: str, page: str, names: list[str], known: dict[str, list[Any]]) -
 
 
 def values_of(study: Any) -> dict[str, list[Any]]:
-    """What stands for each argument: of a page, of a name space, or of all."""
+    """Returns the values of each argument: of one page, of a namespace, or of all pages."""
     from analysis.answers.reviews import answers_of
     from analysis.models import Completion, Corpus, Endpoint, PersonaSet, TrainedModel
     from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, PAGES

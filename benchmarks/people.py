@@ -2,10 +2,10 @@
 
     python -m benchmarks.people [--users 16573] [--conversations 4] [--attributes 10] [--size 5000] [--json]
 
-The histories are made inside a database of its own, thrown away afterwards, so that the memory measured is that of
-filter, merge and sample. Attributes are made of a thousand sentences with drawn vectors: embedding is the model's time
-and is not measured. The limit is the same merging and sampling of vectors that lie in memory, with nothing read or
-kept: linkage, representatives, scores, bands, farthest points and the intervals of the three distances.
+The histories are made inside a temporary database of its own, so that the memory measured is that of filter, merge and
+sample. Attributes are drawn from a thousand sentences with random vectors: embedding is the model's time and is not
+measured. The limit is the same merging and sampling of vectors already in memory, with nothing read or stored: linkage,
+representatives, scores, bands, farthest points and the intervals of the three distances.
 """
 
 import argparse
@@ -112,14 +112,14 @@ def fill(corpus: int, options: argparse.Namespace) -> None:
 
 
 def draw_vectors() -> np.ndarray:
-    """Sentences that are a fifth alike, as those about people are."""
+    """Draws vectors of sentences with a mean similarity of a fifth, as sentences about people have."""
     drawn = np.random.default_rng(0).normal(size=(SENTENCES, DIMENSIONS))
     drawn[:, 0] += np.sqrt(DIMENSIONS) / 2
     return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype("float32")
 
 
 def alone(corpus: int, vectors: np.ndarray, size: int) -> None:
-    """What numpy and scipy need for it, with all vectors in memory: the rows are read before the clock counts."""
+    """Merges and samples by numpy and scipy alone, with all vectors in memory."""
     from analysis.people.sampling import BANDS
     from analysis.stats import diversity
     from analysis.stats.diversity import clusters_of
@@ -143,7 +143,7 @@ def alone(corpus: int, vectors: np.ndarray, size: int) -> None:
 
 
 def rows_of(corpus: int) -> Any:
-    """Each user's sentences, by number, and confidences."""
+    """Yields each user's sentences, by number, and confidences."""
     from itertools import groupby
 
     from django.db import connection

@@ -2,9 +2,9 @@
 
     python -m benchmarks.personal_details [--json] [--half kept|looked-at] [--each]
 
-`personal_details.json` has answers of our own writing, all names and addresses invented: `[[form|words]]` is a detail,
-everything else is not personal. It was put down before the rules for addresses, dates of birth and further places of a
-name were written. The half that its hash chooses was kept unseen until they stood; the rates are of that half.
+`personal_details.json` holds answers that we wrote, with all names and addresses invented: `[[form|words]]` is a
+detail, everything else is not personal. It precedes the rules for addresses, dates of birth and further places of a
+name. One half, chosen by hash, was kept unseen until these were finished; the rates are of that half by default.
 """
 
 import argparse
@@ -31,7 +31,7 @@ KIND_OF = {
 
 
 class Labelled(NamedTuple):
-    """A text, and its details as (form, start, end)."""
+    """A text and its details as (form, start, end)."""
 
     text: str
     details: list[tuple[str, int, int]]
@@ -51,9 +51,9 @@ def read_labelled(half: str) -> Iterator[Labelled]:
 
 
 def measure(half: str = "kept") -> dict[str, Any]:
-    """{"found": {form: rate}, "right": {kind: rate}, "wrong": [words]}.
+    """Returns {"found": {form: rate}, "right": {kind: rate}, "wrong": [words]}.
 
-    A detail is found where marks of its kind cover all of it, a mark is right where it meets a detail of its kind.
+    A detail is found if marks of its kind cover its letters and digits, a mark right if it meets a detail of its kind.
     """
     found: dict[str, list[bool]] = {form: [] for form in KIND_OF}
     right: dict[str, list[bool]] = {kind: [] for kind in dict.fromkeys(KIND_OF.values())}

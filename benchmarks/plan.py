@@ -1,5 +1,5 @@
-"""How long a plan of `field-13` takes: four hypotheses, three scenarios, five numbers of people, 200 replicates; and
-what each universe of their multiverse costs when 800 people have answered, beside the hypotheses as planned.
+"""Time to plan `field-13` (four hypotheses, three scenarios, five numbers of people, 200 replicates), and the cost of
+each universe of its multiverse when 800 people have answered, beside the hypotheses as planned.
 """
 
 import time
@@ -14,7 +14,7 @@ from benchmarks.server import database_of_its_own
 from surveys.studies.files.hypotheses import Hypothesis
 
 MOST = 120.0  # seconds
-MOST_TIME, MOST_MEMORY = 1.5, 1.25  # of a universe and of the whole multiverse, times as planned
+MOST_TIME, MOST_MEMORY = 1.5, 1.25  # of a universe and of the whole multiverse, as multiples of those as planned
 A, B = "field/gemini", "field/chatgpt"
 HYPOTHESES = (
     Hypothesis("one-film", "", "item_share", A, "more", B, 0.1, prompts=("movies",), item="movies 003"),
@@ -44,8 +44,8 @@ def plan(replicates: int) -> float:
 
 
 def multiverse(people: int, repeats: int) -> tuple[float, float]:
-    """Processor time of a universe beside that of a hypothesis as planned with the answers loaded, and the most memory
-    after a universe beside that after these; with two rules that leave people out, doubtful readings and spellings.
+    """Returns a universe's processor time over that of a hypothesis as planned (answers loaded), and the most memory
+    after one over that before the first. Varies two rules that leave people out, doubtful readings and spellings.
     """
     from analysis.models import MetricValue
     from analysis.report.multiverse.kept import keep_multiverse

@@ -2,8 +2,8 @@
 
     python -m benchmarks.public_phones [--json]
 
-`public_phones.json` has answers of our own writing in the layouts of chatbots, all names and numbers invented; each has
-one number and says whose it is. Set and rule are of one hand, the set first: the rates say that the rule does what was
+`public_phones.json` holds answers that we wrote in chatbots' layouts, with all names and numbers invented; each has one
+number and says whose it is. One person wrote the set and then the rule: the rates show that the rule does what was
 meant, not how often real answers defeat it.
 """
 
@@ -19,7 +19,7 @@ LABELLED = Path(__file__).with_name("public_phones.json")
 
 
 class Rates(NamedTuple):
-    """How many of n are as they should be: unmarked for a business, marked for a person; with a 95 % interval."""
+    """How many of n are right (unmarked for a business, marked for a person), with a 95 % interval."""
 
     right: int
     n: int

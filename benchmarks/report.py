@@ -1,6 +1,6 @@
 """How long a full-size report takes, beside a plain pandas and scipy version: `python -m benchmarks.report`.
 
-The study, with 800 people and 41,600 completions, is made in a database of its own that is gone afterwards.
+The study, with 800 people and 41,600 completions, is made in a temporary database of its own.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def world_parser(description: str | None) -> argparse.ArgumentParser:
-    """Of a benchmark on this world: how large it is, and how its figures are told."""
+    """Makes the parser of a benchmark on this world: its size, the number of draws, and JSON or text."""
     parser = argparse.ArgumentParser(description=description)
     for name, size in (("people", 800), ("repeats", 400), ("draws", 2000)):
         parser.add_argument(f"--{name}", type=int, default=size)
@@ -41,7 +41,7 @@ def world_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def goals(quick: bool) -> list[Goal]:
-    """The whole report with nothing kept, the answers loaded with it; the middle one of three."""
+    """Times the whole report three times, with nothing kept and the answers loaded each time; the median counts."""
     with database_of_its_own():
         from analysis.models import MetricValue
         from analysis.report.reports import report
@@ -97,9 +97,9 @@ def total(parts: dict[str, dict[str, float]], names: tuple[str, ...]) -> dict[st
 
 
 def compare(ours: dict[str, Any], plain: dict[tuple[str, ...], Any]) -> dict[str, float]:
-    """The largest difference of each kind of number; those of draws are due to chance alone.
+    """Returns the largest difference of each kind of number; those of drawn numbers are due to chance alone.
 
-    An interval that is none, as of a measure that has reached its end, is compared with nothing.
+    Numbers that are None, such as an interval of a measure that has reached its end, are not compared.
     """
     from analysis.stats.item_measures import MEASURES
 

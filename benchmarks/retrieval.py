@@ -1,7 +1,7 @@
-"""The 100 nearest of 100,000 conversations for 514 questions: `python -m benchmarks.retrieval [--index]`.
+"""Time to find the 100 nearest of 100,000 conversations for 514 questions: `python -m benchmarks.retrieval [--index]`.
 
-The vectors are made up (random, of length 1), in a database of their own that is thrown away afterwards. The
-yardstick is a plain numpy product over the same vectors, already in memory.
+The vectors are random, of length 1, in a temporary database of their own. The yardstick is a plain numpy product over
+the same vectors, already in memory.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def goals(quick: bool) -> list[Goal]:
 
 
 def measure(options: argparse.Namespace) -> float:
-    """How many times the product alone retrieval takes."""
+    """Returns how many times as long as the product alone retrieval takes."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
@@ -93,7 +93,7 @@ def compare(options: argparse.Namespace) -> float:
         "ours": find,
     }
     times: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(options.rounds):  # in turn, so that other work on this computer disturbs all alike
+    for _ in range(options.rounds):  # in turns, so that other work on this computer disturbs all alike
         for name, work in works.items():
             times[name].append(take_time(work)[0])
     for name, seconds_of in times.items():
@@ -148,7 +148,7 @@ def _unit_vectors(number: int, dice: np.random.Generator) -> Iterator[np.ndarray
 
 
 def plain_product(matrix: np.ndarray, questions: np.ndarray) -> np.ndarray:
-    """The yardstick: for each question the places of the nearest, in order."""
+    """Returns, as a yardstick, the places of each question's nearest, in order."""
     similarities = questions @ matrix.T
     places = np.argpartition(-similarities, NEAREST, axis=1)[:, :NEAREST]
     near = np.take_along_axis(similarities, places, axis=1)
@@ -156,7 +156,7 @@ def plain_product(matrix: np.ndarray, questions: np.ndarray) -> np.ndarray:
 
 
 def check_same(expected: np.ndarray, found: list, matrix: np.ndarray, questions: np.ndarray) -> None:
-    """Both must have found the same similarities; hashes are the database's own."""
+    """Checks that both found the same similarities; keys cannot be compared, since the database gives its own."""
     for places, near, question in zip(expected, found, questions, strict=True):
         assert np.allclose(matrix[places] @ question, [one.similarity for one in near], atol=1e-5)
 

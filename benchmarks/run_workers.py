@@ -1,8 +1,8 @@
 """From a run's order to its first call, and what a SIGKILL of its worker costs: `python -m benchmarks run_workers`.
 
-The order is given to the console, in this process, or by `manage.py run_baseline --inline`. What is killed is a Celery
-worker with the schedule, with all its processes, while 32 calls are in flight; another is started at once, as a
-supervisor would. A call is paid twice when the model server answered it twice.
+The order goes to the console, in this process, or to `manage.py run_baseline --inline`. The SIGKILL hits a Celery
+worker with the schedule, and all its processes, while 32 calls are in flight; another worker starts at once, as under a
+supervisor. A call is paid twice if the model server answered it twice.
 """
 
 import os
@@ -25,11 +25,11 @@ from fieldstudy.embedded import servers
 from fieldstudy.embedded.children import following_parent
 
 IN_FLIGHT = 32
-KILLED_AT = (20, 200)  # ms that the model takes to answer
+KILLED_AT = (20, 200)  # the model's response time in ms
 ANSWERED_BEFORE = 300
 PATIENCE = 180
-# A worker without its broker may not heed a signal: it goes with all its processes when its standard input ends,
-# as it does with ours.
+# A worker without its broker may ignore signals, so it is killed with all its processes when its standard input
+# ends, as it does with ours.
 WITH_US = ["sh", "-c", '"$@" & read -r _; kill -KILL 0', "worker"]
 MOST_SECONDS_CONSOLE, MOST_SECONDS_COMMAND, MOST_SECONDS_STILL = 1.0, 2.0, 15.0
 
@@ -51,7 +51,7 @@ def goals(quick: bool) -> list[Goal]:
 
 @contextmanager
 def working(var: Path) -> Iterator[subprocess.Popen]:
-    """A worker with two processes and the schedule, once it takes tasks."""
+    """Runs a worker with two processes and the schedule; yields it once it takes tasks."""
     from fieldstudy.celery import app
 
     options = ["-A", "fieldstudy", "worker", "--beat", "--concurrency", "2", "--without-gossip", "--without-mingle"]
@@ -73,7 +73,7 @@ def kill(worker: subprocess.Popen) -> None:
 
 
 def start_from_console() -> float:
-    """Seconds from the form of a new run to the first call."""
+    """Returns the seconds from submitting the form of a new run to the first call."""
     from django.contrib.auth import get_user_model
     from django.test import Client
 
@@ -97,13 +97,13 @@ def start_from_console() -> float:
         answer = client.post(address, given | {"start": "1"})
         assert answer.status_code == 302, answer.content.decode()
         seconds = first_call(model) - began
-        # A lane whose model server is gone would keep the worker busy with trying again.
+        # A lane whose model server is gone would keep the worker busy retrying.
         wait_until(lambda: not open_runs().exists(), "The run does not end.")
         return seconds
 
 
 def start_by_command() -> float:
-    """Seconds from the start of the command to its first call."""
+    """Returns the seconds from the start of the command to its first call."""
     with serving("--latency", "fixed:200") as model:
         endpoint = add_bench_endpoint(model)
         began = time.time()
@@ -111,7 +111,7 @@ def start_by_command() -> float:
         command = subprocess.Popen(
             [sys.executable, "manage.py", "run_baseline", *options],
             cwd=servers.ROOT,
-            stdout=sys.stderr.fileno(),  # ours is for the rows
+            stdout=sys.stderr.fileno(),  # our standard output is for the rows
             preexec_fn=following_parent(signal.SIGKILL),
         )
         try:
@@ -128,7 +128,7 @@ def first_call(model: str) -> float:
 
 
 def kill_and_go_on(var: Path, latency: int) -> tuple[int, float]:
-    """How many calls were paid twice, and seconds from the kill to the next call."""
+    """Returns how many calls were paid twice, and the seconds from the kill to the next call."""
     from analysis.runs.tasks import enqueue_lanes
 
     with serving("--latency", f"fixed:{latency}") as model:

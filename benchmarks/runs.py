@@ -1,7 +1,7 @@
 """How fast a lane sends a run, beside bare loops over as many calls: `python -m benchmarks.runs`.
 
-Each round starts a model server of its own (tests/fake_server.py), in a process of its own. One bare loop sends by
-aiohttp, with the lane's event loop, and reads each reply's text; the other by an AsyncOpenAI client.
+Each round starts a model server (tests/fake_server.py) in a process of its own. One bare loop sends by aiohttp, with
+the lane's event loop, and reads each reply's text; the other sends by an AsyncOpenAI client.
 """
 
 import argparse
@@ -62,14 +62,14 @@ def goals(quick: bool) -> list[Goal]:
 
 
 def prepare() -> None:
-    logging.disable(logging.INFO)  # a line a request would burden the bare loop, whose package writes it
+    logging.disable(logging.INFO)  # one line per request would slow the bare loop, whose package writes it
     call_command("load_study", str(servers.ROOT / "surveys" / "studies" / "demo.toml"), verbosity=0)
 
 
 def compare(options: argparse.Namespace, latency: int, others: tuple[str, ...]) -> float:
-    """The median of the rounds' ratios of wall times, the lane's to the first other's.
+    """Returns the median over rounds of the lane's wall time divided by that of the first other.
 
-    Rounds alternate, so that all meet the same neighbours on the machine.
+    They take turns in each round, so that all meet the same load on the machine.
     """
     limit = options.calls / IN_FLIGHT * latency / 1000
     results: dict[str, list[tuple[float, float]]] = {name: [] for name in ("lane", *others)}
@@ -121,7 +121,7 @@ def cpu_seconds() -> float:
 
 
 def plan(address: str, calls: int, **changes: object):
-    """A run of this many calls of the demo's prompts."""
+    """Starts a run of at least this many calls, over the demo's prompts."""
     from analysis.runs.lanes.runs import start
     from analysis.runs.recipes.plans import Plan, plan_run
     from surveys.models import Study
@@ -141,7 +141,7 @@ def add_bench_endpoint(address: str, **changes: object):
 
 
 def send_by_lane(address: str, calls: int) -> tuple[float, float]:
-    """From the first request to the last committed reply, and CPU from the lane's start to its end."""
+    """Returns seconds from the first request to the last committed reply, and the CPU seconds of the whole lane."""
     from analysis.runs.lanes.lanes import run_lane
 
     run = plan(address, calls)
@@ -164,7 +164,7 @@ def send_by_aiohttp(address: str, calls: int) -> tuple[float, float]:
 
 
 async def aiohttp_loop(address: str, calls: int) -> float:
-    """When the last reply's text was read."""
+    """Sends so many calls; returns when the last reply's text was read."""
     body = json.dumps({"model": "fake-1", "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 200})
     headers = {"Authorization": "Bearer none", "Content-Type": "application/json"}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
@@ -205,7 +205,7 @@ TOLD = '{"attributes": [{"reasoning": "r", "attribute": "Likes tea.", "confidenc
 
 
 def measure_extraction(options: argparse.Namespace) -> None:
-    """Extraction at 200 ms: a corpus planned, each call written from its conversation, sent, and its reply read."""
+    """Times extraction at 200 ms: planning a corpus, writing calls from its conversations, sending, reading replies."""
     from analysis.runs.asking.conversations import EXTRACT
     from analysis.runs.asking.plans import plan_conversations
     from analysis.runs.asking.replies import read_replies
@@ -238,7 +238,7 @@ def measure_extraction(options: argparse.Namespace) -> None:
 
 
 def make_corpus(calls: int):
-    """Users with four conversations of 9,000 characters each, all of whom the filter keeps."""
+    """Makes users with four conversations of 9,000 characters each; the filter keeps them all."""
     from django.db import connection
 
     from analysis.models import Corpus
@@ -278,7 +278,7 @@ WORKER = (
 
 
 def measure_rate() -> None:
-    """Two lanes in two processes at 600 requests a minute, for one minute."""
+    """Counts the requests of two lanes in two processes in their first minute, at a limit of 600 a minute."""
     with serving("--latency", "fixed:100") as address:
         run = plan(address, 900, requests_per_minute=600)
         env = {**os.environ, "RUN": str(run.pk)}
@@ -293,7 +293,7 @@ def measure_rate() -> None:
 
 
 def measure_memory(calls: int) -> None:
-    """Peak memory of planning and of a lane's first seconds; the lane's rows never stand in memory together."""
+    """Measures peak memory of planning and of a lane's first 15 seconds; a lane never holds all its rows in memory."""
     from analysis.runs.lanes.lanes import Bounds, run_lane
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,10 +1,10 @@
-"""How many sensitive statements the rule marks, and how many of its marks are right, beside one reader's labels.
+"""How many sensitive statements the rule marks, and how many of its marks are right, by one reader's labels.
 
     python -m benchmarks.sensitive [--data FOLDER] [--wrong SET] [--json]
 
-`sensitive_labels.csv` has the labels by the hash of each sentence: all 972 distinct PersonaChat sentences, and 250 of
-the 498 distinct statements of iKAT's users, drawn with seed 20261122. The reader went through them in this order
-without the rule's verdicts. Labelled is what is said of the person or the family:
+`sensitive_labels.csv` holds the labels by the hash of each sentence: all 972 distinct PersonaChat sentences, and 250 of
+the 498 distinct statements of iKAT's users, drawn with seed 20261122. The reader labelled them in this order without
+seeing the rule's verdicts. Labels are for what a sentence says about the person or the family:
 
 - health: an illness, injury, disability, symptom, treatment, pregnancy, addiction, allergy, a measure of the body's
   health; not diets, fitness, fears, deaths, jobs
@@ -14,7 +14,7 @@ without the rule's verdicts. Labelled is what is said of the person or the famil
 - politics: a party, a camp, activism, a stand on a public matter, a politician one admires
 - sex: orientation, gender identity, sex life; not gender alone
 
-The rule was widened by what it missed in one half of PersonaChat (`developed`). The other half and iKAT are held out.
+The rule was extended by its misses in one half of PersonaChat (`developed`). The other half and iKAT are held out.
 """
 
 import csv
@@ -36,7 +36,7 @@ class Labelled(NamedTuple):
 
 
 def read_labelled(data: Path) -> list[Labelled]:
-    """Raises OSError, KeyError where a labelled sentence is not in the data."""
+    """Reads the labelled sentences. Raises OSError, and KeyError if a labelled sentence is not in the data."""
     texts = read_statements(data)
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [
@@ -51,7 +51,7 @@ def _set_of(row: dict[str, str]) -> str:
 
 
 def rates_of(rows: list[Labelled], kind: str = "") -> dict[str, Any]:
-    """Of one kind, or of any: a sentence counts once, whichever of its kinds is marked."""
+    """Computes precision and recall of one kind or of all; a sentence counts once, whichever of its kinds is marked."""
     marked = [bool(_asked(mark_sensitive(row.text), kind)) for row in rows]
     true = [bool(_asked(row.kinds, kind)) for row in rows]
     right = sum(m and t for m, t in zip(marked, true, strict=True))

@@ -1,4 +1,4 @@
-"""A server of our own for a benchmark, and what it and its database cost."""
+"""A benchmark's own server, and what it and its database cost."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from fieldstudy.embedded.children import start_child, stop_process
 
 ROOT = Path(__file__).resolve().parent.parent
 START_PATIENCE = 60
-# With DEBUG, Django would keep and time each statement.
+# With DEBUG, Django would record and time each statement.
 AS_IN_PRODUCTION = {
     "DJANGO_SETTINGS_MODULE": "fieldstudy.settings",
     "DEBUG": "false",
@@ -35,7 +35,7 @@ AS_IN_PRODUCTION = {
 
 @contextmanager
 def database_of_its_own() -> Iterator[Path]:
-    """The platform as in production in this process and its children, with services that are gone afterwards."""
+    """Sets up the platform as in production, for this process and its children, with temporary services of its own."""
     with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
         os.environ["FIELDSTUDY_VAR"] = folder
         copy_tables(Path(folder))
@@ -50,12 +50,12 @@ def database_of_its_own() -> Iterator[Path]:
 
 
 def copy_tables(var: Path, made: str = "") -> None:
-    """Begin with a copy of this data folder of PostgreSQL, or of the one that BENCHMARK_TABLES names; else with none.
+    """Begins with a copy of `made` or BENCHMARK_TABLES, a data folder of PostgreSQL; with none if neither is given.
 
-    It spares the tests the seconds that all migrations take.
+    Spares the tests the seconds that all migrations take.
     """
     if made := made or os.environ.get("BENCHMARK_TABLES", ""):
-        subprocess.run(["cp", "-a", made, var / "postgres"], check=True)  # with its owner
+        subprocess.run(["cp", "-a", made, var / "postgres"], check=True)  # keeps its owner
         postgres.hand_over(var / "postgres", postgres.server_account(), var)
 
 
@@ -65,21 +65,21 @@ class Server:
     process: psutil.Process
 
     def cpu(self) -> float:
-        """Processor seconds of the server's processes so far."""
+        """Returns the processor seconds of the server's processes so far."""
         return sum(spent(process) for process in (self.process, *self.process.children(recursive=True)))
 
     def memory_of_worker(self) -> int:
-        """Bytes of the process that serves, its share of what it has in common with others (PSS)."""
+        """Returns the proportional memory (PSS) in bytes of the process that serves, the largest child."""
         return max(process.memory_full_info().pss for process in self.process.children(recursive=True))
 
     def memory(self) -> int:
-        """Resident bytes of all its processes."""
+        """Returns the resident bytes of all its processes."""
         family = (self.process, *self.process.children(recursive=True))
         return sum(process.memory_info().rss for process in family)
 
 
 def database_cpu(var: Path) -> float:
-    """Processor seconds of PostgreSQL on this folder so far, ended backends included."""
+    """Returns the processor seconds of the PostgreSQL in this folder so far, including ended backends."""
     number = int((var / "postgres" / "postmaster.pid").read_text().partition("\n")[0])
     server = psutil.Process(number)
     times = server.cpu_times()
@@ -88,10 +88,10 @@ def database_cpu(var: Path) -> float:
 
 
 def spent(process: psutil.Process) -> float:
-    """To the nanosecond, by its own clock (clock_getcpuclockid(3)): /proc counts in hundredths of a second."""
+    """Reads the process's own clock (clock_getcpuclockid(3)), in nanoseconds; /proc counts hundredths of a second."""
     try:
         return time.clock_gettime(~process.pid << 3 | 2)
-    except OSError:  # it has ended: its parent's `children_user` and `children_system` hold it
+    except OSError:  # it has ended: its time is in its parent's `children_user` and `children_system`
         return 0.0
 
 

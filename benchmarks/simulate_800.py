@@ -1,4 +1,4 @@
-"""800 people take the field study of 13 prompts with everything going wrong; prints what held and how fast it was."""
+"""Sends 800 people through the field study of 13 prompts with everything going wrong; prints what held and how fast."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-# Fewer places than people: cells fill up, some are turned away, and the late find their places taken.
+# Fewer places than people: cells fill up, some people are turned away, and late ones find their places taken.
 LAUNCH = """
 from dataclasses import replace
 from surveys.studies import lifecycle

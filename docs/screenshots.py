@@ -1,6 +1,6 @@
 """Takes the README's pictures from a running demo: `make demo`, then `make screenshots` in another terminal.
 
-The console's pictures show `field-13`: `manage.py demo --stage analysed` before, and, so that the flow has reasons,
+The console's pictures show `field-13`: run `manage.py demo --stage analysed` first and, so that the flow has reasons,
 `manage.py simulate field-13 --participants 80 --faults`.
 """
 
@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 FOLDER = Path(__file__).with_name("screenshots")
 WINDOW = {"width": 1180, "height": 860}
 ACCOUNT = ("demo", "field-study-demo")
-# In the console: the picture's name and the page it shows.
+# Pictures of the console: name and page.
 CONSOLE = {
     "console-monitor": "console/field-13/collect/",
     "flow": "console/field-13/flow/",
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def take_survey(browser: Browser, address: str) -> None:
-    """The paste page with an answer that is one suggestion short, so that the page asks about it."""
+    """Takes the paste page, with an answer one suggestion short so that the page asks about it."""
     page = browser.new_page(viewport=WINDOW, color_scheme="light", device_scale_factor=1.5)
     ids = {name: secrets.token_hex(12) for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")}
     page.goto(f"{address}s/demo/?{urlencode(ids)}")
@@ -92,14 +92,14 @@ def paste_answer(page: Page) -> None:
 
 
 def take_console(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport=WINDOW, color_scheme="light")  # many pictures: small files
+    page = browser.new_page(viewport=WINDOW, color_scheme="light")  # many pictures, so keep files small
     page.goto(f"{address}console/login/")
     for field, value in zip(("username", "password"), ACCOUNT, strict=True):
         page.locator(f"[name={field}]").fill(value)
     page.locator("#step [type=submit], #step button").first.click()
     for name, place in CONSOLE.items():
         page.goto(address + place)
-        # Numbers that are still computed come by themselves, and so do figures that are still drawn.
+        # Numbers still being computed appear by themselves, as do figures still being drawn.
         for later in (".working", ".undrawn"):
             expect(page.locator(later)).to_have_count(0, timeout=120_000)
         page.screenshot(path=FOLDER / f"{name}.png")

@@ -1,4 +1,4 @@
-"""Reads a study of Field Study from its API or from a replication bundle, and makes figures 1 to 3 of it.
+"""Reads a study from Field Study's API or from a replication bundle, and computes its figures 1 to 3.
 
 One file to put beside a notebook; it needs Python 3.11 with pandas.
 
@@ -6,8 +6,8 @@ One file to put beside a notebook; it needs Python 3.11 with pandas.
     study = from_bundle("my-study-bundle.zip")
     study = open_study()  # whichever of the two the environment names
 
-`study.table("mentions")` is any table of the codebook, `study.report` the report, and `figure1(study)` to
-`figure3(study)` are the numbers of the figures: computed here, of the tables, with the report's intervals beside.
+`study.table("mentions")` is any table of the codebook, `study.report` is the report, and `figure1(study)` to
+`figure3(study)` return the figures' numbers, computed here from the tables; figure 1 adds the report's intervals.
 """
 
 import io
@@ -35,18 +35,18 @@ NUMBERS = (
     *("run", "user", "repeat", "place", "items", "options"),
     *("temperature", "history_size", "memory_size", "rules_version"),
 )
-# What tells the sources of a benchmark apart.
+# Columns that distinguish the sources of a benchmark.
 SETTINGS = (
     *("source", "model", "temperature", "history_size", "memory_size", "per_user", "corpus", "personas", "imported"),
     "settings",
 )
 HALF_A_NINTH_DIGIT = 5.1e-9  # of a number, at most
-# CSV files have an apostrophe in front of what a spreadsheet would run.
+# CSV files put an apostrophe in front of what a spreadsheet would run.
 GUARDED = r"^'('*[=+\-@\t\r])"
 
 
 class Study:
-    """One study; `read` gives the content of `report.json` and of `data/<table>.csv`."""
+    """A study; `read` returns the content of `report.json` or of `data/<table>.csv`."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self.read = read
@@ -58,14 +58,14 @@ class Study:
         return json.loads(self.read("report.json"))
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table of the codebook: texts, and numbers and truth values where a column has these."""
+        """Returns a table of the codebook; columns are texts, numbers or truth values."""
         if name not in self._tables:
             content = io.BytesIO(self.read(f"data/{name}.csv"))
             self._tables[name] = typed(pd.read_csv(content, dtype=str, keep_default_na=False))
         return self._tables[name]
 
     def titles(self) -> dict[str, str]:
-        """By prompt what pages call it."""
+        """Returns the prompts' titles, as pages show them, by slug."""
         return {prompt["slug"]: prompt["title"] for prompt in self.report["prompts"]}
 
 
@@ -85,13 +85,13 @@ def typed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def from_bundle(path: str) -> Study:
-    """A study from its replication bundle, a zip file."""
+    """Opens a study from its replication bundle, a zip file."""
     archive = zipfile.ZipFile(path)
     return Study(archive.read)
 
 
 def from_api(site: str, study: str, token: str) -> Study:
-    """A study from a running platform. `token` is the one of your Export page; urllib raises HTTPError when refused."""
+    """Opens a study on a running platform; `token` is on your Export page. Raises urllib's HTTPError if refused."""
     place = f"{site.rstrip('/')}/api/v1/studies/{study}"
 
     def read(name: str) -> bytes:
@@ -100,7 +100,7 @@ def from_api(site: str, study: str, token: str) -> Study:
         asked = urllib.request.Request(address, headers={"Authorization": f"Token {token}"})
         while True:
             with urllib.request.urlopen(asked) as answer:
-                if answer.status != 202:  # else a worker computes what nobody has asked for yet
+                if answer.status != 202:  # 202: a worker is still computing it
                     return answer.read()
                 time.sleep(int(answer.headers["Retry-After"]))
 
@@ -108,7 +108,7 @@ def from_api(site: str, study: str, token: str) -> Study:
 
 
 def open_study() -> Study:
-    """From the bundle FIELDSTUDY_BUNDLE, or from FIELDSTUDY_SITE with FIELDSTUDY_STUDY and FIELDSTUDY_TOKEN."""
+    """Opens the bundle FIELDSTUDY_BUNDLE, or the study of FIELDSTUDY_SITE, FIELDSTUDY_STUDY and FIELDSTUDY_TOKEN."""
     if path := os.environ.get("FIELDSTUDY_BUNDLE"):
         return from_bundle(path)
     site, study, token = (os.environ.get(f"FIELDSTUDY_{name}", "") for name in ("SITE", "STUDY", "TOKEN"))
@@ -121,9 +121,9 @@ def open_study() -> Study:
 
 
 def answers_of(study: Study, name: str, row: Row) -> pd.DataFrame:
-    """The rows of `readings` or `mentions` that a row of the report is about: of one prompt, source and model.
+    """Returns the rows of `readings` or `mentions` behind a row of the report: those of one prompt, source and model.
 
-    Of runs that differ in their settings tables show one source for each name and model, which the report marks.
+    If a source's runs with one model differ in their settings, only those that the report marks as `main`.
     """
     table = study.table(name)
     table = table[table["counted"] & (table["prompt"] == row["prompt"])]
@@ -142,7 +142,7 @@ def same(one: Row, other: Row, *names: str) -> bool:
 
 
 def measure(counts: Counter[str]) -> dict[str, float | None]:
-    """The measures of how often each item is named."""
+    """Computes the measures from how often each item is named."""
     total = counts.total()
     shares = sorted((count / total for count in counts.values()), reverse=True)
     if not total:
@@ -152,10 +152,10 @@ def measure(counts: Counter[str]) -> dict[str, float | None]:
 
 
 def figure1(study: Study) -> pd.DataFrame:
-    """A row for each prompt, source, model and measure.
+    """Returns a row for each prompt, source, model and measure.
 
-    `value` with `low` and `high` is of all answers; `equal`, `equal_low` and `equal_high` are as the report drew them:
-    of `equal_n` units, as many as all sources of the prompt have, so that sizes can be compared.
+    `value` with `low` and `high` is of all answers; `equal`, `equal_low` and `equal_high` are the report's at
+    one size, `equal_n` units: those of the smaller of source and field or, without people, of the smallest source.
     """
     return pd.DataFrame(rows_of_lists(study))
 
@@ -177,7 +177,7 @@ def rows_of_lists(study: Study) -> Iterator[Row]:
 
 
 def reported(row: Row, name: str) -> float | None:
-    """The report has the share of the five most frequent items; figures show what is outside of it."""
+    """Returns the report's value; `outside_top5` is 1 minus its share of the five most frequent items."""
     if name != "outside_top5":
         return row[name]
     return None if row["top5_coverage"] is None else 1 - row["top5_coverage"]
@@ -194,7 +194,7 @@ def ends(intervals: Row | None, name: str) -> tuple[float | None, float | None]:
 
 
 def figure2(study: Study) -> pd.DataFrame:
-    """A row for each prompt, source, model and letter, `unknown` among them: how many answers name it."""
+    """Returns a row for each prompt, source, model and letter (or `unknown`): how many answers name it."""
     return pd.DataFrame(rows_of_letters(study))
 
 
@@ -215,9 +215,9 @@ def rows_of_letters(study: Study) -> Iterator[Row]:
 
 
 def figure3(study: Study) -> pd.DataFrame:
-    """A row for each whole run of a benchmark, which is one repeat of one simulated user: the share of right answers.
+    """Returns a row for each whole run of a benchmark (one repeat of one simulated user): its share of right answers.
 
-    A call that failed for good is a wrong answer; a run that is still being asked is left out.
+    A call that failed for good counts as a wrong answer; runs that still lack answers are left out.
     """
     return pd.DataFrame(rows_of_runs(study))
 
@@ -252,7 +252,7 @@ def runs_of(study: Study, row: Row) -> list[int]:
 
 
 def differences(study: Study) -> list[str]:
-    """What differs from the report in its nine digits: nothing, unless tables and report are of different days."""
+    """Lists numbers that differ from the report's nine digits: none, unless tables and report are of different days."""
     found = []
     lists = {(row["prompt"], row["source"], row["model"]): row for row in study.report["heterogeneity"]}
     for row in rows_of_lists(study):

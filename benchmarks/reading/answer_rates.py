@@ -1,4 +1,4 @@
-"""How well the reader of answers reads: precision and recall over a labelled sample, with intervals."""
+"""How well the reader reads answers: precision and recall over a labelled sample, with intervals."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ from surveys.reading.answers import AnswerReading, read_answer
 
 @dataclass(frozen=True)
 class Share:
-    """`hits` of `n`, with the 95 % interval; None where there is nothing to be a share of, or one text to vary."""
+    """`hits` of `n`, with the 95 % interval; None if n is 0, the ends also if there is only one text to vary."""
 
     n: int
     hits: int
@@ -26,7 +26,7 @@ class Share:
 
 @dataclass(frozen=True)
 class ItemRates:
-    """Over the items of a group of texts: how many that were read are right, and how many were found."""
+    """Rates over the items of a group of texts: how many of those read are right, and how many were found."""
 
     half: str
     group: str
@@ -34,26 +34,26 @@ class ItemRates:
     precision: Share
     recall: Share
     f1: float | None
-    lenient_precision: Share  # right also where one name contains the other
+    lenient_precision: Share  # right also if one name contains the other
     lenient_recall: Share
     perfect: Share  # texts with all items, no others, in their order
 
 
 @dataclass(frozen=True)
 class LetterRates:
-    """Over a group of texts: known letters that are right, letters that were found, all that were read right."""
+    """Rates over a group of texts: known letters that are right, letters that were found, all that were read right."""
 
     half: str
     group: str
     texts: int
     precision: Share
     recall: Share
-    accuracy: Share  # unknown, where it is right, included
+    accuracy: Share  # includes unknown, if it is right
 
 
 @dataclass(frozen=True)
 class DoubtRates:
-    """Of the texts that the reader doubts for one reason, or for none, those it read perfectly."""
+    """The share read perfectly of the texts that the reader doubts for one reason, or for none."""
 
     half: str
     doubt: str
@@ -100,14 +100,14 @@ GROUPS: dict[str, Callable[[LabelledAnswer], str]] = {
 
 
 def read_all(answers: Sequence[LabelledAnswer]) -> tuple[list[Read], float]:
-    """Each answer with its reading, and how many texts were read in a second."""
+    """Reads each answer; returns the readings and the number of texts read per second."""
     start = perf_counter()
     read = [Read(answer, read_answer(answer.text, answer.kind)) for answer in answers]
     return read, len(read) / (perf_counter() - start)
 
 
 def item_rates(read: Sequence[Read]) -> list[ItemRates]:
-    """For each half: the clear texts, those by source and by form, then the doubtful, then all."""
+    """Computes rates for each half: clear texts, these by source and by form, then doubtful texts, then all."""
     lists = [one for one in read if one.answer.kind == "recommendation"]
     return [rates_of_items(half, group, found) for half, group, found in _grouped(lists)]
 
@@ -118,7 +118,7 @@ def letter_rates(read: Sequence[Read]) -> list[LetterRates]:
 
 
 def doubt_rates(read: Sequence[Read]) -> list[DoubtRates]:
-    """Whether the doubts of the reader fall on what it misreads; over clear and doubtful texts alike."""
+    """Shows whether the reader doubts what it misreads, over clear and doubtful texts of the held-out half."""
     lists = [one for one in read if one.answer.kind == "recommendation" and one.answer.held_out]
     lists = [one for one in lists if one.answer.drawn == "sample"]
     doubts = dict.fromkeys(one.reading.doubt for one in lists)
@@ -161,7 +161,7 @@ def rates_of_items(half: str, group: str, read: Sequence[Reading]) -> ItemRates:
 
 
 def _lenient_hits(found: Sequence[str], wanted: Sequence[str]) -> int:
-    """Equal names first, then pairs of which one contains the other; each name counts once."""
+    """Counts equal names first, then pairs of which one contains the other; each name counts once."""
     hits = len(set(found) & set(wanted))
     left = [item for item in wanted if item not in found]
     for name in found:
@@ -193,7 +193,7 @@ def share_of(n: int, hits: int) -> Share:
 
 
 def share_over_texts(n: Sequence[int], hits: Sequence[int]) -> Share:
-    """Of items, whose number and hits are given for each text; the interval is over texts, None for a single one."""
+    """Computes a share of items from each text's number and hits; the interval is over texts, None for a single one."""
     sizes, right = (np.array([some for some, of in zip(part, n, strict=True) if of], dtype=float) for part in (n, hits))
     if not len(sizes):
         return share_of(0, 0)
@@ -211,7 +211,7 @@ def as_json(read: Sequence[Read]) -> dict[str, object]:
 
 
 def as_tables(read: Sequence[Read]) -> str:
-    """Markdown tables: items, letters, and what the reader's doubts are worth."""
+    """Returns Markdown tables: items, letters, and how much the reader's doubts are worth."""
     items = [
         (
             r.half,

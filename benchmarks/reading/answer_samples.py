@@ -1,4 +1,4 @@
-"""A labelled sample of real answers: what a careful person reads in each, to measure the reader against."""
+"""A sample of real answers, labelled with what a careful person reads in each, to measure the reader against."""
 
 import csv
 import hashlib
@@ -12,7 +12,7 @@ from benchmarks.reading.paste_samples import is_held_out
 LABELS = Path(__file__).parent / "answer_labels.csv"
 BETWEEN_ITEMS = " || "
 UNKNOWN = "unknown"
-# The fields that hold the text of a record, by the file the record is in.
+# The field that holds a record's text, by file.
 TEXT_FIELDS = {
     "repeated_answers_recommendations": "answer",
     "profile_vs_generic": "answer",
@@ -22,13 +22,13 @@ TEXT_FIELDS = {
 
 @dataclass(frozen=True)
 class LabelledAnswer:
-    """A real answer and its label: `wanted` are its items, or its one letter, or nothing."""
+    """A real answer and its label: `wanted` is its items, its one letter, or empty."""
 
     record: str
     kind: str
     form: str
     drawn: str  # "sample", or "no list": the other half's remaining texts without a list
-    doubtful: bool  # a second reading could be defended as well
+    doubtful: bool  # another reading would be defensible
     text: str
     wanted: tuple[str, ...]
 
@@ -38,12 +38,12 @@ class LabelledAnswer:
 
     @property
     def held_out(self) -> bool:
-        """Half of the sample, by hash; letters by their record, for there are but a few different texts."""
+        """Whether it is in the held-out half, by hash of its text; a letter's by its record, since few texts differ."""
         return is_held_out(self.text if self.kind == "recommendation" else self.record)
 
 
 def read_labelled_answers(data: Path) -> list[LabelledAnswer]:
-    """The sample with its texts, which stay in `data`; ValueError where one is not the text that was read."""
+    """Reads the sample with its texts, which stay in `data`. Raises ValueError if one is not the labelled text."""
     texts = {name: _texts(data / f"{name}.jsonl", field) for name, field in TEXT_FIELDS.items()}
     with LABELS.open(encoding="utf-8", newline="") as rows:
         return list(_labelled(csv.DictReader(rows), texts))

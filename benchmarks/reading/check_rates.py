@@ -14,7 +14,7 @@ BEGIN, END = "<!-- rates -->", "<!-- end of rates -->"
 
 @dataclass(frozen=True)
 class Rate:
-    """`wrong` of `n` cases of one kind, as a share with its 95 % interval; None where there is no case."""
+    """`wrong` of `n` cases of one kind, as a share with its 95 % interval; None if there are no cases."""
 
     n: int
     wrong: int
@@ -25,18 +25,18 @@ class Rate:
 
 @dataclass(frozen=True)
 class CheckRates:
-    """Misses among the faulty pastes and false alarms among the others, of one check and one origin."""
+    """Misses among faulty pastes and false alarms among the others, for one check and one origin."""
 
     check: str
     version: int
     origin: str
     misses: Rate
     false_alarms: Rate
-    unnoticed: Rate  # of the faulty pastes: those that no check at all speaks about
+    unnoticed: Rate  # faulty pastes about which no check speaks
 
 
 class Result(NamedTuple):
-    """A case, whether its own check spoke, and whether none of the checks did."""
+    """A case, whether its own check spoke, and whether it is faulty and no check spoke."""
 
     case: Case
     noticed: bool
@@ -44,7 +44,7 @@ class Result(NamedTuple):
 
 
 def wilson_interval(wrong: int, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's score interval for `wrong` of `n` > 0 (Wilson 1927, JASA 22:209-212)."""
+    """Computes Wilson's score interval for `wrong` of `n` > 0 (Wilson 1927, JASA 22:209-212)."""
     p, z2 = wrong / n, z * z
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = z * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
@@ -52,7 +52,7 @@ def wilson_interval(wrong: int, n: int, z: float = 1.959964) -> tuple[float, flo
 
 
 def measure_rates(cases: Iterable[Case], held_out: bool = True) -> list[CheckRates]:
-    """For each check the rates over all cases of that half of the sample, then over each origin."""
+    """Computes each check's rates over all cases of one half of the sample, then over each origin."""
     results = [Result(case, is_noticed(case), _is_unnoticed(case)) for case in cases if case.held_out is held_out]
     rates = []
     for name in CHECKS:
@@ -63,7 +63,7 @@ def measure_rates(cases: Iterable[Case], held_out: bool = True) -> list[CheckRat
 
 
 def is_noticed(case: Case) -> bool:
-    """Each check is asked alone, so that none is counted as right because another one spoke first."""
+    """Asks the case's check alone, so that it does not count as right because another one spoke first."""
     return bool(find_problems(case.paste, [case.check]))
 
 
@@ -89,7 +89,7 @@ def _rate(n: int, wrong: int) -> Rate:
 
 
 def write_table(page: Path, table: str) -> None:
-    """Replace what stands between the two marks of a markdown page; ValueError when a mark is missing."""
+    """Replaces the text between the two marks of a markdown page. Raises ValueError if a mark is missing."""
     before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not end:
@@ -102,7 +102,7 @@ def as_json(rates: Sequence[CheckRates]) -> list[dict[str, object]]:
 
 
 def as_table(rates: Sequence[CheckRates]) -> str:
-    """A markdown table, one line a check and origin."""
+    """Returns a markdown table with a line for each check and origin."""
     head = (
         "| check | sample | faulty | missed | miss rate (95 %) | missed by every check "
         "| fine | false alarms | false-alarm rate (95 %) |\n"

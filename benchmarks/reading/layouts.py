@@ -1,4 +1,4 @@
-"""How well the reader reads today's layouts: answers in our own words, labelled by hand, half of them held out."""
+"""How well the reader reads today's layouts: answers that we wrote, labelled by hand, half of them held out."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from surveys.reading.answers import AnswerReading, read_answer
 from surveys.reading.markup import fold_name
 
 HERE = Path(__file__).parent
-# The first answers have both halves in one file; of the further ones the halves are files.
+# The first answers have both halves in one file, the further ones a file for each half.
 FILES = {"first": "layouts.toml", "further, held out": "layouts_unseen.toml", "further, developed": "layouts_seen.toml"}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """An answer and its label; `disagree` where two of its lists name different things, so that a doubt is due."""
+    """An answer and its label; `disagree` if two of its lists name different things, so that a doubt is due."""
 
     text: str
     layout: str
@@ -34,7 +34,7 @@ class Layout:
 
     @property
     def is_clear(self) -> bool:
-        """Whether it gives what was asked for, in one way, so that a doubt is a cost and no help."""
+        """Whether it gives what was asked for, in one way, so that a doubt costs and does not help."""
         return len(self.items) >= self.asked and not self.disagree
 
 
@@ -60,7 +60,7 @@ class ReadLayout:
 
 @dataclass(frozen=True)
 class DoubtShares:
-    """In a group of a half: misread without a doubt, in doubt where it is due, and in doubt though it is clear."""
+    """Shares in a group of one half: misread without a doubt; in doubt where one is due; in doubt though clear."""
 
     half: str
     group: str
@@ -82,7 +82,7 @@ def labelled_layouts() -> Iterator[Layout]:
 
 
 def layout_rates(read: Sequence[ReadLayout]) -> list[ItemRates]:
-    """For each half: all layouts, the first and the further ones, then one by one."""
+    """Computes rates for each half: all layouts, the first and the further ones, then each layout."""
     return [rates_of_items(half, group, found) for half, group, found in _grouped(read)]
 
 

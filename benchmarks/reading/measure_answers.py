@@ -1,4 +1,4 @@
-"""How well items and letters are read out of answers that were labelled by hand: real ones, and today's layouts.
+"""How well items and letters are read in answers labelled by hand: real ones, and today's layouts.
 
 python -m benchmarks.reading.measure_answers [--json] [--write FILE.md]
 """

@@ -1,4 +1,4 @@
-"""How often each paste check is wrong, over real model answers and faults put into them.
+"""How often each paste check is wrong, over real model answers and faults inserted into them.
 
 python -m benchmarks.reading.measure_checks [--json] [--write FILE.md]
 """

@@ -2,8 +2,8 @@
 
     python -m benchmarks.reading.measure_kinds [--after] [--json] [--each]
 
-`pastes_of_many_kinds.toml` is of our own writing: sixty were put down before the checks were last changed and looked at
-while that was done, twenty (`--after`) when the checks stood. Every paste is asked all checks, as the page does.
+We wrote `pastes_of_many_kinds.toml`: sixty pastes before the last change of the checks, which was made with them in
+view, and twenty (`--after`) once the checks were finished. All checks are run on every paste, as on the page.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from surveys.reading.checks import CHECKS, OtherPrompt, Paste, find_problems
 
 SAMPLE = HERE / "pastes_of_many_kinds.toml"
 CHOICES = frozenset({"ice", "lamp"})
-LINK = "link"  # asked before all checks, as the page asks it
+LINK = "link"  # asked before all checks, as on the page
 NOTHING_SAID = frozenset(name for name, check in CHECKS.items() if not check.message)
 
 
 class Said(NamedTuple):
-    """A paste, what should be said of it, what is said, and what may be."""
+    """A paste, the checks that should speak about it, those that do, and those that may."""
 
     text: str
     faults: frozenset[str]
@@ -72,7 +72,7 @@ def say(paste: Paste) -> set[str]:
 
 
 def as_rates(said: list[Said]) -> dict[str, dict[str, Any]]:
-    """For each check how many pastes have its fault and how many of these it misses; the others, and false alarms."""
+    """Counts, for each check, the pastes with its fault and how many it misses; the others and its false alarms."""
     rates: dict[str, dict[str, Any]] = {}
     for name in (*(name for name in CHECKS if name not in NOTHING_SAID), LINK):
         faulty = [paste for paste in said if name in paste.faults]

@@ -8,21 +8,21 @@ from surveys.models import AnnotationItem, Participant, Study
 from surveys.studies.labels import record_judgement
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
 
-# What each of three people, and a judge, says of eight items.
+# What each of three people, and a judge, says about eight items.
 SAID = ("yyyynnnn", "yyyynnny", "yyynnnnn")
 JUDGED = "yyyyyyyn"
 WORDS = {"y": "yes", "n": "no"}
 
 
 def label_all(person: Participant, said: str) -> None:
-    """Whatever order items come in, each gets the letter that stands at its number."""
+    """Gives each item the letter at its number in `said`, in whatever order items come."""
     while task := next(iter(next_tasks(person)), None):
         shown = open_task(person, seal_task(person, task))
         submit(person, shown, LabelSubmission({"relevance": WORDS[said[number_of(task.item)]]}, active_ms=12_000))
 
 
 def annotate_all(person: Participant, question: str, said: Mapping[str, str]) -> None:
-    """Every task of this person, with what is said of its item; of a preference that is the rating to be kept."""
+    """Answers every task of this person by its item in `said`; for a preference that is the rating as it is kept."""
     while task := next(iter(next_tasks(person)), None):
         value = said[task.item.key]
         is_turned = question.startswith("preference") and task.left == "personalised"
@@ -34,7 +34,7 @@ def number_of(item: AnnotationItem) -> int:
 
 
 def make_annotated(state: str = "live", slug: str = "teas", said: tuple[str, ...] = SAID) -> tuple[Study, list[str]]:
-    """A study of relevance with eight items, three people, and the judge `mini`; and the people's pseudonyms."""
+    """A study of relevance with eight items, three people and the judge `mini`; returns the people's pseudonyms too."""
     study = make_annotation_study(state, slug, overlap=len(said))
     make_items(study, 8, pilot=state == "pilot", corpus="real", tags={"about": "tea"})
     people = [make_annotator(study) for _ in said]
@@ -46,5 +46,5 @@ def make_annotated(state: str = "live", slug: str = "teas", said: tuple[str, ...
 
 
 def pseudonyms_of(study: Study) -> list[str]:
-    """Of its people, in the order in which they came."""
+    """The pseudonyms of the study's people, in order of arrival."""
     return list(study.participants.order_by("pk").values_list("pseudonym", flat=True))

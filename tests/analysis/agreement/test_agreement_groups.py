@@ -17,7 +17,7 @@ from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 
-# By key: corpus, user, kind, and what two people say.
+# By key: corpus, user, kind, and two people's labels.
 ITEMS = {
     "a": ("real", "u1", "taste", "yy"),
     "b": ("real", "u1", "fact", "yn"),
@@ -71,7 +71,7 @@ def test_intervals_draw_users_and_within_one_user_items(study: Study) -> None:
     assert taste["ci"]["why"]["shares"] == "no interval: made of 2 independent units only"
     user = question["by_user"][2]
     assert (user["units"], user["unit"], user["interval"]["kind"]) == (2, "item", "jackknife")
-    # Of all three users' labels half are yes, and their interval is that of three users.
+    # Half of all three users' labels are yes, and their interval is that of three users.
     low, high = question["ci"]["prevalence"]["yes"]
     assert low < 0.1 and high > 0.9
 

@@ -1,4 +1,4 @@
-"""The pages of agreement: the matrix and its way down to the raw item, filters, and what is said in words."""
+"""The pages of agreement: the matrix and the way from it to the raw item, filters, and the findings in words."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_the_matrix_has_each_pair_with_its_kappa_and_n(annotated: tuple[Client, 
 def test_the_answer_says_agreement_of_people_and_with_judges(annotated: tuple[Client, list[str]]) -> None:
     client, _ = annotated
     words = lines_of(open_page(client))
-    # Of 24 comparisons of two people 7 + 7 + 6 agree.
+    # 7 + 7 + 6 of 24 comparisons of two people agree.
     assert "People give the same label in 83 % of comparisons" in words
     assert "Precision, recall and F1: of “yes”" in words
 
@@ -135,7 +135,7 @@ def test_figures_are_files_that_hold_their_numbers(annotated: tuple[Client, list
 
 
 def queries_of(client: Client, slug: str) -> int:
-    """How often the page asks the database, after it was opened once."""
+    """How many queries the page makes when it is opened again."""
     open_page(client, slug=slug)
     with CaptureQueriesContext(connection) as asked:
         page = open_page(client, slug=slug)
@@ -168,7 +168,7 @@ def test_thirty_raters_are_drawn_in_clusters_and_the_table_is_folded() -> None:
     names = {f"judge-{number:02}": number % 2 for number in range(30)}
     for place, item in enumerate(AnnotationItem.objects.filter(study=study).order_by("position")):
         for name, camp in names.items():
-            # A rater errs in one item, so that pairs of a camp differ.
+            # Each rater errs on one item, so that pairs within a camp differ.
             letter = camps[camp][place]
             wrong = int(name[-2:]) // 2 % 12 == place
             record_judgement(item, name, {"relevance": WORDS["yn".replace(letter, "") if wrong else letter]})

@@ -1,4 +1,4 @@
-"""From annotations to coefficients: published numbers from real labels, and pencil ones from few."""
+"""From annotations to coefficients: published numbers from real labels, and values by pencil from few."""
 
 import csv
 import json
@@ -34,7 +34,7 @@ def import_rows(path: Path, rows: list[list[Any]], header: tuple[str, ...] = ("i
 
 
 def label_all(study: Study, origin: str = "prolific", **labels: str) -> str:
-    """One annotator labels every item that is there; returns the pseudonym."""
+    """One new annotator labels every available item; returns the pseudonym."""
     annotator = make_annotator(study, origin=origin)
     while annotate(annotator, **labels):
         pass
@@ -64,7 +64,7 @@ def test_people_and_judges_stand_side_by_side() -> None:
     (question,) = agreement_of(study, draws=20, threshold=1)["questions"]
     raters = {row["rater"]: row["is_model"] for row in question["raters"]}
     assert raters == {one: False, other: False, "mini same-1": True}
-    # People disagree on all four items, so there is no majority; the judge agrees with one of them always.
+    # People disagree on all four items, so there is no majority; the judge always agrees with one of them.
     assert question["majority"] == {"no": 0, "yes": 0, "tie": 4}
     assert question["raw"] == 0
     assert question["groups"]["all"]["raw"] == pytest.approx(1 / 3)
@@ -160,11 +160,11 @@ def test_a_judge_in_two_orders_is_one_rater_with_a_position_bias() -> None:
     (orders,) = question["orders"]
     assert (orders["rater"], orders["pairs"], orders["units"], orders["unit"]) == ("mini", 2, 1, "item")
     assert [orders[name]["value"] for name in ("consistent", "left", "right", "mixed")] == [0, 0.5, 0, 0.5]
-    assert question["groups"]["models"]["mean_pairwise"]["why"]  # of one pair, which shares too few items
+    assert question["groups"]["models"]["mean_pairwise"]["why"]  # one pair, which shares too few items
 
 
 def test_retrieval_is_no_judge(tmp_path: Path) -> None:
-    """Two judges and two baselines: what judges have in common is between the two of them."""
+    """Two judges and two baselines: agreement of judges is between the two judges alone."""
     header = ("item", "annotator", "label", "is_model")
     rows = [
         [f"i{n}", rater, "yes" if said else "no", "false" if rater == "ann" else "true"]
@@ -209,7 +209,7 @@ def test_what_is_not_supported_is_positive_and_maybe_counts_both_ways() -> None:
         record_judgement(item, "mini", {"quality": label})
     quality = agreement_of(study, draws=20)["questions"][0]
     judge = next(row for row in quality["raters"] if row["rater"] == "mini")
-    # It says no three times, people once, and both of the first item.
+    # It says no three times, people once, and both about the first item.
     assert quality["positive"] == "no"
     assert list(quality["maybe"]) == ["nominal", "ordinal", "maybe_is_no", "maybe_is_yes"]
     assert (judge["precision"], judge["recall"]) == (pytest.approx(1 / 3), 1)

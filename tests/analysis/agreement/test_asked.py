@@ -1,4 +1,4 @@
-"""What models were asked about items, beside what annotators say: categories of mistakes, and what responses name."""
+"""Models' answers about items beside annotators' labels: categories of mistakes, and what responses name."""
 
 from io import StringIO
 from typing import Any
@@ -21,7 +21,7 @@ from tests.surveys.console.console_pages import log_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SAID = {f"item-{n}": "nny" for n in range(4)} | {"item-4": "yym", "item-5": "yyy"}
-# What the model says of the five that somebody doubts.
+# What the model says about the five that somebody doubts.
 NAMED = {
     **{"item-0": "other", "item-1": "other", "item-2": "missing-evidence", "item-3": "overgeneralisation"},
     "item-4": "other",
@@ -64,7 +64,7 @@ def test_shares_of_a_models_categories_stand_with_their_n_over_users() -> None:
     item = AnnotationItem.objects.get(study=study, key="item-0")
     page = log_in(study, name="bob").get(f"/console/{study.slug}/agreement/items/{item.pk}/").content.decode()
     assert "scripted reason-1 (simulated)" in page and "The quotes say less than the statement." in page
-    # Of two replies about an item the newest counts.
+    # The newer of two replies about an item counts.
     row = Task.objects.get(run__instruction="category-1", annotation_item__key="item-3")
     Task.objects.create(
         **{"run": row.run, "key": "asked again", "annotation_item": row.annotation_item, "payload": row.payload},
@@ -102,7 +102,7 @@ def test_models_that_named_mistakes_are_raters_beside_annotators() -> None:
 # --- mentions
 
 WORDS = ("copper kettles", "silver spoons", "linen napkins", "walnut trays", "brass clocks", "velvet chairs")
-# Whether the response names the attribute's words, so that the rule says so; what the model says; two ratings.
+# Whether the response has the attribute's words, and so the rule says yes; what the model says; two ratings.
 TRUTH = [
     *((True, True, "55"), (True, True, "45"), (True, False, "54"), (True, True, "44")),
     *((False, False, "12"), (False, True, "11"), (False, False, "22"), (False, False, "21")),
@@ -131,7 +131,7 @@ def make_rated(source: str = "") -> Study:
 
 
 def tell(study: Study) -> None:
-    """The model says what is so by TRUTH."""
+    """Fills in the model's replies from TRUTH."""
     for row in Task.objects.filter(run__instruction="mentions-1"):
         row.values = {"mentioned": [TRUTH[number_of(row.annotation_item)][1]]}
         row.save()
@@ -164,7 +164,7 @@ def test_models_word_stands_beside_the_rule_with_their_agreement() -> None:
     for name in ("agreement", "kappa"):
         low, high = row[name]["ci"]
         assert low < row[name]["value"] < high and row[name]["n"] == 24
-    # Every second one, from the first on, is llama's: named by the model in 1 of 4 places of each eight, claude's in 3.
+    # Every second one from the first is llama's: the model calls 1 of 4 in each eight named, and 3 of claude's 4.
     rates = {each["generator"]: each["mention_rate"]["value"] for each in row["generators"]}
     assert rates == pytest.approx({"llama": 1 / 4, "claude": 3 / 4})
     by_word = {True: [], False: []}

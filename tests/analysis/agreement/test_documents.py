@@ -1,4 +1,4 @@
-"""The JSON of an agreement: the names that are promised, and null with its reason."""
+"""The JSON of an agreement: the documented names, and nulls with their reasons."""
 
 import json
 
@@ -9,7 +9,7 @@ from analysis.stats.agreement.agreement import measure_agreement, rows_of
 from analysis.stats.agreement.labels import NOMINAL, Scale
 from tests.analysis.stats.label_factories import draw_labels, make_labels
 
-SHARES = {"prevalence", "distribution"}  # of these the reason stands above, as labels may have any name
+SHARES = {"prevalence", "distribution"}  # the reason is one level up, since labels may have any name
 
 
 def shape(labels, names, scale=NOMINAL):
@@ -21,7 +21,7 @@ def shape(labels, names, scale=NOMINAL):
 
 
 def list_nulls(node, place=""):
-    """The address of every null that has no reason beside it or, for an interval, beside its group."""
+    """The path of every null without a reason beside it or, for an interval, beside its group."""
     if isinstance(node, list):
         return [found for i, each in enumerate(node) for found in list_nulls(each, f"{place}/{i}")]
     if not isinstance(node, dict):

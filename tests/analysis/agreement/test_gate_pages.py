@@ -1,4 +1,4 @@
-"""The gate: figures of each annotator, limits, a decision that is frozen, and the invite list."""
+"""The gate: figures of each annotator, limits, a frozen decision, and the invite list."""
 
 import pytest
 from django.test import Client
@@ -24,7 +24,7 @@ from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
-# The third answers the opposite of the others.
+# The third person answers the opposite of the others.
 SAID = ("yyyynnnn", "yyyynnny", "nnnnyyyy")
 
 
@@ -64,7 +64,7 @@ def test_each_annotator_has_labels_time_kappas_and_alpha_without(piloted) -> Non
     assert -1 <= low < -0.125 < high and person.agreement.n == 2
     assert [(name, number.n) for name, number in person.pairs] == [(people[1], 8), (people[2], 8)]
     assert page.context["people"][2].without.value > 0.7
-    assert "mini" not in lines_of(page)  # a judge is nobody to invite
+    assert "mini" not in lines_of(page)  # a judge cannot be invited
 
 
 def test_a_made_up_annotator_is_marked() -> None:
@@ -97,7 +97,7 @@ def test_each_position_of_the_slider_of_shared_items_is_computed_once(piloted, m
     monkeypatch.setattr(annotations, "measure_agreement", lambda *given: computed.append(given) or measure(*given))
     for shared in ("5", "10", "5", "10"):
         client.get(address_of("gate"), {"shared": shared})
-    assert len(computed) == 2  # of its one question, without groups
+    assert len(computed) == 2  # for its one question, without groups
 
 
 def test_a_decision_freezes_rule_limits_reason_and_figures(piloted) -> None:
@@ -114,13 +114,13 @@ def test_a_decision_freezes_rule_limits_reason_and_figures(piloted) -> None:
     verdict = decision.verdicts.get(participant__pseudonym=people[2])
     assert (verdict.kept, verdict.figures["labels"], verdict.figures["mean_kappa"]) == (False, 8, pytest.approx(-0.875))
     assert verdict.figures["mean_kappa_pairs"] == 2 and verdict.figures["mean_kappa_ci"][1] < 0
-    assert Slot.objects.filter(participant=None).count() == 8  # those of the third, open again
+    assert Slot.objects.filter(participant=None).count() == 8  # those of the third person, open again
     words = lines_of(client.get(address_of("gate")))
     assert "not kept before" in words and "κ −0.88 (−1.00 to" in words
 
 
 def test_pairs_of_a_few_items_are_in_no_mean(piloted) -> None:
-    """κ of eight items is shown, but who stays does not rest on it."""
+    """κ of eight items is shown, but the decision who stays does not rest on it."""
     _, client, people = piloted
     page = client.get(address_of("gate"))
     person = page.context["people"][0]
@@ -184,7 +184,7 @@ def test_a_decision_stands_beside_what_its_figures_leave_open() -> None:
     assert broken_limits(person, read_limits({"kappa": "0.2"})) == []
     assert unsure_limits(person, read_limits({"kappa": "0.2"})) == ["mean κ may be 0.10 to 0.40, on either side of 0.2"]
     assert unsure_limits(person, read_limits({"kappa": "0.05"})) == []
-    assert unsure_limits(person, read_limits({"kappa": "-0.2"})) == []  # no part of the rule
+    assert unsure_limits(person, read_limits({"kappa": "-0.2"})) == []  # not part of the rule
     alike = AnnotatorFigures(
         "p", None, labels=30, agreement=Cell(1, PLAIN, None, 3, "no interval: every draw is alike")
     )
@@ -211,7 +211,7 @@ def test_the_rule_says_only_the_limits_that_are_on() -> None:
 
 
 def test_the_gate_has_two_sides() -> None:
-    """The paper kept people whose κ was 0.4 to 0.6, and none whose labels were spread far from the others'."""
+    """The paper kept people whose κ was 0.4 to 0.6, and none whose label shares were far from the others'."""
     limits = read_limits({"kappa": "0.4", "kappa_most": "0.6", "distance": "0.2"})
     found = {}
     for name, kappa, distance in (("kept", 0.5, 0.1), ("low", 0.3, 0.1), ("alike", 0.9, 0.1), ("far", 0.5, 0.4)):
@@ -231,7 +231,7 @@ def test_the_gate_has_two_sides() -> None:
 
 
 def test_distance_is_from_the_mean_of_the_others() -> None:
-    """Yes and no by three people: 0.2 and 0.8, 0.4 and 0.6, 0.9 and 0.1. From the third the others' mean is 0.3."""
+    """Shares of yes and no: 0.2 and 0.8, 0.4 and 0.6, 0.9 and 0.1. For the third person the others' mean is 0.3."""
     raters = [
         {"rater": name, "n": 100, "shares": {"y": {"value": y}, "n": {"value": 1 - y}}}
         for name, y in zip("abc", (0.2, 0.4, 0.9), strict=True)

@@ -1,4 +1,4 @@
-"""A bundle of labels: its script gives the report's numbers from the tables alone, and nothing names a person."""
+"""A bundle of labels: its script recomputes the report's numbers from the tables alone, and nothing names a person."""
 
 import csv
 import io
@@ -35,26 +35,26 @@ OWN_WORDS = "My name is Marguerite."
 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing them takes seconds; one test looks at them."""
+    """Skips drawing figures, which takes seconds; one test looks at them."""
     monkeypatch.setattr("analysis.agreement.bundles.draw_figures", lambda found: [])
 
 
 def bundle(study: Study, folder: Path, **options: Any) -> dict[str, Any]:
-    """Unpack the study's bundle; returns its report."""
+    """Unpacks the study's bundle; returns its report."""
     unpack(study, folder, begin_label_bundle, **options)
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return report
 
 
 def counts(out: str) -> dict[str, int]:
-    """By part how many numbers agree; all must."""
+    """How many numbers agree, by part; asserts that all do."""
     assert out.split("\n\n")[0].endswith("All numbers agree."), out
     found = re.findall(r"^(\w+): ([\d,]+) numbers, 0 differ$", out, re.M)
     return {name: int(count.replace(",", "")) for name, count in found}
 
 
 def import_labels(folder: Path, rows: Iterable[tuple[str, str, Any]], *options: str) -> Study:
-    """(item, annotator, label) from a file, as the study `table`."""
+    """Imports rows of (item, annotator, label) from a file, as the study `table`."""
     path = folder / "labels.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([("item", "annotator", "label"), *rows])
@@ -194,7 +194,7 @@ def test_a_label_that_is_called_tie_is_recomputed(tmp_path: Path) -> None:
 
 
 def make_private() -> Study:
-    """Somebody skips an item in their own words, somebody else says why an item is uncomfortable; a judge replies."""
+    """One person skips an item in their own words, another says why an item is uncomfortable; a judge replies."""
     study = make_annotation_study(kind="attribute", overlap=2)
     make_items(study, 4)
     first, second = make_annotator(study), make_annotator(study)

@@ -22,7 +22,7 @@ def item_with(attributes: list[dict[str, Any]], response: str) -> dict[str, Any]
         # One of two own words, `java` and `develop`, is half of them.
         ("Is a Java developer.", "Since you are developing things, try a code jam.", True),
         ("Drinks no milk.", "Have black tea somewhere quiet.", False),
-        # Half of four own words would be two, and they must stand in one sentence.
+        # Half of four own words would be two, and they must be in one sentence.
         ("Grows tomatoes and sells clocks.", "Water the tomatoes. Then wind a clock.", False),
         ("Grows tomatoes and sells clocks.", "Water the tomatoes, then wind a clock.", True),
         # The generic response has the park too: only what is the attribute's own can name it.

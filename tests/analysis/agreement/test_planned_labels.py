@@ -1,4 +1,4 @@
-"""As planned, of labels: hypotheses from the file to the page, and studies in which nothing is as expected."""
+"""As planned, for labels: hypotheses from the file to the page, and studies in which nothing is as expected."""
 
 import json
 from dataclasses import replace
@@ -50,7 +50,7 @@ RELIABLE = Hypothesis("reliable", "People agree.", "alpha", "people", "more", re
 JUDGE = Hypothesis("judge", "A judge helps.", "kappa", "good", "more")
 BETTER = Hypothesis("better", "One is better.", "kappa", "good", "more", "poor")
 ABSENT = replace(JUDGE, slug="absent", a="nobody")
-# Of 24 items what three people say, the second and the third once otherwise, and two judges.
+# What three people say about 24 items, the second and the third once differently, and two judges.
 FIRST = "yynn" * 6
 SAID = (FIRST, "n" + FIRST[1:], FIRST[:-1] + "y")
 JUDGED = {"good": "yynn" * 5 + "nnnn", "poor": "ynyn" * 6}
@@ -118,7 +118,7 @@ def test_before_the_end_there_are_numbers_and_neither_p_nor_verdict() -> None:
     assert (alpha["verdict"], alpha["n"], alpha["of_n"]) == ("not enough yet", 48, 72)
     lifecycle.close(study, "me")
     study.refresh_from_db()
-    for _ in range(2):  # at its end with the labels that it has
+    for _ in range(2):  # at its end, with the labels it has
         found = agreement_of(study)["as_planned"]
         assert found["hypotheses"][0]["verdict"] == "supported"
         assert [row["text"] for row in found["deviations"]] == ["Fewer labels: 48 of 72 were given."]

@@ -1,4 +1,4 @@
-"""The parts of the agreement page about ratings and groups, their figures, files and published values."""
+"""The parts of the agreement page about ratings and groups, with their figures, files and published values."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ def rated(world: int) -> Study:
 def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     page = log_in(rated).get(reverse("agreement:overview", args=["teas"]))
     words = lines_of(page)
-    # Ratings 2, 3, 5 and 3, each of another response.
+    # Ratings 2, 3, 5 and 3, each of a different response.
     assert "by the mean of their ratings, for 75 % of the attributes rated" in words and "in 75 % of ratings" in words
     assert "the attribute they are rated for: 1 of 4 (4 by the items’ own word, all others by rule 1)." in words
     ratings = page.context["ratings"]

@@ -1,4 +1,4 @@
-"""Ratings of personalised responses: by writer, by rater, and what naming the attribute does, from few labels."""
+"""Ratings of personalised responses from few labels: by writer, by rater, and the effect of naming the attribute."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 
-# By writer, whether each of two responses names the attribute (the item says so), and what the person rates it.
+# By writer: whether each of two responses names the attribute (the item says so), and the person's rating of it.
 RESPONSES = {"plain": ((False, "2"), (False, "3")), "showy": ((True, "5"), (False, "3"))}
 
 
@@ -71,7 +71,7 @@ def test_each_writers_responses_have_a_mean_a_share_and_how_ratings_fall(rated: 
 
 
 def test_no_better_is_of_the_mean_rating_of_each_response_beside_that_of_single_ratings() -> None:
-    """Three people rate two responses 2, 5, 5 (mean 4) and 3, 3, 4 (mean 3.3): of six ratings three are no better."""
+    """Three people rate two responses 2, 5, 5 (mean 4) and 3, 3, 4 (mean 3.3): three of six ratings are no better."""
     study = make_annotation_study(slug="herbs", kind="preference", overlap=3)
     push_items(study, [item_of("plain", number, False, "", True) for number in range(2)], "tests")
     for said in ({"plain-0": "2", "plain-1": "3"}, {"plain-0": "5", "plain-1": "3"}, {"plain-0": "5", "plain-1": "4"}):

@@ -1,4 +1,4 @@
-"""What a model said before and after it learned stands side by side, with how often it names the attribute."""
+"""A model's words before and after learning are side by side, with how often they name the attribute."""
 
 from html import escape
 
@@ -20,7 +20,7 @@ from tests.factories import make_annotation_study
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# Of each item what people say, what the model said before and says after, and whether it names the cups.
+# Per item: what people say, what the model said before and says after, and whether it names the cups.
 SAID = [("nnn", "yes", "no", True, False), ("yyy", "yes", "yes", True, True), ("nnn", "no", "no", False, False)]
 
 

@@ -1,4 +1,4 @@
-"""Retrieval as a rater: scores by pencil, a threshold from other prompts, and nothing rated that it was chosen on."""
+"""Retrieval as a rater: scores by pencil, a threshold from other prompts, and no rating of items used to choose it."""
 
 import math
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_bm25_by_pencil() -> None:
-    # Two documents of two and four words; "tea" is in one of them, once; the usual length is 3.
+    # Two documents of two and four words; "tea" occurs once, in one of them; the mean length is 3.
     scores = score_bm25(["likes tea", "owns a red bike"], ["Which tea?", "Which tea?"])
     weight = math.log(1 + (2 - 1 + 0.5) / (1 + 0.5))
     assert scores[0] == pytest.approx(weight * 2.5 / (1 + 1.5 * (0.25 + 0.75 * 2 / 3)))
@@ -88,7 +88,7 @@ def test_a_threshold_that_says_yes_to_all_is_called_degenerate(
     study: Study, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not rate(study, "bm25", score_bm25).degenerate
-    # Scores that run against the labels: nothing beats yes to all.
+    # Scores that contradict the labels: nothing beats yes to all.
     against = rate(study, "embeddings", lambda attributes, prompts: -score_bm25(attributes, prompts))
     assert against.degenerate
     assert Annotation.objects.filter(judge="embeddings").first().detail["degenerate"]

@@ -1,4 +1,4 @@
-"""Whether a trained model beats the best judge is claimed where it does, and seldom where raters are alike."""
+"""A trained model is claimed to beat the best judge if it does, and seldom if all raters are alike."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ ITEMS = 80
 
 
 def study_of(seed: int, right: float = 0.75, of_models: float = 0.75, positive: str | None = "yes") -> list[Row]:
-    """Raters who are right about as many items, each by themselves."""
+    """Claim rows of independent raters: models are right with chance `of_models`, judges with `right`."""
     dice = np.random.default_rng(seed)
     units = [f"item {number}" for number in range(ITEMS)]
     people = {unit: ("no", "yes")[dice.integers(2)] for unit in units}

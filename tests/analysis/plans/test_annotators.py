@@ -1,4 +1,4 @@
-"""Plans of annotators: the report's own numbers, what a scenario promises, the command and the page."""
+"""Plans of annotators: the same numbers as the report's, what a scenario promises, the command and the page."""
 
 import json
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_every_item_has_its_labels_and_nobody_more_than_the_quota(rated: RatedQu
 
 
 def test_alpha_of_two_labels_is_that_of_the_formula() -> None:
-    """Of raters right with chance r about labels that are even: 1 - α = 2 r (1 - r) / 0.5."""
+    """For raters right with chance r about evenly split labels: 1 - α = 2 r (1 - r) / 0.5."""
     even = replace(HOPEFUL, alike=0.001, right=0.9)
     labels = draw_labels(np.random.default_rng(1), YES_NO, Design(6000, 2), even)
     found = measure_labels(labels, YES_NO, np.random.default_rng(2), 20, with_share=False)
@@ -86,7 +86,7 @@ def test_share_and_its_interval_without_users_are_those_of_wilson() -> None:
 
 
 def test_intervals_hold_the_value_where_raters_are_alike() -> None:
-    """19 of 20 intervals, with 60 users; where some raters guess, studies differ more than intervals say."""
+    """19 of 20 intervals, with 60 users; if some raters guess, studies differ more than their intervals say."""
     alike = replace(MIDDLE, guessing=0.0)
 
     def studies(scenario: Any) -> list[Any]:
@@ -175,7 +175,7 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
 
 @pytest.mark.django_db
 def test_widths_that_cannot_be_have_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody labels 20 items, which a κ takes; ten items are about one user, and an interval takes three."""
+    """Nobody labels the 20 items that κ needs; ten items are about one user, and an interval needs three."""
     study = make_annotation_study("draft", kind="attribute", quota=10, overlap=3, places=3)
     no_kappa, one_user = "no person and judge share 20 items", "no interval: made of 1 independent unit only"
     out = StringIO()
@@ -191,7 +191,7 @@ def test_widths_that_cannot_be_have_their_reason(monkeypatch: pytest.MonkeyPatch
     assert page.count(f'<td class="number">{no_kappa}</td>') == 6
     assert page.count(f'<td class="number">{one_user}</td>') == 3
     assert f"none of these designs; {no_kappa}." in page
-    assert page.count("<figure>") == 1 and "± –" not in page  # of α alone
+    assert page.count("<figure>") == 1 and "± –" not in page  # for α alone
     found = find_plan(study) or {}
     assert opening_of_annotators(found | {"planned": {"items": 10, "overlap": 3}}) == (
         "10 items with 3 labels each do not tell how sure α of quality will be (hopeful, middle and cautious: "
@@ -239,14 +239,14 @@ def test_a_pilot_is_a_scenario_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     (value,) = [row["value"] for row in found["rows"] if (row["scenario"], row["measure"]) == (found["main"], "alpha")]
     assert value == pytest.approx(0.68, abs=0.06)
     study.participants.update(origin="simulated")
-    assert seen_in_pilot(study, YES_NO) is None  # made-up people say nothing of real ones
+    assert seen_in_pilot(study, YES_NO) is None  # made-up people say nothing about real ones
     make_items(study, 1, 20, pilot=True)
     assert fingerprint_of_plan(study) != before
 
 
 @pytest.mark.django_db
 def test_a_pilot_of_items_with_two_things_to_rate_counts_these() -> None:
-    """Ten items are enough. Both people prefer the same answer to each item, for both of its reasons."""
+    """Ten items are enough, since both people prefer the same answer to each item for both of its attributes."""
     study = make_annotation_study("pilot", kind="preference", overlap=2, quota=10)
     make_items(study, 10, pilot=True)
     for person in [make_annotator(study) for _ in range(2)]:
@@ -278,4 +278,4 @@ def test_the_page_shows_each_width_with_its_scenario(monkeypatch: pytest.MonkeyP
     assert "simulated, not real" in page and "3 labels an item, ±" in page and "Minutes of people" in page
     assert client.get(reverse("plans:osf", args=["teas"])).status_code == 404
     make_items(study, 8)
-    assert find_plan(study) is None  # items came since
+    assert find_plan(study) is None  # items were added since

@@ -1,4 +1,4 @@
-"""Assumed beside came: what a pilot says of each assumption, and that the page marks what it leaves out."""
+"""Assumptions beside what came: what a pilot says about each, and that the page marks what the pilot leaves out."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ VARIED = Hypothesis("varied", "Less varied.", "entropy_bits", "field/chatgpt", "
 
 
 def make_pilot(people: int) -> Study:
-    """Of the people with Gemini all but one in ten name Assam; nobody with ChatGPT but the three that are there."""
+    """A pilot in which nine in ten people with Gemini name Assam; those with ChatGPT are the four of `make_teas`."""
     study = make_teas(definition=replace(make_definition(60), hypotheses=(ASSAM, VARIED)))
     for number in range(people):
         tell(study, ["Assam", "Sencha"] if number % 10 else ["Oolong"], chatbot="gemini")

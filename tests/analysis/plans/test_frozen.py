@@ -1,4 +1,4 @@
-"""The plan frozen at the launch stays as it was, and stands beside today's where something is no longer the same."""
+"""The plan frozen at the launch stays as it was, and is shown beside today's if something has changed."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ DEFINITION = replace(make_definition(50), hypotheses=(ASSAM,))
 
 
 def simulate(study: Study, monkeypatch: pytest.MonkeyPatch, replicates: int = 20) -> None:
-    """With the places of the file."""
+    """Simulates and keeps the plan for the number of places in the file."""
     monkeypatch.setattr(kept, "Setting", lambda: Setting((definition_of(study).planned_people,), replicates))
     keep_plan(study)
 
@@ -140,7 +140,7 @@ def test_a_plan_goes_with_the_pilot_on_which_it_rests(monkeypatch: pytest.Monkey
     plan = find_plan(study)
     assert plan is not None and plan["main"] == "as in the pilot"
     recruitment.withdraw(make_participant(study, State.COMPLETED))
-    assert find_plan(study) == plan  # who was in no pilot takes nothing of it away
+    assert find_plan(study) == plan  # somebody outside the pilot takes nothing away from it
     recruitment.withdraw(study.participants.earliest("pk"))
     assert not MetricValue.objects.filter(study=study, name=NAME).exists()
 
@@ -155,7 +155,7 @@ def test_a_plan_without_pilot_rests_on_nobody(study: Study) -> None:
         recruitment.withdraw(study.participants.get())
     row = find_frozen(study)
     assert row is not None
-    MetricValue.objects.filter(pk=row.pk).update(value={"rows": []})  # of an earlier version, which did not say
+    MetricValue.objects.filter(pk=row.pk).update(value={"rows": []})  # from an earlier version, which did not say
     recruitment.withdraw(make_participant(study, State.COMPLETED))
     assert find_frozen(study) is None
 

@@ -1,4 +1,4 @@
-"""A plan that is killed goes on from what it had, and says the same as one that was not."""
+"""A plan that is killed resumes from what it had, and gives the same result as one that was not."""
 
 import json
 import signal
@@ -81,4 +81,4 @@ def test_a_plan_is_kept_for_what_it_was_begun_with(monkeypatch: pytest.MonkeyPat
     assert find_plan(study) == {"rows": [], "analysis": kept.plan_version()}
     monkeypatch.setattr(kept, "plan_study", lambda *place, **more: {"rows": [make_participant(study).pk]})
     keep_plan(study)
-    assert find_plan(study) is None  # somebody came to the pilot since
+    assert find_plan(study) is None  # somebody has joined the pilot since

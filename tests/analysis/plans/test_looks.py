@@ -33,13 +33,13 @@ def test_where_much_differs_most_stop_early_and_where_nothing_does_hardly_any() 
 
 
 def test_early_looks_claim_only_what_is_far_apart() -> None:
-    """A p of 0.02 would do by itself; of all looks together it does at the end only."""
+    """A p of 0.02 would be enough by itself; among several looks it is enough only at the end."""
     small, times = tested.Tested(0.3, (0.1, 0.5), 0.02), times_of(LOOKED_AT)
     assert [judge_look((ASSAM,), [small], LOOKED_AT, times, look)[1] for look in (0, 2)] == [[False], [True]]
 
 
 def test_the_worst_family_is_the_one_that_claims_most_for_its_alpha() -> None:
-    """Of four studies all pass in one family with an alpha of 0.5, and one in another with 0.01."""
+    """In one family with an alpha of 0.5 all of four studies pass, in another with 0.01 only one."""
     strict, loose = replace(ASSAM, family="strict", alpha=0.01), replace(GREEN, family="loose", alpha=0.5)
     definition = replace(LOOKED_AT, hypotheses=(strict, loose), plan=None)
     far, near = tested.Tested(0.3, (0.1, 0.5), 0.001), tested.Tested(0.3, (0.1, 0.5), 0.1)
@@ -55,7 +55,7 @@ def test_the_worst_family_is_the_one_that_claims_most_for_its_alpha() -> None:
 def test_the_plan_tells_looks_and_has_none_where_the_file_has_none() -> None:
     found = simulate(LOOKED_AT, Setting((100, 200), 20))
     assert {(row["scenario"], row["people"]) for row in found["looks"]} >= {("middle", 100), ("cautious", 200)}
-    assert found["looks"][0]["stops"][0]["people"] == 50  # half of the people, whatever their number
+    assert found["looks"][0]["stops"][0]["people"] == 50  # half of the people, however many
     lines = looks_lines(found)
     assert (
         lines[0].startswith("hopeful: of 20 studies ")

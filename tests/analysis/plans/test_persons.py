@@ -1,4 +1,4 @@
-"""Plans of what is due to persons: worlds with the truth that was wanted, and the same tests as in the report."""
+"""Plans of hypotheses about persons: worlds with the intended truth, and the same tests as in the report."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_the_person_has_the_share_that_the_scenario_says(prompt: Prompted, truth
 def test_only_a_part_is_asked_twice_and_those_who_came_first_know_less() -> None:
     study = share_world([LIST], 0.3, 400, 0.5, 50)(np.random.default_rng(1))
     whole, half = study(1.0), study(0.5)
-    assert 160 < whole.freedom < 199 and 70 < half.freedom < 99  # half of them, but those who found nothing
+    assert 160 < whole.freedom < 199 and 70 < half.freedom < 99  # half of them, without those who found nothing
     assert whole.ci and half.ci and whole.ci[1] - whole.ci[0] < half.ci[1] - half.ci[0]
 
 
@@ -61,7 +61,7 @@ def test_where_nothing_differs_hardly_anything_is_supported() -> None:
 
 @pytest.mark.django_db
 def test_as_planned_has_both_as_the_report_has_them() -> None:
-    """The one explanation by itself is what the report finds beside all others, in a study in which they are drawn."""
+    """Both match the report: the person's share exactly, memory by itself nearly as beside all other explanations."""
     study = make_asked_twice(Truth(people=80, calls=20))
     data = Reporting(study, draws=200).data
     rows = [row for each in (PERSON, MEMORY) for row in hypothesis_rows(data, find_sides(data, each), PlanKeys())]

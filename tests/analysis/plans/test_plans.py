@@ -77,7 +77,7 @@ def test_names_of_lines_stand_apart_and_above_the_numbers_of_the_axis(ends: list
 
 
 def test_width_and_chance_of_a_share_are_those_of_the_formula() -> None:
-    """Of two independent shares: half the interval is 1.96 errors, and the chance that of a normal difference."""
+    """For two independent shares, half the interval is 1.96 errors, and the chance is that of a normal difference."""
     row = one_row(ASSAM, 800)
     other = MIDDLE.usual.share * (1 - MIDDLE.usual.unusable)
     share, n = other + 0.1, 400
@@ -130,7 +130,7 @@ def test_few_items_cannot_differ_as_much_as_is_planned_and_the_plan_says_so() ->
 
 
 def test_answers_that_are_there_predict_the_intervals_of_the_report() -> None:
-    """Of a world of its own: 60 items whose popularity falls by Zipf, 70 % right answers, 2 % of answers unusable."""
+    """A world of its own: 60 items whose popularity falls by Zipf, 70 % right answers, 2 % of answers unusable."""
     data, _ = make_data(World(400, 20, lists=2, choices=2, mix=0.5), 1, 200)
     prompts = {"varied": ("list-0", "list-1"), "right": ("choice-0", "choice-1")}
     varied, right = replace(VARIED, prompts=prompts["varied"]), replace(WATER, b="field/chatgpt", **PAIR_OF_RIGHT)
@@ -208,7 +208,7 @@ def test_a_pilot_or_another_study_is_a_scenario_of_its_own(monkeypatch: pytest.M
 
 @pytest.mark.django_db
 def test_the_page_asks_a_worker_and_shows_what_is_kept(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    under_way.forget_progress(study, NAME)  # of a study with this key in an earlier run
+    under_way.forget_progress(study, NAME)  # left by a study with this key in an earlier run
     asked: list[int] = []
     monkeypatch.setattr(views.simulate_plan, "delay", asked.append)
     client = log_in(study, "viewer", "viewer")

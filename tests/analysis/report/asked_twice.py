@@ -1,4 +1,4 @@
-"""A study whose people were asked twice, and in another state of their account; written in bulk, with a known truth."""
+"""A study of known truth, written in bulk: people were asked twice, and in another state of their account."""
 
 import uuid
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ ARM = "temporary"
 
 @dataclass(frozen=True)
 class Truth:
-    """How far persons differ (`taste`), beside the dice of the product (`heat`) and of calls (1)."""
+    """How far persons differ (`taste`), beside the product's dice (`heat`) and those of calls (1)."""
 
     people: int = 40
     calls: int = 60
     users: int = 0
     taste: float = 2.0
     heat: float = 1.3
-    memory: float = 1.0  # taste with memory on, beside that with memory off
+    memory: float = 1.0  # taste with memory on, relative to memory off
     reach: float = 0.8  # share of people who find the other state, in which there is no taste
 
 
 def make_asked_twice(truth: Truth = Truth(), **changes: Any) -> Study:
-    """teas and water, each asked twice of everybody with ChatGPT; teas in a temporary chat too; rated 1 to 5."""
+    """Everybody with ChatGPT is asked teas and water twice, and teas in a temporary chat too; they rate from 1 to 5."""
     asked = {
         "repeats": Repeats(("teas", "water"), apart=1),
         "arms": (Arm(ARM, "Temporary chat", "Open a temporary chat.", ("teas",)),),
@@ -143,7 +143,7 @@ def respond(people: list[Participant], prompt: Prompt, reached: np.ndarray | Non
 
 
 def make_runs(study: Study, truth: Truth, prompts: list[Prompt], rng: np.random.Generator) -> None:
-    """Stateless calls; and `users` simulated users who are asked twice each."""
+    """Makes a run of stateless calls and, if there are `users`, one of simulated users who are each asked twice."""
     endpoint = make_endpoint(model="gpt-4o-mini", provider="openai")
     for condition, users in (("offline", 0), ("sp-profile", truth.users)):
         if condition == "offline" or users:
@@ -172,7 +172,7 @@ def make_users(
 def reply_all(
     run: Run, prompt: Prompt, users: list[SimulatedUser], logits: np.ndarray, rng: np.random.Generator
 ) -> None:
-    """A row of `logits` for each reply: two of every simulated user, or any number without one."""
+    """Replies once for each row of `logits`: twice for every simulated user, or any number of times without users."""
     calls = Completion.objects.bulk_create(
         Completion(
             run=run, prompt=prompt, user=users[at // 2] if users else None, repeat=at % 2 if users else at, position=at,

@@ -1,4 +1,4 @@
-"""A study of teas with something on every comparing page: groups, a repetition, a sock puppet, benchmark runs."""
+"""A study of teas with something for every comparing page: groups, a repetition, a sock puppet, benchmark runs."""
 
 import re
 from datetime import timedelta
@@ -23,7 +23,7 @@ FEW = 20  # draws: enough for every number to be there
 
 
 def make_compared(**changes: Any) -> Study:
-    """The four people and six offline answers of make_teas, and what the other pages need."""
+    """The four people and six offline answers of `make_teas`, and what the other pages need."""
     study = make_teas(**changes)
     again = make_model_run(study, first_run=study.runs.get(), began_at=timezone.now() + timedelta(days=7))
     puppet = make_model_run(study, "sp-history", history_size=10)
@@ -39,7 +39,7 @@ def make_compared(**changes: Any) -> Study:
 
 
 def answer_benchmark() -> None:
-    """Two offline runs of four sums whose answer is B."""
+    """Makes an offline run of four sums (answer B), asked twice."""
     for number in range(1, 5):
         make_item(number)
     run = make_model_run(None, benchmark="sums")
@@ -76,7 +76,7 @@ def heading(response: HttpResponse) -> str:
 
 
 def table(response: HttpResponse, name: str) -> list[list[str]]:
-    """The rows of a table as words."""
+    """The rows of a page's table, each cell as plain text."""
     found = re.search(rf'id="table-{name}">(.*?)</section>', text_of(response), re.S)
     body = re.search(r"<tbody>(.*?)</tbody>", found[1], re.S) if found else None
     rows = re.findall(r"<tr>(.*?)</tr>", body[1], re.S) if body else []

@@ -1,4 +1,4 @@
-"""A study, made once for the tests of a module that ask for it: that of teas, or the module's own `world`."""
+"""The study that a module's tests share, made once: the study of teas, or the module's own `world`."""
 
 from functools import partial
 
@@ -22,12 +22,12 @@ def study(world: int) -> Study:
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages are computed with as few draws as give every number, and nothing is kept of other tests."""
+    """Computes pages with the fewest draws that still give every number, and with nothing kept from other tests."""
     monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
     cache.clear()
 
 
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing them takes seconds, and most tests of bundles look at the rest."""
+    """Skips drawing figures: it takes seconds, and most tests of bundles are about the rest."""
     monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])

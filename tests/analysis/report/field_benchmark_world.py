@@ -1,4 +1,4 @@
-"""A study whose people are asked some of twenty sums, and runs that are asked them all."""
+"""A study whose people are each asked some of twenty sums, and runs that are asked all of them."""
 
 from django.utils import timezone
 
@@ -15,7 +15,7 @@ SUMS, EACH, RIGHT = 20, 4, "B"
 
 
 def make_sums_in_field(people: int = 12, **changes: object) -> Study:
-    """Half of the people use ChatGPT, half Gemini; whose answers are wrong follows from question and person."""
+    """Half of the people use ChatGPT, half Gemini; question and person determine which answers are wrong."""
     there = BenchmarkItem.objects.filter(benchmark="sums").count()
     for number in range(there + 1, SUMS + 1):
         make_item(number)
@@ -38,7 +38,7 @@ def answer_sums(study: Study, number: int, chatbot: str) -> Participant:
 
 
 def run_sums(study: Study, model: str, wrong: int, repeats: int = 6) -> Run:
-    """Each repeat is wrong about `wrong` of the sums, the next one about the next ones."""
+    """A run in which each repeat gets `wrong` sums wrong; this window of sums moves by one from repeat to repeat."""
     run = make_model_run(study, model=model, benchmark="sums")
     for repeat in range(repeats):
         for place, item in enumerate(BenchmarkItem.objects.filter(benchmark="sums").order_by("pk")):

@@ -1,4 +1,4 @@
-"""Invented rows of a report at full size, for the tests of figures. No number in here was ever measured."""
+"""Invented rows of a full-size report, for tests of figures. No number here was ever measured."""
 
 from collections.abc import Sequence
 from random import Random
@@ -24,7 +24,7 @@ def make_report(
     sources: Sequence[str] = SOURCES,
     **parts: Any,
 ) -> Row:
-    """A whole report; `parts` replace some of it."""
+    """A whole report; `parts` replace some of its parts."""
     rng, others, prompts = Random(1), sources[1:], (*lists, *questions)
     chatbots = {model: MODELS.get(model, model) for model in models}
     kinds = [("recommendation", lists), ("choice", questions)]
@@ -62,7 +62,7 @@ def make_report(
 
 
 def field_model(model: str, source: str) -> str:
-    """In a report the field's model is the chatbot."""
+    """The model that a report names for this source; the field's is the chatbot."""
     return MODELS.get(model, model) if source == "field" else model
 
 
@@ -178,7 +178,7 @@ def benchmark_rows(rng: Random, model: str) -> list[Row]:
 
 
 def field_benchmark_rows(rng: Random, model: str) -> list[Row]:
-    """A field, and what models say to its questions."""
+    """A field, and a model's offline runs on its questions."""
     chatbot, found = MODELS.get(model, model), []
     for source, unit, units in (("field", "person", 400), ("offline", "repeat", 10)):
         share = rng.uniform(0.6, 0.8)
@@ -251,7 +251,7 @@ PARTS_OF_FIELD: dict[str, list[Row]] = {
 
 
 def part_rows(rng: Random, prompt: str, chatbot: str, names: Sequence[Row]) -> list[Row]:
-    """The field's measures of lists in parts of the people."""
+    """The field's measures of lists, once for each group in `names`."""
     return [variety_row(rng, prompt, chatbot, "field") | {"kind": "recommendation"} | name for name in names]
 
 
@@ -290,7 +290,7 @@ def width_rows(prompt: str, chatbot: str) -> list[Row]:
 
 
 def blend_rows(rng: Random, model: str) -> list[Row]:
-    """A blend, its sources, and one that is left out."""
+    """A blend, its sources, and one source that is left out."""
     whose = {"chatbot": MODELS.get(model, model)}
     head = {"source": None, "model": None, "prompts": 13, "sources": 3, "unit": "person", "units": 400, "p": 0.001}
     found: list[Row] = [
@@ -306,7 +306,7 @@ def blend_rows(rng: Random, model: str) -> list[Row]:
 
 
 def person_rows(rng: Random, chatbot: str, prompts: Sequence[str]) -> list[Row]:
-    """Each prompt and their mean; one in which the product's dice are less than the API's."""
+    """One row per prompt and one for their mean; in the second prompt the product's dice are below the API's."""
     found = []
     for place, prompt in enumerate((*prompts, "")):
         offline, dice, person = rng.uniform(0.3, 0.5), rng.uniform(0.05, 0.2), rng.uniform(0.1, 0.3)

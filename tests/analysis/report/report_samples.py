@@ -20,7 +20,7 @@ NOTHING = "I would rather not say."
 def tell(
     study: Study, teas: Sequence[str], letter: str = "C", *, chatbot: str = "chatgpt", cell: str = "", **context: str
 ) -> Participant:
-    """Somebody whose chatbot named these teas and this letter; nothing named is a text in which nothing is found."""
+    """A person whose chatbot named these teas and this letter; an empty value is a text in which nothing is found."""
     person = make_participant(study, chatbot=chatbot, cell=cell)
     ChatbotContext.objects.filter(participant=person).update(**context)
     make_response(person, "teas", text=listed(teas), keep=True)
@@ -45,9 +45,7 @@ def reply(run: Run, prompt: str, text: str, repeat: int = 0, **changes: Any) -> 
 
 
 def answer_items(run: Run, letters: Sequence[str], repeat: int = 0, user: SimulatedUser | None = None) -> None:
-    """One run over the items in their order: the reply to each; "-" is one without a letter, "x" a failed call and "."
-    an open one.
-    """
+    """Gives one run's replies to the items in order: "-" has no letter, "x" is a failed call, "." a pending one."""
     for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
         call = make_call(run, item, user, repeat)
         status = {"x": "failed", ".": "pending"}.get(letter, "done")
@@ -74,7 +72,7 @@ def make_teas(places: int = 20, **changes: Any) -> Study:
     return study
 
 
-FEW = 200  # draws: what is checked does not depend on them
+FEW = 200  # draws: the checks do not depend on them
 
 
 def rows_of(study: Study, part: str, filters: Filters | None = None, **wanted: Any) -> list[dict[str, Any]]:

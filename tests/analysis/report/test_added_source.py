@@ -1,4 +1,4 @@
-"""A source that joins changes what is about it; else only corrected p."""
+"""Adding a source changes only its own numbers and the corrected p."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from tests.analysis.report.report_samples import listed, make_model_run, reply, 
 from tests.factories import make_study
 
 TEAS = ("Assam", "Sencha", "Oolong", "Matcha", "Earl Grey")
-OF_ALL = ("p_holm",)  # of all tests of a page
+OF_ALL = ("p_holm",)  # corrected over all tests of a page
 PARTS = ("calibration", "distances", "heterogeneity", "choices", "scores")
 
 
@@ -30,7 +30,7 @@ def numbers_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[A
 
 
 def found_in(study: Study) -> dict[str, list[tuple[str, dict[Any, Any]]]]:
-    """Of each part the rows that are not about the source that joins."""
+    """The numbers of each part's rows that are not about the added source."""
     view = Reporting(study, draws=200)
     rows = {part: [row for row in view.part(part) if row["source"] != "sp-profile"] for part in PARTS}
     return {part: [dict(numbers_of(row)) for row in of_part] for part, of_part in rows.items()}

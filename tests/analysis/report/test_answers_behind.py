@@ -1,4 +1,4 @@
-"""Behind each number stand exactly the answers that it counts."""
+"""The answers behind each number are exactly those that it counts."""
 
 import pytest
 

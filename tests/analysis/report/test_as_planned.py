@@ -141,7 +141,7 @@ def test_a_look_is_taken_once_and_stays_in_the_audit_trail() -> None:
     tell(study, ["Assam"], "C")
     read_new(study)
     found = planned_in(study)
-    # Those who completed first, whoever came since.
+    # Those who completed first, regardless of later arrivals.
     assert found["hypotheses"][0]["value"] == pytest.approx(2 / 4 - 5 / 6)
     assert found["plan"]["look"] == 4 and found["plan"]["taken"][0]["at"] == 4 and not found["deviations"]
     page = client.get(address()).content.decode()
@@ -214,7 +214,7 @@ def test_a_run_that_is_not_there_is_named() -> None:
 
 
 def standing_of(people: int, *looks: int, planned: int = 100, closed: bool = False) -> Standing:
-    """After looks at so many people of the 100 that were planned then."""
+    """The standing after looks at these numbers of people, taken when 100 were planned."""
     taken = tuple({"look": "", "at": at, "people": at, "planned": 100} for at in looks)
     return Standing(people, planned, (30, 60), taken, is_launched=True, is_closed=closed)
 
@@ -223,7 +223,7 @@ def test_who_closes_after_a_look_does_not_get_its_alpha_back() -> None:
     at_60 = level_at(0, (0.6, 1.0), 0.05)
     assert standing_of(60, 60, closed=True).level(0.05) == at_60 == standing_of(60, 60).level(0.05) < 0.01
     assert standing_of(70, 60, closed=True).level(0.05) == level_at(1, (0.6, 0.7, 1.0), 0.05) < 0.02
-    # Nor by fewer places, nor by a withdrawal.
+    # Neither fewer places nor a withdrawal give it back.
     assert standing_of(60, 60, planned=60).level(0.05) == at_60
     assert standing_of(59, 60, closed=True).level(0.05) == at_60
     # Nobody has seen anything: the end may come early, at full alpha.
@@ -243,7 +243,7 @@ def test_closing_at_the_look_that_pleases_claims_in_no_more_than_alpha() -> None
 
 
 def ended(people: int, planned: int, *looks: int, at: int = 100) -> Standing:
-    """After looks at so many people and an end that was shown at so many places, with others planned since."""
+    """The standing after looks and an end shown at `at` people, all then planned; `planned` are planned now."""
     before = standing_of(at, *looks, planned=at)
     return replace(before.and_at(at, ""), people=people, planned=planned)
 
@@ -339,7 +339,7 @@ def test_who_comes_after_the_end_was_shown_is_explored_and_counted() -> None:
     before = planned_in(study)["hypotheses"][0]
     now = lifecycle.definition_of(study.current_id)
     cells = tuple(replace(cell, places=8) for cell in now.cells)
-    more = replace(now, cells=cells, plan=PlanKeys(looks=(6,)))  # which could never be taken
+    more = replace(now, cells=cells, plan=PlanKeys(looks=(6,)))  # a look that could never be taken
     lifecycle.load_definition(more, "me", "More people.")
     study.refresh_from_db()
     for _ in range(3):

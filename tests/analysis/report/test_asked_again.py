@@ -1,4 +1,4 @@
-"""What people were asked again changes no number that is there without it, and stands in every export."""
+"""Asking people again changes no number that exists without it, and appears in every export."""
 
 from dataclasses import replace
 from typing import Any
@@ -29,13 +29,13 @@ from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
 ORDER = ["teas", "teas--temporary", "water", "teas--2", "cakes", "water--2", "pots"]
-OF_ASKINGS = ("about", "person_or_dice", "arms", "positions")  # are about what is asked again, or count it
+OF_ASKINGS = ("about", "person_or_dice", "arms", "positions")  # about what is asked again, or counting it
 FIRST = {"teas", "water", "cakes", "pots"}
 
 
 @pytest.fixture
 def study() -> Study:
-    """Six people who were asked everything once, and a run."""
+    """Six people who were each asked everything once, and a run."""
     definition = make_asking_definition()
     cells = tuple(replace(cell, places=20) for cell in definition.cells)
     study = make_study(definition=replace(definition, cells=cells))
@@ -66,7 +66,7 @@ def complete(study: Study) -> None:
 
 
 def ask_again(study: Study) -> None:
-    """The same people, with other answers, on a second occasion and in the other state, which one cannot reach."""
+    """Adds other answers of the same people on a second occasion and in the other state, which one cannot reach."""
     Participant.objects.filter(study=study).update(state="active", finished_at=None, code="", step="prompts")
     for number, person in enumerate(study.participants.order_by("pk")):
         other = ["Oolong", "Puerh", f"Tea {number}"]

@@ -1,4 +1,4 @@
-"""Benchmark runs in the report: by hand on four questions, and on what ten real models answered to a hundred."""
+"""Benchmark runs in the report: by hand on four questions, and on ten real models' answers to a hundred."""
 
 import csv
 import io
@@ -54,7 +54,7 @@ def make_sums(*letters: str, **changes: Any) -> tuple[Study, Run]:
 
 
 def add_users(study: Study, *letters: str, repeats: int = 1, **changes: Any) -> None:
-    """A run of sock puppets, with the letters of each simulated user, the same in each repeat."""
+    """Adds a run of sock puppets with the letters of each simulated user, the same in each repeat."""
     run = make_model_run(study, benchmark="sums", **{"condition": "sp-history", "history_size": 10} | changes)
     for index, said in enumerate(letters):
         user = SimulatedUser.objects.create(run=run, index=index)
@@ -238,7 +238,7 @@ def test_runs_that_score_alike_have_an_interval_over_questions_only() -> None:
 
 
 def test_novel_letters_stand_beside_what_as_many_offline_runs_give() -> None:
-    """Two halves of one set: any letter is equally likely, so that a quarter of the questions has a new one."""
+    """Two halves of one set: all letters are equally likely, so a quarter of the questions have a new one."""
     study = make_study("draft")
     dice = Random(1)
     for number in range(1, 41):
@@ -269,7 +269,7 @@ def test_benchmark_runs_of_no_study_are_in_the_reports_of_those_they_are_shared_
 
 
 def chemistry(path: Path, by_model: bool) -> Path:
-    """The HELM answers as a file to import, each model a model, or each a run of one."""
+    """Writes the HELM answers as an import file, with each model as a model or as a run of one model."""
     rows = [json.loads(line) for line in real_data("model_answers/helm_mmlu_college_chemistry.jsonl").open()]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -325,7 +325,7 @@ def titles_of(study: Study) -> list[str]:
 
 
 def score_replies(study: Study, likes: Callable[[str], float], name: str = "taste") -> TrainedModel:
-    """A reward model of the study that scores what there is as `likes` says."""
+    """A reward model of the study that scores every reply by `likes`."""
     given = {"task": "reward", "tier": "frozen", "state": "done", "started_by": "tests", "study": study}
     model, _ = TrainedModel.objects.get_or_create(name=name, defaults=given)
     calls = Completion.objects.filter(item__isnull=False, status="done").values_list(
@@ -347,7 +347,7 @@ def test_the_best_of_several_replies_by_a_reward_model() -> None:
     found = {(one["by"], one["k"]): one for one in row["best_of"]}
     # Three of four questions have a right reply among three; without a preference it is any of them.
     assert found["taste", 3]["accuracy"] == 0.75 and found["taste", 1]["accuracy"] == pytest.approx(1 / 3)
-    # The failed call is never chosen, and there as in others all replies that are left count alike.
+    # The failed call is never chosen; there, as for other questions, all remaining replies count alike.
     assert found["blind", 3]["accuracy"] == pytest.approx((2 / 3 + 1 / 3 + 1 / 3 + 0) / 4)
     assert found["taste", 3]["gain"] == pytest.approx(0.75 - 1 / 3) and found["taste", 1]["gain"] is None
     drawn = draw_benchmarks(report(study, draws=FEW, parts=["benchmarks"]), Options()).table
@@ -375,7 +375,7 @@ def test_the_most_variable_questions_go_into_a_study_file(tmp_path: Path) -> Non
     read_new(study)
     rows = [row for row in report(study, draws=FEW, parts=["variability"])["variability"] if row["benchmark"]]
     items = list(BenchmarkItem.objects.order_by("pk").values_list("item", flat=True))
-    # The second has B four times, A and C; the fourth three of each, the third four and two, the first one letter.
+    # The second has B four times, A and C once; the fourth three of each, the third four and two, the first one letter.
     assert [row["item"] for row in rows] == [items[1], items[3], items[2], items[0]]
     assert rows[0]["entropy_bits"] == pytest.approx(1.2516291673878228)
     assert (rows[0]["n"], rows[0]["rank"], rows[0]["among"], rows[0]["taken"]) == (6, 1, 4, False)
@@ -384,12 +384,12 @@ def test_the_most_variable_questions_go_into_a_study_file(tmp_path: Path) -> Non
     path.write_bytes((settings.BASE_DIR / "surveys" / "studies" / path.name).read_bytes())
     call_command("take_questions", study.slug, most=2, into=path, out=path, stdout=io.StringIO())
     assert [prompt.item for prompt in read_study(path).prompts][-2:] == [items[1], items[3]]
-    # The same again would ask them twice: one line says so, and the file stays.
+    # Doing it again would ask them twice: one line says so, and the file stays.
     before = path.read_bytes()
     with pytest.raises(CommandError, match=r"^With these questions the study file has .*sums.*") as fault:
         call_command("take_questions", study.slug, most=2, into=path, out=path)
     assert "\n" not in str(fault.value) and path.read_bytes() == before
-    # Without a file they are printed, as tables that any study file can have at its end.
+    # Without a file they are printed as tables to append to any study file.
     printed = io.StringIO()
     call_command("take_questions", study.slug, most=1, json=True, stdout=printed)
     found = json.loads(printed.getvalue())

@@ -1,4 +1,4 @@
-"""What a report says of those whom a sample stands for: the population's entropy, missing answers, another mix."""
+"""What a report says about the population behind a sample: its entropy, missing answers, another mix."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def rows_of(study: Study, part: str, **wanted: Any) -> list[dict[str, Any]]:
 
 
 def make_skipped() -> Study:
-    """Twelve people, three of whom have no answer to the list and two none to the question, and twelve calls."""
+    """Twelve people, three without an answer to the list and two without one to the question, and twelve calls."""
     study: Study = make_study(places=40, slug="skipped")
     run = make_model_run(study)
     people = [tell(study, ["Assam", f"Tea {number % 4}"], "CCA"[number % 3]) for number in range(12)]
@@ -58,7 +58,7 @@ def mixture(lasting_mixture: int) -> Study:
 
 def test_missing_answers_are_counted_and_bounded(skipped: Study) -> None:
     (field,) = rows_of(skipped, "choices", source="field")
-    # Ten answers, six of them C, of twelve people.
+    # Ten answers, six of them C, from twelve people.
     assert (field["n"], field["missing"], field["counts"]["C"]) == (10, 2, 6)
     assert field["bounds_missing"] == pytest.approx([6 / 12, 8 / 12])
     (offline,) = rows_of(skipped, "choices", source="offline")
@@ -78,7 +78,7 @@ def test_people_who_miss_a_prompt_are_drawn_with_the_others_of_the_roll() -> Non
     read_new(study)
     data = Reporting(study, draws=100).data
     field = data.groups[0].field
-    # One list: nobody is on the roll who did not answer it.
+    # One list: everybody on the roll answered it.
     assert data.items(field, "teas").roll is None and data.missing(field, "teas") == 1
 
 
@@ -95,7 +95,7 @@ def test_the_population_s_entropy_stands_beside_that_of_the_sample(skipped: Stud
 
 
 def make_mixture() -> Study:
-    """Nine of ten people have ChatGPT and half of the calls are of each; each chatbot always says its own."""
+    """Nine in ten people have ChatGPT, but half of the calls are of each model; each always gives its own answer."""
     study: Study = make_study(places=60, slug="mixture")
     for number in range(20):
         chatbot = "gemini" if number < 2 else "chatgpt"
@@ -112,7 +112,7 @@ def make_mixture() -> Study:
 def test_another_mix_of_the_same_chatbots_makes_no_difference(mixture: Study) -> None:
     (row,) = rows_of(mixture, "mixes", answer="C")
     assert row["mix"] == {"chatgpt": 0.9, "gemini": 0.1} and row["mix_source"] == {"chatgpt": 0.5, "gemini": 0.5}
-    # As counted 90 % against 50 %; with nine tenths of each chatbot's share 90 % against 90 %.
+    # As counted, 90 % against 50 %; weighted by the field's mix of chatbots, 90 % against 90 %.
     assert (row["field"], row["raw"], row["standardised"]) == pytest.approx((0.9, 0.5, 0.9))
     assert row["difference_raw"] == pytest.approx(0.4) and row["difference"] == pytest.approx(0, abs=1e-9)
     assert row["ci_difference_raw"][0] > 0 > row["ci_difference"][0]

@@ -1,4 +1,4 @@
-"""The blend of sources that is nearest to the field, in report, page, API, figure and bundle."""
+"""The blend of sources nearest to the field, in report, page, API, figure and bundle."""
 
 import csv
 import io
@@ -40,13 +40,13 @@ from tests.surveys.console.console_pages import log_in
 
 pytestmark = pytest.mark.django_db
 DRAWS = 400
-# Which items a source names, and of the sock puppets how many stand in front.
+# Condition, history size, and number of simulated users.
 SOURCES = (("offline", None, 0), ("sp-profile", None, 12), ("sp-history", 10, 20), ("sp-history", 100, 24))
 TRUTH = (0.5, 0.0, 0.0, 0.5)
 
 
 def make_blended(people: int = 60, truth: tuple[float, ...] = TRUTH, **changes: Any) -> Study:
-    """Lists of teas and a letter; each person answers as one source does, drawn with the shares of `truth`."""
+    """Lists of teas and a letter; each person answers like one source, drawn with the shares in `truth`."""
     study = make_study(places=200, **changes)
     prompts = {prompt.slug: prompt for prompt in study.current.prompts.all()}
     teas, water, rng = prompts["teas"], prompts["water"], np.random.default_rng(3)
@@ -77,7 +77,7 @@ def study(world: int) -> Study:
 
 
 def rows_in(study: Study, filters: Filters | None = None) -> tuple[dict[str, Any], dict[tuple[str, Any], Any]]:
-    """The blend, and the sources by condition and size."""
+    """The blend's row, and the sources' rows by condition and size."""
     found = report(study, filters, draws=DRAWS, parts=("blend",))["blend"]
     (blend,) = [row for row in found if row["source"] is None]
     return blend, {(row["source"], row["history_size"]): row for row in found if row["source"]}
@@ -157,7 +157,7 @@ def test_what_is_farther_held_out_is_not_said_to_be_nearer(study: Study) -> None
     assert f": {farther}, not told apart from luck (p = 0.4" in say(found)
     found["blend"][0] |= {"p": 0.01, "p_holm": 0.01}
     assert ", more than luck gives (p = 0.01" in say(found) and f") {farther}." in say(found)
-    # A blend that is one source, of people too few to test it.
+    # A blend of one source, with too few people to test it.
     found["blend"][0] |= {"p": None, "p_holm": None}
     for row in found["blend"][1:]:
         row["weight"] = float(row["source"] == "offline")

@@ -1,4 +1,4 @@
-"""A bundle holds all that its figures rest on, nothing that names a person, and computes its numbers without us."""
+"""A bundle holds everything its figures rest on, names no person, and recomputes its numbers without the platform."""
 
 import csv
 import hashlib
@@ -35,7 +35,7 @@ OWN_WORDS = "My name is Marguerite."
 
 
 def make_world() -> Study:
-    """The study of teas with two spellings made one, a run that was asked twice, and answers that do not count."""
+    """The study of teas with an alias, a run that was repeated, and answers that do not count."""
     study = make_teas()
     tell(study, ["assam tea", "Sencha"], "B", chatbot="gemini", memory="on", model_shown="Marguerite's own")
     aliases.accept(study, "teas", ["assam tea"], "assam", "tests")
@@ -51,7 +51,7 @@ def make_world() -> Study:
 
 
 def ask_sums(study: Study, model: str, letters: str) -> None:
-    """A benchmark of three questions, each of which B answers, asked twice; the second time all is answered B."""
+    """Asks a benchmark of three questions (answer B) twice: first `letters`, then all B."""
     run = make_model_run(study, model=model, benchmark="sums", version=study.current)
     if not BenchmarkItem.objects.exists():
         for number in range(1, 4):
@@ -61,7 +61,7 @@ def ask_sums(study: Study, model: str, letters: str) -> None:
 
 
 def ask_puppets(study: Study, users: tuple[str, ...]) -> None:
-    """Simulated users who answer the same benchmark, each of them once, and the first once more."""
+    """Adds simulated users who answer the same benchmark once each, and the first of them twice."""
     run = make_model_run(study, "sp-history", history_size=10, benchmark="sums", version=study.current)
     for index, letters in enumerate(users):
         user = SimulatedUser.objects.create(run=run, index=index)
@@ -144,7 +144,7 @@ def test_what_a_rule_leaves_out_is_not_counted_and_still_recomputed(no_figures: 
 
 
 def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_figures: None, tmp_path: Path) -> None:
-    """Twenty-five people with each chatbot, half of them with each plan; two hypotheses, and the study is closed."""
+    """25 people with each chatbot, about half on each plan; two hypotheses, and the study is closed."""
     sides = {"a": "field/chatgpt", "b": "field/gemini", "expected": "different"}
     hypotheses = (
         Hypothesis("assam", "Assam.", "item_share", **sides, prompts=("teas",), item="Assam"),
@@ -167,9 +167,9 @@ def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_fig
     assert pair["items"][0]["item"] == "assam" and len(pair["options"]) == 3 and all(row["ci"] for row in rows)
     alike = [row for row in pair["items"] if row["difference"] == 0]
     assert alike and all(row["p"] == 1 and row["ci"][0] < 0 < row["ci"][1] for row in alike)
-    # Of a row n, units, count, share of both; difference, two ends. Of two prompts how many are tested.
+    # Per row: n, units, count, share of both; difference, two ends. For two prompts: how many are tested.
     assert int(counts["pair"]) == 11 * len(rows) + 2
-    # By Holm two; of each a difference, two ends and p.
+    # Two by Holm; for each a difference, two ends and p.
     assert counts["as_planned"] == "10"
     row = pair["items"][1]
     in_pair = ((row, "difference"), (row["ci"], 0), (row["b"], "share"))
@@ -352,7 +352,7 @@ def test_each_form_of_a_benchmark_is_recomputed_beside_its_own_offline_runs(no_f
         for condition in ("offline", "sp-history", "sp-rag"):
             run = make_model_run(study, condition, benchmark="sums", prompt_form=form, version=study.current)
             for number in range(4):
-                # Of four simulated users three have one name, and the other says what nobody says; or none has a name.
+                # Three of four simulated users share a name, and the other says what nobody says; or none has a name.
                 user = None
                 if condition != "offline":
                     name = f"user {number // 3}" if condition == "sp-history" else ""
@@ -364,7 +364,7 @@ def test_each_form_of_a_benchmark_is_recomputed_beside_its_own_offline_runs(no_f
     rows = json.loads((tmp_path / "report.json").read_text())["benchmarks"]
     means = {row["settings"]: row["offline_mean"] for row in rows if row["source"] == "sp-history"}
     assert means["helm"] > means["bare"] + 0.3
-    # SP-RAG over a whole corpus puts the same in front for every user.
+    # SP-RAG over a whole corpus puts the same text in front for every user.
     found = {(row["source"], row["unit"], row["units"]) for row in rows if row["source"] != "offline"}
     assert found == {("sp-history", "simulated user", 2), ("sp-rag", "repeat", 4)}
     done = recompute(tmp_path)

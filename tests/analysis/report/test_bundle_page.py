@@ -1,4 +1,4 @@
-"""Who asks for a bundle sees how far its report is, and gets the file when all of it is there."""
+"""The bundle page shows how far the report is, and hands out the file when all of it is there."""
 
 import pytest
 from django.test import Client
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def ordered(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The parts that workers were asked for, each time."""
+    """The parts requested from workers, one list per request."""
     asked: list[list[str]] = []
     monkeypatch.setattr(shown, "enqueue_report", lambda study, query, parts, mark: asked.append(list(parts)))
     return asked
@@ -44,7 +44,7 @@ def test_page_says_how_far_the_report_is_and_then_hands_out_the_file(study: Stud
     keep(study, first)
     part = client.get(at("bundle-progress"))
     assert f"1 of {len(PARTS)} parts" in lines_of(part) and not part.has_header("HX-Refresh")
-    # The pair by itself, since only it rests on the sides.
+    # The pair separately, since only it depends on the sides.
     alone = [[part for part in parts if part != "pair"] for parts in (PARTS, others)]
     assert sorted(ordered) == sorted([*alone, ["pair"], ["pair"]])
     keep(study, *others)

@@ -1,4 +1,4 @@
-"""Claims say what the rows say, of all that a page could have said the strongest, and nothing that chance explains."""
+"""Claims say what the rows say, are the strongest that a page could make, and assert nothing that chance explains."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def make_lists(
     effect: float = 0.0, error: float = 0.1, n: int = 400, calls: int = 400, unknown: int = 0,
     shares: dict[str, tuple[float, float]] = SHARES,
 ) -> list[Row]:  # fmt: skip
-    """P1's example for Tesla, and a difference of the entropies."""
+    """P1's example for Tesla, and a difference of entropies."""
     half = 1.966 * error  # Student's t of 399
     test = {"effect": effect, "value": 4.0 + effect, "other": 4.0, "ci": [effect - half, effect + half], "n": n}
     return [
@@ -82,7 +82,7 @@ def test_the_item_that_differs_most_with_an_interval_that_knows_of_the_others() 
     assert low < -0.58 < high < 0
     assert (claim["measure"], claim["n"], claim["item"]) == ("item_share", [400, 400], "tesla")
     assert claim["p"] < 1e-6 and claim["family"] == "1 prompt and offline source, each item"
-    # Newcombe's of this item alone is 11 points wide.
+    # Newcombe's interval for this item alone is 11 points wide.
     assert high - low > 0.11
 
 
@@ -128,7 +128,7 @@ def test_how_varied_the_field_is() -> None:
         "The field is more varied than offline with gpt-4o-mini for 1 of 1 prompt, most for “Companies”: entropy 1.50 "
         "bits above 4.00 (simultaneous 95 % interval 1.29–1.71, n = 400)."
     )
-    # Compare could have said more, so that its interval is wider.
+    # Compare could have said more, so its interval is wider.
     assert spaced(said_of(report, ("variety",))).startswith(found.partition("(")[0])
     assert sentences(make_report(heterogeneity=make_lists(0.15, shares={"tesla": (0.4, 0.4)})), "heterogeneity") == []
     (less,) = sentences(make_report(heterogeneity=make_lists(-0.9)), "heterogeneity")
@@ -149,13 +149,13 @@ def test_answers_in_which_nothing_was_found_hold_a_difference_back() -> None:
     (family,) = [family for family in report["families"] if family["page"] == "overview"]
     assert family["held"] == 2
     assert family["sentence"] == "Nothing is compared: in too many answers nothing was found."
-    # 10 % unknown can't turn 35 against 93 % round.
+    # 10 % unknown cannot reverse 35 against 93 %.
     assert make_report(heterogeneity=make_lists(unknown=40))["claims"]
 
 
 @pytest.mark.parametrize(("shares", "held"), [((0.35, 0.37), 0), ((0.35, 0.55), 1)])
 def test_only_what_would_be_said_is_held_back(shares: tuple[float, float], held: int) -> None:
-    """A quarter of the field unknown may turn both round, but two points nobody would claim."""
+    """A quarter of the field unknown could reverse either difference, but nobody would claim two points anyway."""
     report = make_report(heterogeneity=make_lists(unknown=100, shares={"tesla": shares}))
     (family,) = [family for family in report["families"] if family["page"] == "overview"]
     assert (family["held"], report["claims"]) == (held, [])
@@ -173,7 +173,7 @@ def test_unread_choices_are_not_wrong_ones() -> None:
 
 
 def test_letters_that_fewer_answers_miss_by_chance_are_not_called_new() -> None:
-    """Of 400 answers 3 % are D; that none of 50 is happens in one of five studies."""
+    """Of 400 answers 3 % are D; in one of five studies none of 50 answers is."""
     rare = {"A": 300, "B": 60, "C": 28, "D": 12}
     report = make_report(choices=make_choices(rare, {"A": 38, "B": 8, "C": 4, "D": 0}))
     assert report["claims"] == []
@@ -228,7 +228,7 @@ def test_benchmarks_that_do_not_hold() -> None:
 
 @pytest.mark.parametrize(("units", "offline_runs", "said"), [(9, 1, 0), (39, 1, 0), (3, 3, 0), (6, 6, 1), (3, 20, 1)])
 def test_a_range_apart_from_so_few_offline_runs_may_be_chance(units: int, offline_runs: int, said: int) -> None:
-    """Of three things that the page could say this has three tenths of 5 in 100; 2 · 6! · 6! / 12! = .002."""
+    """Among three kinds of claim this one has three tenths of the page's 5 in 100; 2 · 6! · 6! / 12! = .002."""
     row = BENCHMARK | {"overlaps_offline": False, "units": units, "offline_runs": offline_runs}
     assert len(sentences(make_report(benchmarks=[row]), "benchmarks")) == said
 

@@ -1,4 +1,4 @@
-"""How numbers are written in tables: intervals, signs, p-values, what is undefined, and the order of rows."""
+"""How tables write numbers: intervals, signs, p-values, undefined values, and the order of rows."""
 
 from dataclasses import replace
 from unittest.mock import Mock

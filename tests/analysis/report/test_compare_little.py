@@ -1,4 +1,4 @@
-"""The comparing pages where there is little to compare, nothing yet, or nothing under the address."""
+"""The comparing pages with little to compare, with nothing yet, or at an address that does not exist."""
 
 from html import unescape
 
@@ -59,7 +59,7 @@ def test_a_study_without_any_answer_has_every_page() -> None:
         assert "None has come yet" in lines_of(response)
     for name in FIGURES:
         drawn = client.get(address("figure-part", "", name)).content
-        # Instead of empty axes there is a sentence.
+        # A sentence replaces empty axes.
         assert b"<figure" in drawn and b"<svg" not in drawn and b'<p class="soft">' in drawn, name
 
 
@@ -103,7 +103,7 @@ DIFFERENCE = ("sure; from", "is sure", "points apart", "Also sure", "No finding 
 
 @pytest.mark.parametrize("people", [0, 1, 3, 5, 12])
 def test_of_too_few_people_a_page_says_so_and_nothing_else(people: int) -> None:
-    """Neither that something differs, nor that nothing does, nor a p."""
+    """The page says neither that something differs nor that nothing does, and shows no p."""
     study = make_study(places=20)
     for _ in range(people):
         tell(study, ["Assam"], "A")

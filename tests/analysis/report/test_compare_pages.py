@@ -1,4 +1,4 @@
-"""The comparing pages: an answer in words, figures with files, tables whose numbers lead to the texts, filters."""
+"""The comparing pages: an answer in words, figures with files, tables whose numbers lead to texts, filters."""
 
 import csv
 import io
@@ -48,7 +48,7 @@ def test_every_page_opens_with_an_answer_and_has_no_undefined_number(client: Cli
 
 
 def test_numbers_lead_to_texts_and_from_there_to_the_person_or_call(client: Client) -> None:
-    # Numbers of pairs of answers, of all answers of a person, and over questions have no texts of their own.
+    # Numbers about pairs of answers, about all of a person's answers, and over questions have no texts of their own.
     others = {"overview", "pair", "benchmarks", "drift", "costs", "blend", "person-or-dice", "explanations"}
     for name in sorted(set(PAGES) - {*others, "field-benchmark"}):
         behind = links(client.get(address(name)), "/texts/?")
@@ -209,7 +209,7 @@ def test_numbers_of_a_figure_are_those_of_its_filters(client: Client) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was asked of workers, none of which works; and a study that is too large to compute at once."""
+    """Requests to workers that never run, with every study too large to compute at once."""
     calls: list[Any] = []
     monkeypatch.setattr(shown, "enqueue_report", lambda *order: calls.append(order))
     monkeypatch.setattr(shown, "SMALL", 0)
@@ -219,7 +219,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_a_large_report_is_computed_by_a_worker_while_the_page_counts(client: Client, asked: list[Any]) -> None:
     response = client.get(address("distances"))
     assert heading(response) == "The numbers are being computed."
-    # What this page needs first, and then what the others will.
+    # First what this page needs, then what the others will.
     (order,) = asked
     assert (order[2][:5], set(order[2])) == (["about", "distances", "calibration", "scores", "mixes"], set(PARTS))
     part = client.get(address("computing", "", "distances"))

@@ -1,4 +1,4 @@
-"""Every part of the report, and every measure, has all that pages, documents, exports and docs ask of it."""
+"""Every part of the report, and every measure, has all that pages, documents, exports and docs need."""
 
 import inspect
 import re
@@ -26,7 +26,7 @@ from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.test_bundle import make_world
 from tests.test_architecture import imports_of, modules_of, sources, whole
 
-ONE_OBJECT = ("about", "flow", "as_planned")  # one object each, which pages show in words or on cards
+ONE_OBJECT = ("about", "flow", "as_planned")  # one object each, shown in words or on cards
 MEASURES = (*OF_LISTS, *OF_CHOICES)
 SHOWN = [part for part in PARTS.values() if part.name not in ONE_OBJECT]
 
@@ -138,9 +138,9 @@ def test_every_definition_has_its_place_in_the_docs() -> None:
 
 
 def intervals_in(row: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """Where two numbers stand that are an interval, or null where one would stand; `bounds` are none.
+    """The dotted path of every interval, or of the null in its place; `bounds` are not intervals.
 
-    `ci_why` is a sentence, which says why there is none.
+    `ci_why` is a sentence that says why there is none.
     """
     if isinstance(row, dict):
         for name, value in row.items():

@@ -1,4 +1,4 @@
-"""Answers become arrays: one vocabulary for all sources of a prompt, one spelling for a thing, few statements."""
+"""Answers become arrays: one vocabulary for all sources of a prompt, one spelling for each item, few SQL statements."""
 
 import pytest
 from django.db import connection

@@ -62,5 +62,5 @@ def test_differences_from_the_field_are_those_of_the_rows() -> None:
 def test_with_four_people_items_have_no_differences() -> None:
     found = report(make_compared(), draws=FEW, parts=["items", "heterogeneity"])
     assert len(found["items"]) > 2 and not any("difference" in row for row in found["items"])
-    # One prompt has nothing to pool.
+    # With one prompt there is nothing to pool.
     assert not any("pooled" in row for row in found["heterogeneity"])

@@ -1,4 +1,4 @@
-"""The benchmark in the field, in report, page, API and bundle: by hand, beside runs, and of nobody."""
+"""The benchmark in the field, in report, page, API and bundle: by hand, beside runs, and with no people."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_runs_stand_beside_the_field_on_the_same_questions(study: Study) -> None
 
 
 def test_the_order_of_two_models_may_be_another_for_people(study: Study) -> None:
-    # By runs Gemini's model is better by 5 points; for people it is much worse.
+    # In runs Gemini's model is better by 5 points; for people it is much worse.
     (order,) = (
         rows_of(study)["offline", "gemini-2.0-flash"]["orders"] or rows_of(study)["offline", "gpt-4o-mini"]["orders"]
     )

@@ -1,4 +1,4 @@
-"""Whose answers count: every filter against people who differ in one thing each."""
+"""Whose answers count: every filter against people who each differ in one thing."""
 
 import unicodedata
 from typing import Any
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 def teas_of(study: Study, **filters: Any) -> set[str]:
-    """The teas that the filtered field names, but for the one that everybody names."""
+    """The teas that the filtered field names, except the one that everybody names."""
     rows = report(study, Filters(**filters), draws=10, parts=["heterogeneity"])["heterogeneity"]
     return {item["name"] for row in rows if row["source"] == "field" for item in row["top_items"]} - {"Chai"}
 
@@ -78,7 +78,7 @@ LEFT_SOURCES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"memory_size": (9,), "source": ("sp-history", "sp-memory")}, [("sp-history", "gpt-4o-mini")]),
     ({"chatbot": ("gemini",)}, [("field", "gemini"), ("offline", "gemini-2.0-flash")]),
 ]
-# Whose tests stand below by themselves.
+# These have tests of their own below.
 ALONE = {"pilot", "excluded", "flagged", "language", "compare"}
 
 
@@ -138,7 +138,7 @@ def test_languages_are_told_apart_and_never_pooled_in_silence() -> None:
     assert said[()]["languages"]["sentence"] in basis(said[()])
     assert said[("de",)]["languages"]["sentence"].startswith("The field's answers are 2 to German prompts. Models are")
     assert said[("en",)]["languages"]["sentence"] == ""
-    # Read by the choices that were shown, and so the same letter.
+    # Read by the choices shown, and so the same letter.
     assert {row.letter for row in Answer.objects.filter(response__prompt__slug="water")} == {"C"}
 
 
@@ -233,7 +233,7 @@ def test_single_answers_are_left_out_by_a_rule_about_answers() -> None:
     assert teas_of(study) == {"Sencha", "Oolong", "Matcha", "Rooibos"}
     assert "Assam" in teas_of(study, excluded="with")
     whole = report(study, draws=10, parts=["choices"])
-    # The answer alone is left out: both people's letters count.
+    # Only the answer is left out: both people's letters count.
     assert [row["n"] for row in whole["choices"]] == [2]
     (rule,) = whole["exclusions"]
     assert (rule["slug"], rule["scope"], rule["answers"]) == ("few", "response", 1)
@@ -241,7 +241,7 @@ def test_single_answers_are_left_out_by_a_rule_about_answers() -> None:
 
 @pytest.fixture
 def compared(study: Study) -> Study:
-    """Beside them runs that differ in one thing each."""
+    """The study with added runs that each differ in one thing."""
     runs = [
         make_model_run(study, temperature=0.5),
         make_model_run(study, model="gemini-2.0-flash"),

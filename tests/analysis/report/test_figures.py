@@ -1,4 +1,4 @@
-"""Every figure of a report at full size and of an empty one: valid specs, clean files, tables that hold the rows."""
+"""Every figure of a full-size and of an empty report: valid specs, clean files, tables that hold the rows."""
 
 import json
 import re
@@ -17,8 +17,8 @@ from analysis.report.parts import FIGURES
 from analysis.stats.item_measures import MEASURES
 from tests.analysis.report.figure_rows import LISTS, MODELS, QUESTIONS, SOURCES, make_report
 
-OF_ROWS = [name for name in FIGURES if name != "pair"]  # which is made of one object
-UNNAMED = ("positions",)  # which names nothing that comes from outside, and has no undefined value
+OF_ROWS = [name for name in FIGURES if name != "pair"]  # which is drawn from one object
+UNNAMED = ("positions",)  # no names from outside, and no undefined value
 PART = {"demographics": "cells", "latency": "costs"}
 SVG = "{http://www.w3.org/2000/svg}"
 # What an image may be made of: nothing that runs, loads or styles.
@@ -139,7 +139,7 @@ def test_names_from_outside_stay_text(name: str) -> None:
 
 
 def undefined(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a source that has nothing to measure: null with a reason."""
+    """The row of a source with nothing to measure: nulls with a reason."""
     words = "jsd_bits jsd_excess tv effect min max mean spearman accuracy within person taken width usd correct_share"
     keys = [*MEASURES, *words.split(), "ci", "noise_floor", "standardised"]
     changed = {key: None for key in keys if key in row} | {"why": "nothing to measure"}

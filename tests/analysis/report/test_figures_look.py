@@ -1,4 +1,4 @@
-"""How figures look: colours that can be told apart, hatching, labels that do not meet, and the SVG that pages get."""
+"""How figures look: distinguishable colours, hatching, labels that do not collide, and the SVG on pages."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -40,7 +40,7 @@ def linear_rgb(colour: str) -> list[float]:
 
 
 def luminance(colour: str) -> float:
-    """Of WCAG 2: linear red, green and blue, weighted."""
+    """Relative luminance by WCAG 2: the weighted sum of linear red, green and blue."""
     red, green, blue = linear_rgb(colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -87,7 +87,7 @@ def test_marks_and_words_stand_out_from_the_ground(scheme: str) -> None:
     assert {token for token in options if contrast(palette[token], palette["on-option"]) < 4.5} == set()
 
 
-# What is seen without one kind of cone: Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
+# Vision without one kind of cone: Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 SEEN = {
     "without red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
     "without green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
@@ -161,7 +161,7 @@ def test_narrow_correct_answers_are_hatched_too() -> None:
 def test_leaderboard_names_meet_neither_each_other_nor_a_line(accuracies: list[float]) -> None:
     lines = [(f"Model {place}", accuracy) for place, accuracy in enumerate(sorted(accuracies))]
     labels, height = place_labels(lines, (0.5, 0.9), 600)
-    for one, other in combinations(labels, 2):  # `other` stands further right
+    for one, other in combinations(labels, 2):  # `other` is further right
         begin = other["x"] - text_width(other["text"], 11) - 5
         assert one["y"] != other["y"] or begin > one["x"]
         # The line of `one` comes down from its name; it may pass `other` only on the way from above it.

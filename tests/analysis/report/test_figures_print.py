@@ -1,4 +1,4 @@
-"""Figures at the sizes of journals: as wide as a column, with letters that can be read there."""
+"""Figures at journal sizes: as wide as a column, with letters that are readable there."""
 
 import re
 from typing import Any
@@ -29,7 +29,7 @@ def test_a_figure_is_as_wide_as_a_column_in_one_font_of_seven_points(name: str, 
     root = ET.fromstring(render(made, "svg", "print", column))
     assert root.get("width") == f"{column}mm"
     _, _, width, height = map(float, root.get("viewBox", "").split())
-    # Nothing is stretched: the height goes with the width, and is a part of a page.
+    # Nothing is stretched: the height goes with the width, and fits on a page.
     high = float(root.get("height", "").removesuffix("mm"))
     assert high == pytest.approx(column * height / width, abs=0.01) and high <= HIGHEST[column]
     sizes = [float(size.removesuffix("px")) for element in root.iter() if (size := element.get("font-size"))]
@@ -59,7 +59,7 @@ def test_numbers_over_a_grid_have_a_rim() -> None:
 
 
 def found(part: Any, key: str) -> list[Any]:
-    """All that stands in lists of this name anywhere."""
+    """The elements of every list named `key`, at any depth."""
     if isinstance(part, list):
         return [one for each in part for one in found(each, key)]
     if not isinstance(part, dict):

@@ -1,4 +1,4 @@
-"""Figures of a report that was computed: the rows they expect are the rows that there are."""
+"""Figures of a computed report: the rows that they expect are the rows that exist."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.analysis.report.compare_samples import FEW, add_people, make_compared
 
 pytestmark = pytest.mark.django_db
 
-# Two prompts are too few for a correlation, none is a variant of another one, one chatbot has no mix, no pair is named.
+# Two prompts are too few for a correlation, neither is a variant, one chatbot has no mix, and no pair is named.
 NOTHING = {
     *("contexts", "mixes", "pair", "scores", "blend", "variants", "person_or_dice", "field_benchmark", "arms"),
     "taken",

@@ -1,4 +1,4 @@
-"""What figures say: alternative texts and captions, from rows small enough to be checked by hand."""
+"""What figures say: alternative texts and captions, from rows small enough to check by hand."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_distances_say_how_far_each_source_is_above_chance() -> None:
     rows = [distance("a", "offline", 0.4), distance("a", "sp-rag", 0.3), distance("b", "offline", 0.2)]
     rows += [distance("b", "sp-rag", 0.3), distance("c", "offline", 0.5)]
     made = make("distances", rows)
-    # (0.3 + 0.1 + 0.4) / 3 and (0.2 + 0.2) / 2; by itself a small distance of few answers says nothing.
+    # (0.3 + 0.1 + 0.4) / 3 and (0.2 + 0.2) / 2; a small distance of few answers says nothing by itself.
     assert made.alt == (
         "m: mean distance above chance, in bits: Offline 0.267 over 3 prompts and SP-RAG 0.200 over 2 prompts."
     )

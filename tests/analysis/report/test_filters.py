@@ -1,4 +1,4 @@
-"""Filters survive the way into an address and back, and refuse what means nothing."""
+"""Filters survive the round trip through an address, and reject meaningless values."""
 
 import pytest
 from django.conf import settings

@@ -1,4 +1,4 @@
-"""A dozen answers, every number of whose report is worked out by hand."""
+"""The report of a dozen answers, with every number worked out by hand."""
 
 from math import log2
 from typing import Any
@@ -45,7 +45,7 @@ def test_chances_are_corrected_over_all_tests_of_a_page() -> None:
     chances = (("mini", 0.01, 0.002), ("mini", 0.04, 0.04), ("flash", 0.03, 0.03), ("flash", 0.5, 0.5))
     rows: list[dict[str, Any]] = [{"model": model, "p": p, "p_tail": tail} for model, p, tail in chances]
     correct_over_prompts(rows, lambda row: row)
-    # Of all four: .002 times four, but no less than its p by draws; .03 times three; .04 twice, but no less than that.
+    # All four: .002 times four, but no less than its p by draws; .03 times three; .04 twice, but no less than that.
     assert [row["p_holm"] for row in rows] == pytest.approx([0.01, 0.09, 0.09, 0.5])
     correct_over_prompts(rows, lambda row: row, tables=2)
     assert [row["p_holm"] for row in rows] == pytest.approx([0.016, 0.18, 0.18, 1])

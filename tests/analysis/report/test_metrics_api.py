@@ -1,4 +1,4 @@
-"""Programs read a study's report, whole or in parts, as pandas likes it, and its figures as specs."""
+"""Programs read a study's report, whole or in parts, in a form that suits pandas, and its figures as specs."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -144,7 +144,7 @@ def test_flat_rows_by_hand() -> None:
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch, study: Study) -> list[Any]:
-    """What workers are asked for, of a study that counts as one with many answers."""
+    """Requests to workers, for a study treated as one with many answers."""
     with redis.Redis.from_url(settings.REDIS_URL) as store:
         for key in store.scan_iter("report:*"):
             store.delete(key)

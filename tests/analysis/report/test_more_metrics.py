@@ -51,7 +51,7 @@ OTHER_TEAS = (("Matcha", "Sencha"), ("Matcha", "Rooibos"))
 
 
 def make_puppets() -> Study:
-    """20 people; histories of 10 conversations answer as they do, histories of 100 do not."""
+    """20 people; sock puppets with histories of 10 conversations answer as they do, those with 100 do not."""
     study = make_teas(places=40, slug="puppets")
     for number in range(16):
         tell(study, FIELD_TEAS[number % 4])
@@ -80,7 +80,7 @@ def test_the_nearest_sock_puppet_is_found_among_all_history_sizes(puppets: Study
     assert (rows[10]["nearest"], rows[10]["nearest_for"], rows[10]["prompts"]) == (True, ["teas"], 1)
     assert (rows[100]["nearest"], rows[100]["nearest_for"]) == (False, [])
     assert rows[10]["not_told_apart"] == rows[100]["not_told_apart"] == []
-    # The mean over one prompt is that prompt's.
+    # The mean over one prompt is that prompt's value.
     assert rows[10]["jsd_bits"] == rows[10]["by_prompt"][0]["jsd_bits"] < rows[100]["jsd_bits"]
     assert rows[10]["jsd_excess"] == pytest.approx(rows[10]["jsd_bits"] - rows[10]["by_prompt"][0]["chance"])
     assert rows[10]["ci"][0] < rows[10]["jsd_excess"] < rows[10]["ci"][1] < rows[100]["ci"][0]
@@ -114,7 +114,7 @@ def test_a_small_sock_puppet_takes_no_part_and_changes_no_other_row(puppets: Stu
 def test_a_small_sock_puppet_that_answered_more_prompts_changes_no_other_row() -> None:
     rng = np.random.default_rng(1)
     field = {prompt: draw_items(rng, 100) for prompt in ("teas", "films", "towns")}
-    # Its 400 answers are of ten users only.
+    # Its 400 answers come from only ten users.
     placed = {
         name: place(name, field, {prompt: draw_items(rng, 100, steepness=steep) for prompt in ("teas", "films")})
         for name, steep in (("sp-history", 1.0), ("sp-rag", -1.0))
@@ -143,7 +143,7 @@ TEAS = [
 
 
 def draw_teas(dice: Random, n: int, steepness: float = 1.0) -> list[str]:
-    """n answers of three teas, the first ones oftener the steeper."""
+    """n answers of up to three teas; the higher the steepness, the more often they name the first ones."""
     weights = [place**-steepness for place in range(1, len(TEAS) + 1)]
     return [listed(list(dict.fromkeys(dice.choices(TEAS, weights, k=9)))[:3]) for _ in range(n)]
 
@@ -155,7 +155,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def test_forty_answers_of_the_fields_kind_do_not_lose_to_four_hundred_of_another(tmp_path: Path) -> None:
-    """Through import and report: SP-RAG answers as the field does, SP-History a little otherwise."""
+    """Through import and report: SP-RAG answers as the field does, SP-History slightly differently."""
     study, dice = make_study(places=20, slug="others"), Random(3)
     people = ((f"p{k}", "chatgpt", "teas", text) for k, text in enumerate(draw_teas(dice, 200)))
     header = ("participant", "chatbot", "prompt", "text")
@@ -228,7 +228,7 @@ def test_drift_of_the_same_simulated_users_is_over_their_changes(study: Study) -
 
 
 def with_variants(state: str = "draft", **changes: Any) -> Study:
-    """The study with both prompts once more, full of typos."""
+    """The study with a variant of both prompts, full of typos."""
     teas, water = make_definition().prompts
     typos = {"variant": "typos", "title": "With typos"}
     variants = (
@@ -248,7 +248,7 @@ def test_variants_are_compared_with_their_original_pair_by_pair() -> None:
     row = one(study, "variants", kind="choice")
     assert (row["prompt"], row["variant_prompt"], row["variant"]) == ("water", "water-typos", "typos")
     assert (row["pairs"], row["n_original"], row["n"]) == (4, 5, 4)
-    # Right before: three of four; after: one of four. Of three pairs with two letters one has changed.
+    # Right before: three of four; after: one of four. One of three pairs with two letters has changed.
     assert (row["correct_share_original"], row["correct_share"], row["effect"]) == (0.75, 0.25, -0.5)
     assert row["changed"] == pytest.approx(1 / 3)
 
@@ -269,7 +269,7 @@ def test_what_the_same_person_names_in_a_list_and_its_variant_is_no_second_sampl
         for prompt in ("teas", "teas-typos"):
             make_response(person, prompt, text=listed(TEAS[2 * number : 2 * number + 2]), keep=True)
     (row,) = rows_of(study, "variants", Filters(people="all"), source="field", model="chatgpt")
-    # Everybody names teas of their own both times: whoever is drawn, and however the two are permuted.
+    # Everybody names their own teas both times, whoever is drawn and however the two are permuted.
     assert (row["n"], row["unit"], row["units"], row["jsd_bits"]) == (8, "person", 8, 0)
     assert row["chance"] == pytest.approx(0, abs=1e-6)
     assert (row["ci"], row["ci_why"], row["p"]) == (None, ALIKE, 1)

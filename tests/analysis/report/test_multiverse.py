@@ -1,4 +1,4 @@
-"""The multiverse: which universes a study has, their numbers by hand, that a stopped one goes on, and its page."""
+"""The multiverse: which universes a study has, their numbers by hand, resuming after a stop, and its page."""
 
 import json
 from dataclasses import replace
@@ -38,7 +38,7 @@ ALL_BUT_FLAGGED = PlanKeys(multiverse=tuple(name for name in VARIED if name != "
 
 
 def make_closed(*hypotheses: Hypothesis, plan: PlanKeys = ALL_BUT_FLAGGED) -> Study:
-    """Of five people three name Assam, one “Assam tea”, which is made one with it; the last reading is in doubt."""
+    """Of five people three name Assam, one its alias “Assam tea”, and one nothing, a reading in doubt."""
     study = make_teas(definition=replace(make_definition(20), hypotheses=hypotheses, plan=plan))
     tell(study, ["Assam tea"], "C", chatbot="gemini")
     warm = make_model_run(study, temperature=0.2)
@@ -79,7 +79,7 @@ def test_each_choice_changes_what_it_says() -> None:
     assert [each["choice"] for each in water["choices"]] == ["doubtful", "temperature"]  # letters have no spellings
     assert (assam["all"], water["all"]) == (8, 4)
     value = {tuple(row["options"]): row["value"] for row in assam["rows"]}
-    # Four of five, all six calls; without the doubtful one of four; as written three; at 0.2 no call.
+    # Four of five, all six calls; four of four without the doubtful one; three as written; at 0.2 no call.
     assert value["in", "made one", "1"] == pytest.approx(4 / 5 - 1) == pytest.approx(assam["planned"]["value"])
     assert value["out", "made one", "1"] == pytest.approx(4 / 4 - 1)
     assert value["in", "as written", "1"] == pytest.approx(3 / 5 - 1)
@@ -209,12 +209,12 @@ def test_a_bundle_has_every_universe_of_todays_answers_and_recomputes_what_they_
     assert [row["same_sign"] for row in rows[:8]].count("true") == 3
     readme = (tmp_path / "README.md").read_text()
     assert "- `assam` (teas): 8 universes, 38\u202f% of 8 have the sign of the planned one" in readme
-    # Of each three numbers of rows, two shares twice and three estimates; of the one as planned value, two ends and p.
+    # For each, three counts of rows, two shares twice and three estimates; for the planned one value, two ends and p.
     done = recompute(tmp_path)
     assert "multiverse: 28 numbers, 0 differ" in done.stdout and done.returncode == 0, done.stdout
     table = tmp_path / "data" / "multiverse.csv"
     written = table.read_text()
-    change(table, "true,false,false", "false,true,false")  # same_sign and significant of one universe
+    change(table, "true,false,false", "false,true,false")  # `same_sign` and `significant` of one universe
     done = recompute(tmp_path)
     assert "assam, teas: same_sign by its column is 0.375 in the report, 0.25 by the data" in done.stdout
     assert "assam, teas: significant by its column is 0.25 in the report, 0.375 by the data" in done.stdout

@@ -1,4 +1,4 @@
-"""The notebook runs on a bundle and on the API, and its figures have the report's numbers in nine digits."""
+"""The notebook runs on a bundle and on the API, and its figures match the report's numbers to nine digits."""
 
 import importlib.util
 import json
@@ -23,7 +23,7 @@ NOTEBOOK = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding=
 
 
 def make_corrected() -> Study:
-    """The world of the bundles, with somebody who corrected two readings before they finished nothing more."""
+    """The bundles' world with one more person, who corrected two readings and has not finished."""
     study = make_world()
     person = make_participant(study, chatbot="gemini")
     for slug, text, said in (
@@ -36,7 +36,7 @@ def make_corrected() -> Study:
 
 
 def run_notebook(monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[str, Any]:
-    """Every code cell in one namespace, as a kernel runs them; each `chartN` is drawn as its page would be."""
+    """Runs every code cell in one namespace, as a kernel does, and draws each `chartN` as its page would."""
     for name, value in environment.items():
         monkeypatch.setenv(f"FIELDSTUDY_{name}", value)
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
@@ -57,7 +57,7 @@ def nine(value: float | None) -> float | None:
 
 
 def check_figures(space: dict[str, Any], told: dict[str, Any]) -> None:
-    """What is drawn against the report, number by number."""
+    """Compares the drawn numbers with the report's, one by one."""
     lists = {(row["prompt"], row["source"], row["model"]): row for row in told["heterogeneity"]}
     assert len(space["figure1"]) == 3 * len(lists)
     for row in space["figure1"].to_dict("records"):

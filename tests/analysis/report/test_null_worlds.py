@@ -1,4 +1,4 @@
-"""Pages of whole studies assert what stands among the claims, and nothing where nothing differs."""
+"""Pages of whole studies assert only what is among the claims, and nothing if nothing differs."""
 
 import re
 from functools import partial
@@ -19,7 +19,7 @@ from surveys.models import Study
 from tests.surveys.console.console_pages import log_in, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-# What only a claim may say, of any page.
+# What only a claim may say, on any page.
 ASSERTED = re.compile(
     r"(more|less) varied than|points apart|names .{1,60} in \d+ %|never gives\b.{0,40}interval|moves the score|"
     r"nearest to the field is|differently on|none of \d+ offline runs? reaches|highest in|differ most|"
@@ -43,7 +43,7 @@ def address_of(study: Study, name: str) -> str:
 
 
 def words_of(client: Client, study: Study, name: str) -> str:
-    """The page with its figures, as a reader has it, without what the answers themselves say."""
+    """The page and its figures as a reader sees them, without quoted answers and definitions."""
     pages = [text_of(client.get(address_of(study, name)))]
     figures = OVERVIEW_FIGURES if name == "overview" else dict.fromkeys(re.findall(r'id="figure-([\w-]+)"', pages[0]))
     pages += [text_of(client.get(reverse("compare:figure-part", args=[study.slug, figure]))) for figure in figures]
@@ -55,7 +55,7 @@ def words_of(client: Client, study: Study, name: str) -> str:
 
 
 def test_where_nothing_differs_no_page_says_that_anything_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sources of one distribution: two chatbots with four each, thirteen prompts; 40 people and 40 calls."""
+    """All sources have one distribution: two chatbots with four each, thirteen prompts; 40 people and 40 calls."""
     monkeypatch.setattr(report_world, "SLOPES", dict.fromkeys(report_world.SLOPES, 1.0))
     monkeypatch.setattr(report_world, "RIGHT", dict.fromkeys(report_world.RIGHT, 0.7))
     study = report_world.make_world(80, 40)
@@ -83,7 +83,7 @@ def test_what_pages_assert_stands_among_the_claims() -> None:
         context = response.context
         assert context["answer"] in claimed[name]
         assert {entry["sentence"] for entry in context["found"]} <= claimed[name]
-    # Filters may hide one of the two sources that a claim is about.
+    # Filters may hide one of a claim's two sources.
     assert client.get(f"{address_of(study, 'overview')}?source=offline").status_code == 200
     overview = client.get(address_of(study, "overview")).context
     unsaid = next(family["unsaid"] for family in whole["families"] if family["page"] == "overview")

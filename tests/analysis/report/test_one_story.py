@@ -1,4 +1,4 @@
-"""Sentences, cards, links and marks of the comparing pages say what stands beside them, also of few people."""
+"""Sentences, cards, links and marks of the comparing pages agree with what is beside them, even with few people."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def make_models(people: int) -> Study:
-    """Few people, and models of which more than enough is known: a run, its repetition on another day."""
+    """Few people, and models with more than enough answers: a run and its repetition on another day."""
     study = make_study(places=20)
     for number in range(people):
         tell(study, ["Assam", f"Tea {number}"], "A" if number else "C")
@@ -64,9 +64,9 @@ def test_one_rule_of_enough_is_asked_by_titles_and_cards(people: int) -> None:
     )
     assert opened["precision"].startswith(few)
     words = lines_of(client.get(address()))
-    # The title and two cards; the third is told beside its figure.
+    # The title and two cards; the third is beside its figure.
     assert words.count(why) >= 3 and "No difference" not in words
-    # What rests on no person is said all the same.
+    # Claims that rest on no person are made all the same.
     assert "of a run and its repetition is drift sure" in heading(client.get(address("drift")))
 
 
@@ -157,7 +157,7 @@ def test_items_shows_the_prompt_that_its_title_is_about() -> None:
 
 
 def told(report: Row, shown: str) -> Row:
-    """What is said of the rows of one prompt."""
+    """The report with the claims about one prompt's rows."""
     rows = {"heterogeneity": [row for row in report["heterogeneity"] if row["prompt"] == shown]}
     claims, families = claims_of(report, report | rows, lambda row: row["prompt"] == shown)
     return report | {"claims": claims, "families": families}
@@ -179,7 +179,7 @@ def test_while_texts_are_unread_no_answers_are_said_to_be_missing() -> None:
     assert opening_of(report, "overview") == ""
     report["answers"] = {"unread": 240}
     assert opening_of(report, "overview") == "Nothing is compared yet: 240 texts still to be read."
-    assert opening_of(report, "costs") == ""  # it claims nothing, and says itself what it has
+    assert opening_of(report, "costs") == ""  # it makes no claims, and says itself what it has
 
 
 def test_how_many_prompts_are_those_that_are_shown() -> None:
@@ -229,7 +229,7 @@ def test_unread_answers_of_a_group_are_not_wrong_ones(unread: int, said: int) ->
 
 
 def context_rows(**sizes: int) -> list[Row]:
-    """Answers of so many people to each question, drawn down to one n within it."""
+    """Rows of people's lists by context (`memory_on=42`), rarefied to the given n."""
     rows = []
     for name, n in sizes.items():
         context, value = name.split("_")
@@ -281,7 +281,7 @@ def test_figures_and_their_numbers_carry_the_mark_of_simulated_data(name: str) -
     for is_so in (True, False):
         figure = draw(made_up(400 if is_so else 0, is_so), Options(rarefied=True))
         if name == "pair":
-            continue  # without sides it is one sentence
+            continue  # without sides it is a single sentence
         assert (figure.mark == SIMULATED) is (SIMULATED in json.dumps(figure.spec)) is is_so
         rows = list(csv.DictReader(io.StringIO(figure_csv(figure))))
         assert rows and {row["simulated"] for row in rows} == {"true" if is_so else "false"}

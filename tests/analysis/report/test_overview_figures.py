@@ -1,4 +1,4 @@
-"""The first screen of Compare: its sentence, its figures, and which two answers stand side by side."""
+"""The first screen of Compare: its sentence, its figures, and which two answers are side by side."""
 
 import pytest
 from django.test import Client
@@ -31,7 +31,7 @@ def test_the_large_figure_has_each_source_of_each_chatbot_with_interval_and_chan
     excess = [row["jsd_excess"] for row in report["calibration"]]
     assert sorted(mark["value"] for mark in marks) == sorted(excess)
     assert all(mark["low"] < mark["value"] < mark["high"] for mark in marks)
-    # History sizes stand in the names.
+    # The names include history sizes.
     assert {mark["row"] for mark in marks} >= {"Offline", "SP-Profile", "SP-History, 100 conversations"}
 
 
@@ -56,7 +56,7 @@ def test_small_figures_are_as_wide_on_a_page_as_on_a_phone(name: str) -> None:
 
 @pytest.fixture
 def client(few_draws: None) -> Client:
-    """Twenty people of whom ten get Assam, and twenty calls that all name it."""
+    """A viewer of twenty people, ten of whom get Assam, and twenty calls that all name it."""
     study: Study = make_study(places=40)
     for number in range(20):
         tell(study, ["Assam", "Sencha"] if number % 2 else ["Sencha", f"Tea {number}"], "C")
@@ -77,12 +77,12 @@ def test_compare_opens_with_the_answer_its_figures_and_two_typical_answers(clien
     page = text_of(response)
     order = [page.index(part) for part in ('id="filters"', 'id="figure-far"', "How varied are", "Two answers to")]
     assert order == sorted(order) and order[-1] < page.index("Findings:")
-    # Of calls, those that name Assam and Sencha have most in common with all others; the one with Oolong has less.
+    # Calls that name Assam and Sencha have most in common with all others; the one with Oolong has less.
     sides = response.context["pair"]["sides"]
     assert [side["source"] for side in sides] == ["field", "offline"]
     assert [side["text"].names for side in sides] == [["Assam", "Sencha"], ["Assam", "Sencha"]]
     assert page.count("<mark>Assam</mark>") == 2
-    assert links(response, "item=assam")  # of the finding; n leads to all whom it counts
+    assert links(response, "item=assam")  # the finding's; n leads to everybody it counts
 
 
 @pytest.mark.django_db

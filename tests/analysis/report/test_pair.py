@@ -1,4 +1,4 @@
-"""Any two sides compared: what is planted is found, nothing is claimed of chance, every way has the same numbers."""
+"""Any two sides compared: planted differences are found, chance is never claimed, all outputs have the same numbers."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -35,7 +35,7 @@ TEAS = [f"Tea {number:02}" for number in range(139)]
 
 
 def make_fields() -> Study:
-    """Sixty people with each chatbot: three teas are named more often with one of them, 136 by chance alike."""
+    """Sixty people with each chatbot: three teas are named more often with one of them, 136 differ by chance only."""
     study = make_compared(places=70)
     random = Random(3)
     for chatbot, planted in (("chatgpt", (0.8, 0.1, 0.55)), ("gemini", (0.15, 0.65, 0.02))):
@@ -75,7 +75,7 @@ def test_planted_differences_come_first_with_intervals_that_hold_them(study: Stu
 def test_items_that_both_sides_name_alike_are_tested_too() -> None:
     shares = np.array([0.5, 0.5, 1.0, 0.01, 0.0]), np.array([0.5, 0.3, 1.0, 0.01, 0.0])
     gaps = share_gaps(shares[0], 100, shares[1], 100)
-    # Frequent and equal, different, named by all; the last two hardly anybody names.
+    # Frequent and equal, different, named by all; hardly anybody names the last two.
     assert gaps.tested.tolist() == [True, True, True, False, False]
     assert (gaps.strength > 0).tolist() == [False, True, False, False, False]
 
@@ -110,7 +110,7 @@ def claims_of_nothing(rng: np.random.Generator, units: tuple[int, int], prompts:
 
 @pytest.mark.parametrize("units", [(30, 30), (60, 60), (400, 50)])
 def test_of_null_pairs_hardly_any_claims_an_item(units: tuple[int, int]) -> None:
-    """With 400 each 14, 9 and 12 did: at most 5 in 100."""
+    """In 400 pages of each size 14, 9 and 12 did: at most 5 in 100."""
     rng = np.random.default_rng(7)
     assert sum(claims_of_nothing(rng, units) for _ in range(60)) <= 6
 

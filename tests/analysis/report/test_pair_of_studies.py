@@ -1,4 +1,4 @@
-"""A pair whose sides are of two studies: what is compared, who may see it, and when it is computed anew."""
+"""A pair whose sides are of two studies: what is compared, who may see it, and when it is recomputed."""
 
 import json
 from dataclasses import replace
@@ -31,9 +31,9 @@ REFUSED = "there is no such study among those that you may see"
 
 
 def make_both() -> Study:
-    """Thirty people with ChatGPT in each of two studies: of the first all but three are told Assam, of the second six.
+    """Thirty people with ChatGPT in each of two studies: 27 of the first get Assam, six of the second.
 
-    The second asks about water in other words.
+    The second study asks about water in other words.
     """
     first = make_study(places=40)
     prompts = tuple(
@@ -113,7 +113,7 @@ def test_simulated_people_of_the_other_study_are_named(study: Study, second: Stu
 
 
 def test_spellings_that_one_study_made_one_are_one_in_both(study: Study, second: Study) -> None:
-    """Those who were told of both count once; a number that stands for two items of a study leads to no texts."""
+    """Those who got both count once; a number that covers two items of one study leads to no texts."""
     before = {row["item"]: row for row in pair_of(study, *ACROSS)["items"]}
     aliases.accept(second, "teas", ["tea 1"], "tea 2", "tests")
     found = {row["item"]: row for row in pair_of(study, *ACROSS)["items"]}

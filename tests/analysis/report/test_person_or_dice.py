@@ -1,4 +1,4 @@
-"""Person or dice, and what explains it, in report, pages, API and figure: of known truths, and of nobody."""
+"""Person or dice, and what explains it, in report, pages, API and figure: on known truths, and with no people."""
 
 import csv
 import io
@@ -50,7 +50,7 @@ def claims_on(found: dict[str, Any], page: str) -> list[dict[str, Any]]:
 
 
 def page_of(study: Study, name: str) -> HttpResponse:
-    """The same viewer looks at all pages."""
+    """Opens the page, always as the same viewer."""
     viewer = get_user_model().objects.filter(username="ada").first()
     client = Client() if viewer else log_in(study, "viewer")
     if viewer:
@@ -101,7 +101,7 @@ def test_a_state_moves_answers_beyond_the_dice_and_not_all_reach_it(study: Study
     (row,) = report(study, draws=DRAWS, parts=PARTS)["arms"]
     assert (row["prompt"], row["arm"], row["asked"], row["unit"]) == ("teas", ARM, 40, "person")
     assert row["unreached"] > 0 and row["units"] == row["thrice"] == 40 - row["unreached"]
-    # In the state there is no taste, so answers lie as far from the person's own as from anybody's.
+    # There is no taste in this state, so answers are as far from the person's own as from anybody's.
     assert row["ci_effect"][0] > 0 and row["p"] < 0.01
     assert set(row["changes"]) == {"top5_share", "items", "unknown_share", "rating"}
     assert row["changes"]["rating"]["effect"] == 0
@@ -183,7 +183,7 @@ def test_who_stops_is_counted_by_prompts_done(study: Study) -> None:
 
 
 def test_a_known_truth_comes_through_import_and_report(tmp_path: Path) -> None:
-    """120 people whose answers are pasted texts, asked twice, beside 150 calls: the truth is that of very many."""
+    """120 people asked twice, whose answers are pasted texts, beside 150 calls; the truth is that of very many."""
     world, rng = dice.World(), np.random.default_rng(11)
     truth = dice.truth_of(world, 20_000, prompts=1)
     study = make_study(places=0, repeats=Repeats(("teas",), apart=1))

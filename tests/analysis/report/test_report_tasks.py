@@ -1,4 +1,4 @@
-"""Parts of a report are asked of a worker once, and computed for the filters that were asked for."""
+"""Workers are asked once for a part of a report, and compute it for the filters requested."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A report is computed once, kept, and computed again exactly when something that it rests on has changed."""
+"""A report is computed once, kept, and recomputed exactly when something that it rests on has changed."""
 
 import json
 from collections.abc import Callable
@@ -98,7 +98,7 @@ def test_an_empty_study_gives_an_empty_report() -> None:
 
 
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The parts that are computed from now on, in their order."""
+    """The parts computed from now on, in order."""
     done: list[str] = []
 
     def noting(name: str, part: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -164,7 +164,7 @@ def test_what_a_part_was_before_is_thrown_away(study: Study) -> None:
 
 def test_no_more_than_so_many_views_are_kept(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "MOST_KEPT", 3)
-    for name in (multiverse.NAME, plans.NAME, plans.CELL):  # takes minutes, and is no view
+    for name in (multiverse.NAME, plans.NAME, plans.CELL):  # takes minutes, and is not a view
         MetricValue.objects.create(study=study, name=name, fingerprint=name, value={}, seconds=600)
     for seed in range(5):
         report(study, seed=seed, draws=FEW, parts=[])
@@ -237,7 +237,7 @@ CHANGES: dict[str, Callable[[Study], Any]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_fingerprint_changes_with(study: Study, change: str) -> None:
-    new_response(study)  # something that is not read yet
+    new_response(study)  # a text not read yet
     before = stamp(study)
     CHANGES[change](study)
     assert stamp(study) != before

@@ -1,4 +1,4 @@
-"""What is independent in the answers that are compared: people, simulated users with all repeats, single calls."""
+"""What is independent in the answers compared: people, simulated users with all repeats, single calls."""
 
 import csv
 import random
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 
 def bring_in(study: Study, folder: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Import completions, given as the cells that differ from a line of the source `lab`."""
+    """Imports completions; `rows` give the cells that differ from a default line of the source `lab`."""
     lines = [{"source": "lab", "model": "gpt-4o-mini", "prompt": "teas", "temperature": "1", **row} for row in rows]
     path = folder / "completions.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -73,7 +73,7 @@ def test_answers_of_nobody_share_their_unit_with_no_other_answer(study: Study, t
     units = [data.units(lab, prompt) for prompt in said]
     named = np.intersect1d(*units)
     assert all((units_of_prompt >= 0).sum() == 2 for units_of_prompt in units)
-    # Only who is named answers both prompts.
+    # Only a named user answers both prompts.
     assert (named >= 0).all() and all(len(np.unique(own[own < 0])) == 4 for own in units)
 
 
@@ -141,7 +141,7 @@ TEAS = ["Assam", "Sencha", "Oolong", "Chai", "Matcha", "Rooibos", "Mate", "Keemu
 
 
 def liked(dice: random.Random, favourite: int, number: int = 3) -> str:
-    """Most often the tea that somebody likes, and others."""
+    """A list of teas in which the favourite is the most likely one."""
     weights = [12 if place == favourite else 1 for place in range(len(TEAS))]
     found: list[str] = []
     while len(found) < number:
@@ -150,7 +150,7 @@ def liked(dice: random.Random, favourite: int, number: int = 3) -> str:
 
 
 def make_people_and_users(folder: Path, users: int = 10, repeats: int = 12) -> Study:
-    """30 people and a sock puppet of few users, each of whom likes a tea of their own: one population."""
+    """30 people and a sock puppet of few users, each with a favourite tea: one population."""
     dice, study = random.Random(1), make_study(places=60, slug="others")
     for _ in range(30):
         named = [line.partition(" ")[2] for line in liked(dice, dice.randrange(8)).splitlines()]
@@ -174,7 +174,7 @@ def test_few_users_with_many_answers_count_as_few(tmp_path: Path) -> None:
         if part != "calibration":
             assert {(row["n"], row["unit"], row["units"]) for row in rows} == {(120, "simulated user", 10)}, part
     (choice,) = [row for row in found["choices"] if row["source"] == "sp-history"]
-    # Half of the users always say C: as of ten answers, not of 120.
+    # Half of the users always say C: worth ten answers, not 120.
     assert choice["correct_share"] == 0.5 and choice["ci"][1] - choice["ci"][0] > 0.45
     (items,) = [row for row in found["heterogeneity"] if row["source"] == "sp-history"]
     field = next(row for row in found["heterogeneity"] if row["source"] == "field")

@@ -25,7 +25,7 @@ def unpack(study: Study, folder: Path, begin: Callable[..., StudyBundle] = begin
 
 
 def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
-    """By the bundle's own script, here: to import pandas in a process of its own takes seconds."""
+    """Runs the bundle's own script in this process, since importing pandas in another takes seconds."""
     names = {"path": [str(folder), *sys.path], "argv": ["recompute.py", str(folder)]}
     try:
         with patch.multiple(sys, **names), redirect_stdout(io.StringIO()) as out:
@@ -37,18 +37,18 @@ def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def agreed_in(out: str) -> dict[str, int]:
-    """By part how many numbers agree with the report, where all do."""
+    """How many numbers agree with the report, by part, for the parts in which all do."""
     found = re.findall(r"^(\w+): ([\d,]+) numbers, 0 differ$", out, re.M)
     return {name: int(count.replace(",", "")) for name, count in found}
 
 
 def recompute_elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:
-    """In a process that knows nothing of the project, as somebody else would run it."""
+    """Runs the script in a process that knows nothing of the project, as somebody else would."""
     command = [sys.executable, "-I", "-c", STARTED, str(folder)]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env={})
 
 
-# Nothing of the project may be found: neither Django nor our own modules.
+# Neither Django nor our own modules may be importable.
 STARTED = """
 import runpy, sys
 sys.modules["django"] = sys.modules["analysis"] = sys.modules["surveys"] = sys.modules["scipy"] = None
@@ -63,7 +63,7 @@ def read_csv(folder: Path, name: str) -> list[dict[str, str]]:
 
 
 def check_codebook(folder: Path) -> None:
-    """It describes each column of each table."""
+    """Checks that the codebook describes each column of each table."""
     described = {table["name"]: table for table in json.loads((folder / "codebook.json").read_text())["tables"]}
     assert {path.stem for path in (folder / "data").iterdir()} == set(described)
     for name, table in described.items():

@@ -15,7 +15,7 @@ def make_labels(
     models: Sequence[int] = (),
     clusters: Sequence[int] | None = None,
 ) -> Labels:
-    """One row an item, one column a rater; None where a rater gave no label."""
+    """One row per item, one column per rater; None is a missing label."""
     rows = [(i, r, value) for i, row in enumerate(table) for r, value in enumerate(row) if value is not None]
     items, raters, values = np.array(rows, dtype=np.int32).reshape(-1, 3).T
     n_raters = max((len(row) for row in table), default=0)
@@ -32,13 +32,13 @@ def make_labels(
 
 
 def make_pair_labels(cells: Sequence[Sequence[int]]) -> Labels:
-    """Two raters whose contingency table this is."""
+    """Labels of two raters with this contingency table."""
     table = [(i, j) for i, row in enumerate(cells) for j, times in enumerate(row) for _ in range(times)]
     return make_labels(table, len(cells))
 
 
 def make_counted_labels(counts: Sequence[Sequence[int]]) -> Labels:
-    """Items of which only is known how many raters gave each label."""
+    """Labels of items for which only the number of raters per label is known."""
     return make_labels(
         [[k for k, times in enumerate(row) for _ in range(times)] for row in counts], n_labels=len(counts[0])
     )
@@ -53,7 +53,7 @@ def draw_labels(
     missing: float = 0.0,
     models: Sequence[int] = (),
 ) -> Labels:
-    """Raters who see the truth of an item with probability `agreeing` and else guess; some labels are missing."""
+    """Raters see an item's truth with probability `agreeing` and otherwise guess; some labels are missing."""
     return make_labels(draw_table(seed, items, raters, k, agreeing, missing), k, models)
 
 
@@ -76,6 +76,6 @@ def measure(labels: Labels, scale: Scale = NOMINAL, threshold: int = 1, draws: i
 
 
 def keep_raters(labels: Labels, kept: np.ndarray) -> Labels:
-    """The labels of some raters; all codes stay what they are."""
+    """The labels of the kept raters; all codes stay the same."""
     rows = kept[labels.raters]
     return replace(labels, items=labels.items[rows], raters=labels.raters[rows], values=labels.values[rows])

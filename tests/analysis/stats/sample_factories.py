@@ -28,14 +28,14 @@ def items_of(responses: Iterable[Iterable[int]], size: int) -> ItemSample:
 
 
 def draw_items(rng: np.random.Generator, n: int, size: int = 30, steepness: float = 1.0, named: int = 5) -> ItemSample:
-    """n responses that each name `named` items, the first ones more often the steeper."""
+    """n responses that each name `named` items; the higher the steepness, the more often they name the first ones."""
     logs = -steepness * np.log(np.arange(1, size + 1))
     best = np.argsort(-(logs + rng.gumbel(size=(n, size))), axis=1)[:, :named]
     return items_of(best.tolist(), size)
 
 
 def relabelled(sample: ItemSample, order: NDArray[np.int64]) -> ItemSample:
-    """The same answers with the items numbered otherwise."""
+    """The same answers with the items renumbered."""
     return ItemSample(sample.n, sample.rows, order[sample.codes].astype(np.int32), sample.size)
 
 
@@ -51,15 +51,15 @@ item_samples = st.lists(st.frozensets(st.integers(0, SIZE - 1), max_size=5), min
 
 
 def clustered(responses: ItemSample, users: int) -> ItemSample:
-    """The same answers as those of so many users, each with as many, one user's next to each other."""
+    """The same answers, given by this many users in consecutive blocks of equal size."""
     return replace(responses, units=np.repeat(np.arange(users), responses.n // users))
 
 
 def draw_clustered(
     rng: np.random.Generator, users: int, repeats: int, size: int = 30, unlike: float = 2.0, steepness: float = 1.0
 ) -> ItemSample:
-    """Answers of five items of users who each like items of their own; they differ with SD `unlike` of an item's log
-    odds, against 1.28 of the answers of one user.
+    """Answers of five items from users who each prefer items of their own: an item's log odds differ with SD `unlike`
+    between users, against 1.28 among one user's answers.
     """
     logs = -steepness * np.log(np.arange(1, size + 1)) + unlike * rng.normal(size=(users, 1, size))
     scores = logs + rng.gumbel(size=(users, repeats, size))
@@ -68,12 +68,12 @@ def draw_clustered(
 
 
 def sample_of(best: NDArray[np.int64], size: int) -> ItemSample:
-    """Each row of item codes is a response."""
+    """A sample in which each row of item codes is a response."""
     n, named = best.shape
     return ItemSample(n, np.repeat(np.arange(n, dtype=np.int32), named), best.ravel().astype(np.int32), size)
 
 
-# The statistics of samples that share no draws with others.
+# Statistics of samples that do not share draws with others.
 
 
 def rarefy(sample: ItemSample, n: int, rng: np.random.Generator, draws: int = DRAWS) -> Heterogeneity:

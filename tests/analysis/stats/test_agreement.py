@@ -1,4 +1,4 @@
-"""Agreement on one question: who is averaged with whom, what is undefined and why, and the sentence about skew."""
+"""Agreement on one question: which pairs are averaged, what is undefined and why, and the sentence about skew."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_mean_without_enough_shared_items_says_so():
 
 
 def test_intervals_are_made_for_the_pairs_that_share_most(monkeypatch):
-    """Of many raters most pairs share an item or two; they keep their values and say why there is no interval."""
+    """Most pairs of many raters share only an item or two; they keep their values and say why there is no interval."""
     table = [[i % 3, (i + 1) % 3 if i % 4 else i % 3, i % 3 if i < 12 else None] for i in range(40)]
     every = measure(make_labels(table), threshold=20).pairs
     monkeypatch.setattr(pairs, "MOST_PAIRS", 2)
@@ -84,7 +84,7 @@ def test_pair_with_one_label_has_raw_agreement_and_no_kappa():
 
 
 def test_rater_who_never_varies_has_kappa_zero_and_no_rank_correlation():
-    """Chance explains all of it, which is a finding; a rank correlation is not defined at all."""
+    """Chance explains all of the agreement, which is a finding; a rank correlation is not defined at all."""
     [pair] = measure(make_labels([[0, 0], [0, 1], [0, 1], [0, 0]]), ORDERED).pairs
     assert pair.measures["kappa"].value == 0
     assert pair.measures["spearman"].value is None
@@ -126,7 +126,7 @@ def test_alpha_is_undefined_for_a_reason(table, why):
 def test_people_and_models_have_coefficients_of_their_own():
     agreement = measure(make_labels([[0, 0, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0]] * 5, models=[2, 3]))
     raw = {group: each.raw.value for group, each in agreement.coefficients.items()}
-    # Of six pairs an item: 0,0,1,0 has 3 equal ones, 1,1,1,0 has 3, 0,0,0,0 has 6.
+    # Six pairs per item: 0,0,1,0 has 3 equal ones, 1,1,1,0 has 3, 0,0,0,0 has 6.
     assert raw == pytest.approx({"all": (3 + 3 + 6) / 18, "humans": 1, "models": 1 / 3})
 
 
@@ -141,7 +141,7 @@ def test_majority_counts_ties_last():
 
 
 def test_skewed_labels_get_a_sentence_and_ac1_beside_kappa():
-    """121 items, 120 of them judged alike: the case in which a bare 0.00 looks like failure."""
+    """121 items, 119 of them judged alike: the case in which a bare 0.00 looks like failure."""
     agreement = measure(make_labels([[1, 1]] * 119 + [[0, 1], [1, 0]]), threshold=20)
     found = agreement.coefficients["all"]
     assert (found.raw.value, agreement.means["all"]["kappa"].value) == pytest.approx((119 / 121, -1 / 120), abs=1e-9)
@@ -163,7 +163,7 @@ def test_no_sentence_where_kappa_is_high_or_agreement_low_or_nothing_is_defined(
 
 
 def test_views_of_maybe_differ_where_conclusions_depend_on_it():
-    """Two people who differ only between no and maybe agree fully when maybe is no, and hardly when it is yes."""
+    """Two people who differ only between no and maybe agree fully if maybe is no, and hardly if it is yes."""
     labels = make_labels([[0, 1], [1, 0], [2, 2], [2, 2], [0, 0], [1, 1]] * 5)
     found = {
         name: measure(view.labels, view.scale).pairs[0].measures["kappa"].value

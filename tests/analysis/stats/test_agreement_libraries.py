@@ -29,7 +29,7 @@ def measure(table, k, scale=ORDERED):
 
 
 def expect(value):
-    """A library's number; where it says NaN, we say None."""
+    """The library's number, or None where the library says NaN."""
     return None if np.isnan(value) else pytest.approx(value, abs=1e-12)
 
 
@@ -52,7 +52,7 @@ def test_pairwise_kappas_equal_those_of_scikit_learn(case):
 
 
 def test_labels_that_nobody_gave_do_not_stretch_the_weights():
-    """Labels 0, 1 and 4 of a five-label scale: 1 and 4 are neighbours among what was used."""
+    """Labels 0, 1 and 4 of a five-label scale: 1 and 4 are neighbours among the labels used."""
     table = [[{0: 0, 1: 1, 2: 4}[value] for value in row] for row in draw_table(9, k=3, raters=2)]
     [pair] = measure(table, 5).pairs
     left, right = read_shared(table, pair)
@@ -71,7 +71,7 @@ def test_spearman_equals_that_of_scipy(case):
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 def test_alpha_equals_that_of_krippendorff(case, level):
     table, k = draw_table(*case), case[3]
-    numbers = tuple(float(n * n) for n in range(k))  # uneven steps, so that interval is not ordinal
+    numbers = tuple(float(n * n) for n in range(k))  # uneven steps, so that interval differs from ordinal
     columns = [[np.nan if value is None else numbers[value] for value in column] for column in zip(*table, strict=True)]
     expected = krippendorff.alpha(columns, level_of_measurement=level)
     found = measure(table, k, Scale(True, numbers)).coefficients["all"]

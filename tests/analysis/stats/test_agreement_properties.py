@@ -1,4 +1,4 @@
-"""What holds for agreement on any labels."""
+"""Properties of agreement that hold for any labels."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ def measure(labels, seed=0, threshold=1, draws=60, scale=NUMBERS):
 
 
 def list_estimates(agreement):
-    """Every estimate that is anywhere in an agreement."""
+    """Yields every estimate anywhere in an agreement."""
     for each in agreement.coefficients.values():
         yield from (getattr(each, name) for name in COEFFICIENTS)
         yield from each.prevalence
@@ -114,7 +114,7 @@ def test_raters_who_guess_have_agreement_near_zero():
 
 
 def test_copies_of_all_items_leave_pairs_as_they_are():
-    """Kappa and Spearman depend on shares only; ten times the items have the same value and a third of the width."""
+    """Kappa and Spearman depend on shares only; ten times the items give the same value and a third of the width."""
     rows = [[0, 0], [1, 1], [2, 1], [0, 2], [1, 1], [2, 2], [0, 0], [2, 2]]
     [once], [ten] = (measure(make_labels(rows * times), draws=600).pairs for times in (3, 30))
     for name, estimate in once.measures.items():

@@ -91,7 +91,7 @@ def test_mammograms_have_the_published_weighted_kappas():
 
 
 def test_two_abstractors_have_gwets_ac1():
-    """100 pregnancies by two abstractors (Gwet 2014): kappa 0.7964094, AC1 0.8493305, agreement 0.89."""
+    """100 pregnancies, two abstractors (Gwet 2014): kappa 0.7964094, AC1 0.8493305, agreement 0.89."""
     found = measure_table([[13, 0, 0], [0, 20, 7], [0, 4, 56]])
     assert found["kappa"] == pytest.approx(0.7964094, abs=5e-8)
     assert found["ac1"] == pytest.approx(0.8493305, abs=5e-8)

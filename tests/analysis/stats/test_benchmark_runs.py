@@ -22,7 +22,7 @@ from tests.analysis.stats.sample_factories import rng
 
 
 def make_runs(*runs: str) -> Letters:
-    """One run a word, one question a letter; "?" is an answer without one."""
+    """One run per word, one question per letter; "?" is an answer without a letter."""
     return np.array([["?ABCD".index(letter) - 1 for letter in run] for run in runs], dtype=np.int8)
 
 
@@ -31,7 +31,7 @@ def make_key(letters: str) -> NDArray[np.int8]:
 
 
 def random_runs(chances: NDArray[np.float64], runs: int, dice: np.random.Generator) -> Letters:
-    """Runs against the key "AAA…" that answer question j rightly with probability chances[j]."""
+    """Runs against the key "AAA…" that answer question j correctly with probability chances[j]."""
     return (dice.random((runs, len(chances))) >= chances).astype(np.int8)
 
 
@@ -235,7 +235,7 @@ def test_novel_excess_by_hand() -> None:
 
 
 def test_halves_of_one_set_have_no_novel_excess() -> None:
-    """200 sets of 20 runs of 120 questions: a fifth of the questions have a letter that the first half lacks."""
+    """200 sets of 20 runs of 120 questions: over a fifth of the questions get a letter that the first half lacks."""
     found = []
     for seed in range(200):
         dice = rng(seed)
@@ -258,7 +258,7 @@ def test_puppets_that_answer_otherwise_have_a_novel_excess() -> None:
 
 
 def test_repeats_of_one_user_are_no_further_puppets() -> None:
-    """Each user's habit is new at first; ten repeats of two users are worth two runs, not ten."""
+    """Each user's habits look new at first; ten runs of two users are worth two runs, not ten."""
     dice = rng()
     chances = dice.dirichlet([0.25] * 4, 200)
     offline, puppets = answer(chances, 10, dice), np.repeat(answer(chances, 2, dice), 5, axis=0)

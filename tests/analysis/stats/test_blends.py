@@ -1,4 +1,4 @@
-"""A blend's distances are means over pairs of different units, its weights the best, and luck seldom a gain."""
+"""A blend's distances are means over pairs of different units, its weights are the best, and luck is seldom a gain."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ HALVES = {"flat field": (0.5, 0, 0, 0.5), "few people": (0.5, 0, 0.5)}
 
 
 def some_sides(rng: np.random.Generator) -> tuple[BlendSides, list[np.ndarray], np.ndarray, np.ndarray]:
-    """Lists of one to five items; a unit answers twice, another one on two sides, and one answer names nothing."""
+    """Lists for two prompts; two units answer twice, another one on two sides, and one answer names nothing."""
     side = np.array([0] * 6 + [1] * 7 + [2] * 7)
     unit = np.array([0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 11, 5, 12, 13, 14, 15, 15, 16])
     named, prompts = [], []
@@ -38,7 +38,7 @@ def some_sides(rng: np.random.Generator) -> tuple[BlendSides, list[np.ndarray], 
 
 
 def by_pairs(named: list[np.ndarray], side: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Pair by pair, each pair of units once however often they answered."""
+    """Mean distances of sides, pair by pair: each pair of units counts once, however often they answered."""
     found = np.zeros((len(named), 3, 3))
     for at, chosen in enumerate(named):
         rows, codes = (places.astype(np.int32) for places in np.nonzero(chosen))
@@ -99,8 +99,8 @@ def test_a_distance_is_not_biased_by_how_few_answers_there_are() -> None:
 
 
 def test_luck_is_seldom_called_a_gain() -> None:
-    """People answer as one source does; sources differ in how even and how many their answers are. `benchmarks.blends`
-    has other worlds.
+    """People answer as one source does; sources differ in evenness and number of answers. `benchmarks.blends` has other
+    worlds.
     """
     (kinds, people), studies = WORLDS["few people"], 200
     shares = np.eye(len(kinds))[0]
@@ -135,7 +135,7 @@ def test_a_blend_of_two_halves_is_found(name: str) -> None:
         for ci, true in zip(each.weights_ci, truth, strict=True)
     ]
     assert np.mean(held) >= 0.8
-    # Held out, the blend is about as near as its kind of people are to one another.
+    # Held out, the blend is about as near as such people are to one another.
     assert abs(np.mean([each.held_out.blend.value for each in found])) < 0.03
     assert np.mean([each.held_out.gain.value for each in found]) > 0.02
 

@@ -1,4 +1,4 @@
-"""Shares before and after, paired: values that a pencil finds, and intervals that hold the truth."""
+"""Paired shares before and after: values by pencil, and intervals that hold the truth."""
 
 import numpy as np
 import pytest

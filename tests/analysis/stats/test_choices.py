@@ -1,4 +1,4 @@
-"""Choices: counts, shares and comparison, by hand, beside scipy, and in properties."""
+"""Choices: counts, shares and comparison, by hand, against scipy, and by their properties."""
 
 from math import log2
 
@@ -15,7 +15,7 @@ from tests.analysis.stats.sample_factories import rng
 
 
 def make_choices(letters: str, correct: str | None = "A", options: int = 4) -> ChoiceSample:
-    """One response a letter; "?" is an answer without one."""
+    """One response per letter; "?" is an answer without a letter."""
     codes = np.array(["?ABCDEFGH".index(letter) - 1 for letter in letters], dtype=np.int8)
     return ChoiceSample(codes, options, None if correct is None else ord(correct) - ord("A"))
 
@@ -28,7 +28,7 @@ def test_shares_of_four_responses() -> None:
     assert (found.n, found.counts, found.unknown, found.correct) == (4, (2, 1, 0, 0), 1, 0)
     assert found.shares == (0.5, 0.25, 0, 0)
     assert (found.unknown_share, found.correct_share) == (0.25, 0.5)
-    # Were the unknown one right, three of four would be.
+    # If the unknown one were right, three of four would be.
     assert found.bounds == (0.5, 0.75)
     # 2 and 1 of 3 known: log2 3 - 2/3.
     assert found.entropy == pytest.approx(log2(3) - 2 / 3)
@@ -89,7 +89,7 @@ def test_difference_by_hand() -> None:
     found = compare(make_choices("AA"), make_choices("BB"), rng(), 20_000)
     assert (found.effect, found.tv) == (1, 1)
     assert (found.p, found.p_tv) == pytest.approx((1 / 3, 1 / 3), abs=0.012)
-    # Newcombe's, of Wilson's 0.34 to 1 and 0 to 0.66: it has a width. Two responses a side say nothing of the rest.
+    # Newcombe's, from Wilson's 0.34 to 1 and 0 to 0.66: it has a width. Two responses a side say nothing of the rest.
     assert found.ci == pytest.approx((1 - (2 * 0.65762**2) ** 0.5, 1), abs=1e-4)
     assert (found.ci_tv, found.ci_tv_why) == (None, FEW_UNITS)
 

@@ -7,7 +7,7 @@ from analysis.stats.agreement.pairs import cluster_order
 
 
 def camps(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Raters of three camps in random order, alike within and unlike between them."""
+    """Raters of three camps in random order: alike within a camp, unlike between camps."""
     of = np.random.default_rng(3).permutation(np.arange(n) % 3)
     return of, np.where(of[:, None] == of[None], 0.8, 0.1)
 

@@ -1,4 +1,4 @@
-"""Clusters of statements: pencil cases, and the same partition as another library's."""
+"""Clusters of statements: cases by pencil, and the same partition as another library's."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from analysis.stats.diversity import clusters_of, cut_average_linkage, joint_con
 
 
 def rows(*angles: float) -> np.ndarray:
-    """Rows of length 1 at these angles: cosine similarities are the cosines of differences."""
+    """Rows of length 1 at these angles, so that cosine similarities are the cosines of their differences."""
     radians = np.radians(angles)
     return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype("float32")
 

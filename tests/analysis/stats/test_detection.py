@@ -1,4 +1,4 @@
-"""Measures of scores against truth: by pencil, against scikit-learn, and where there is nothing to measure."""
+"""Measures of scores against truth: by pencil, against scikit-learn, and with nothing to measure."""
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ def values(cases: Cases, scores: list[float], threshold: float = 0.5) -> dict[st
 
 
 def test_measures_by_pencil() -> None:
-    # Called positive: the first three, two of them rightly; one positive is missed. Of the four pairs of a positive
-    # and a negative case … there are 3 × 2: (.9, .6, .2) over (.7, .1) wins 2, 1, 1 = 4 of 6.
+    # Called positive: the first three, two of them rightly; one positive is missed. Of the pairs of a positive
+    # and a negative case there are 3 × 2: (.9, .6, .2) over (.7, .1) wins 2, 1, 1 = 4 of 6.
     found = values(make_cases([1, 0, 1, 1, 0]), [0.9, 0.7, 0.6, 0.2, 0.1])
     assert found == pytest.approx(
         {
@@ -76,7 +76,7 @@ def test_a_group_that_is_drawn_twice_counts_twice() -> None:
     cases = make_cases([1, 0, 1, 0], groups=[0, 0, 1, 1], queries=[0, 0, 1, 1])
     scored = Scored(np.array([0.9, 0.1, 0.2, 0.8]), 0.5)
     drawn = {name: measure(np.array([[2.0], [1.0]]))[0] for name, measure in measures_of(cases, scored, ALL).items()}
-    # As if the first two cases stood there twice: 4 of 6 right; pairs of 3 positives and 3 negatives.
+    # As if the first two cases occurred twice: 4 of 6 right; pairs of 3 positives and 3 negatives.
     assert drawn["accuracy"] == pytest.approx(4 / 6)
     assert drawn["auroc"] == pytest.approx(roc_auc_score([1, 0, 1, 0, 1, 0], [0.9, 0.1, 0.9, 0.1, 0.2, 0.8]))
     assert drawn["map"] == pytest.approx((1 + 1 + 0.5) / 3)

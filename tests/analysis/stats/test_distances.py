@@ -1,4 +1,4 @@
-"""Distances between item distributions: by hand, beside scipy, and in properties."""
+"""Distances between item distributions: by hand, against scipy, and by their properties."""
 
 import numpy as np
 import pytest
@@ -122,7 +122,7 @@ def test_interval_lies_around_the_distance() -> None:
     found = compare(draw_items(rng(1), 100, size=60), draw_items(rng(2), 100, size=60, steepness=1.1), rng())
     assert found.jsd_bits is not None and found.ci_jsd
     assert found.ci_jsd[0] < found.jsd_bits < found.ci_jsd[1]
-    # Drawing again adds distance.
+    # Redrawing adds distance.
     assert found.drawn_jsd.mean() > found.jsd_bits
 
 
@@ -142,7 +142,7 @@ def test_distance_to_a_source_without_items_says_why() -> None:
 
 
 def to_field(seed: int, sizes: list[int], steepness: list[float], field: int = 400) -> list[MeanExcess]:
-    """Sources of these sizes whose items fall off so steeply, against a field of steepness 1; drawn with one field."""
+    """Excess of sources of these sizes and steepnesses over a field of steepness 1, with shared draws of the field."""
     dice, shared = rng(seed), SharedDraws(seed, 200)
     people = draw_items(dice, field, size=60)
     drawn, found = shared.redraw(people, "field"), []
@@ -160,7 +160,7 @@ def surely_farther(near: MeanExcess, far: MeanExcess) -> bool:
 
 
 def test_a_small_sample_of_the_fields_kind_never_loses_to_a_large_one_of_another() -> None:
-    """100 studies: by divergence alone the source with most answers wins each time."""
+    """100 studies: by divergence alone the source with the most answers nearly always wins."""
     pairs = [to_field(seed, [40, 400], [1.0, 1.4]) for seed in range(100)]
     assert sum(right.jsd_bits > wrong.jsd_bits for right, wrong in pairs) >= 95  # type: ignore[operator]
     assert sum(surely_farther(wrong, right) for right, wrong in pairs) <= 5

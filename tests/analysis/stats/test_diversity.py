@@ -1,4 +1,4 @@
-"""Distances between and within people against every pair counted out, and samples that are spread."""
+"""Distances between and within people against a count of every pair, and samples that are spread out."""
 
 from itertools import combinations
 
@@ -40,7 +40,7 @@ def test_distance_between_is_the_mean_over_all_pairs_of_two_people(sizes: list[i
 
 
 def test_interval_over_people_covers_what_everybody_has() -> None:
-    """People from a known world: of a hundred samples about 95 intervals hold its distance."""
+    """People from a known world: about 95 of a hundred samples' intervals hold its distance."""
     dice = np.random.default_rng(1)
     world = unit(dice, 4_000) + np.array([0.5, 0, 0, 0, 0, 0], "float32")
     world = unit_rows(world)

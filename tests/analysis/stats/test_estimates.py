@@ -46,7 +46,7 @@ def test_draws_do_not_depend_on_how_they_are_cut(chunk):
 
 
 def test_weighted_sums_are_what_repeated_items_give():
-    """A draw that holds item i w_i times must score as labels in which item i stands w_i times."""
+    """A draw that holds item i w_i times must score like labels in which item i occurs w_i times."""
     table = draw_table(3, items=12, missing=0.2)
     labels, weights = make_labels(table, 3), np.random.default_rng(8).integers(0, 4, size=12)
     repeated = make_labels([row for row, times in zip(table, weights, strict=True) for _ in range(times)], 3)
@@ -83,14 +83,14 @@ def test_interval_is_about_as_wide_as_the_standard_error_says():
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    """Raters see the truth with probability 0.6 and else guess, so agreement beyond chance is 0.36."""
+    """Raters see the truth with probability 0.6 and otherwise guess, so agreement beyond chance is 0.36."""
     found = [bootstrap_alpha(draw_labels(seed, items=80, raters=3, agreeing=0.6), seed, 300).ci for seed in range(150)]
     covering = np.mean([low <= 0.36 <= high for low, high in found])
     assert 0.89 <= covering <= 0.99
 
 
 def test_clusters_of_copies_are_no_wider_evidence_than_one_of_each():
-    """Ten copies of each item tell nothing new; as clusters they leave the width where it was."""
+    """Ten copies of each item say nothing new; as clusters they leave the width unchanged."""
     table = draw_table(6, items=60)
     copies = [row for row in table for _ in range(10)]
     clusters = np.repeat(np.arange(60), 10).tolist()
@@ -123,7 +123,7 @@ def test_estimate_without_interval_says_why(row, value, why):
 
 
 def cluster_labels(rng, users, items=8, raters=3):
-    """Users who differ in how often the truth is yes and in how clear it is; raters see it, or guess."""
+    """Users differ in how often the truth is yes and in how clear it is; raters see it, or guess."""
     table, clusters = [], []
     for user in range(users):
         yes, seen = 1 / (1 + np.exp(-rng.normal(-0.8, 1.5))), 1 / (1 + np.exp(-rng.normal(0.8, 1.2)))
@@ -152,7 +152,7 @@ def test_intervals_cover_the_truth_with_few_users_who_differ(users):
 
 
 def test_few_units_have_the_jackknifes_interval():
-    """κ of three users left out one by one: value ± t(2) √(2/3 Σ (left out - value)²)."""
+    """κ with each of three users left out in turn: value ± t(2) √(2/3 Σ (left out - value)²)."""
     table = [[0, 0], [1, 1], [0, 0], [1, 1], [0, 0], [1, 0], [0, 0], [1, 1], [1, 0], [0, 1], [1, 1], [0, 0]]
     clusters = [0] * 4 + [1] * 4 + [2] * 4
     whole = agree(make_labels(table, clusters=clusters)).pairs[0].measures["kappa"]
@@ -172,7 +172,7 @@ def test_two_users_make_no_interval():
 
 
 def test_a_share_of_none_or_all_has_a_width_by_its_users():
-    """Nobody of 12 users in 120 labels: as many cases as users, not as labels."""
+    """A label absent from 120 labels of 12 users: there are as many cases as users, not as labels."""
     found = agree(make_labels([[0]] * 120, 2, clusters=np.repeat(np.arange(12), 10).tolist()))
     low, high = found.raters[0].distribution[1].ci
     assert low == 0 and 0.2 < high < 0.4

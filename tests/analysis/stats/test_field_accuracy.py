@@ -10,7 +10,7 @@ from benchmarks.field_benchmark import World, coverage
 
 
 def scored(*answers: tuple[int, int, int], size: int = 3) -> ScoredQuestions:
-    """Of questions, units, and whether each answer is right."""
+    """Scores from answers of (question, unit, whether it is right)."""
     question, unit, right = (np.array(column) for column in zip(*answers, strict=True))
     return ScoredQuestions(question, unit, right.astype(bool), size)
 
@@ -64,6 +64,6 @@ def test_the_chance_that_an_order_flips() -> None:
 @pytest.mark.parametrize("world", [World(), World(3, 2, ability=0.5)])
 def test_intervals_of_two_hundred_people_hold_the_truth(world: World) -> None:
     held, beside, off, half = coverage(world, 200, 300)
-    # Of 300 studies 95 % ± three standard errors.
+    # 95 % of 300 studies ± three standard errors.
     assert 0.912 <= held <= 0.99 and beside >= 0.912
     assert abs(off) < 0.003 and half < 0.035

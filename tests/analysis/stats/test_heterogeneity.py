@@ -46,7 +46,7 @@ def test_interval_leaves_out_each_response() -> None:
 
 
 def test_error_agrees_with_scipys_delta_method() -> None:
-    """The entropy of one item a response: its variance is that of -log2 p over responses, by n."""
+    """With one item per response, the entropy's variance is that of -log2 p over responses, divided by n."""
     sample = items_of([[code] for code in rng().choice(6, 4000, p=[0.4, 0.2, 0.2, 0.1, 0.05, 0.05])], 6)
     share = sample.counts() / 4000
     spread = (share * np.log2(share) ** 2).sum() - (share * np.log2(share)).sum() ** 2
@@ -119,7 +119,7 @@ def test_rarefied_interval_covers_what_a_sample_of_that_size_has() -> None:
     expected = np.mean([measure(draw_items(rng(9 + i), 50, **population).counts())["entropy_bits"] for i in range(300)])
     intervals = [rarefy(draw_items(rng(i), 100, **population), 50, rng(i), 200).ci["entropy_bits"] for i in range(100)]
     covered = sum(found is not None and found[0] <= expected <= found[1] for found in intervals)
-    # With 95 expected of 100, fewer than 87 come up once in a thousand.
+    # With 95 of 100 expected, fewer than 87 occur once in a thousand.
     assert covered >= 87
 
 
@@ -193,13 +193,13 @@ def test_samples_of_different_size_are_compared_at_the_smaller_one() -> None:
 
 
 def items_expected(named: int, single: int, n: int) -> float:
-    """Items among a random 5 of n responses, of which `named` name one item and `single` name one of their own each."""
+    """Items among a random 5 of n responses: `named` of them name one item, `single` name one of their own each."""
     return 1 - comb(n - named, 5) / comb(n, 5) + single * 5 / n
 
 
 def test_p_of_unequal_samples_is_exact() -> None:
-    # Six responses with an item of their own each, against 34 of which ten name a and the others one of their own. A
-    # split is told by k, how many of the ten are among its first six, and the k of splits is hypergeometric.
+    # Six responses with an item of their own each, against 34: ten name a, the others one of their own each. A
+    # split is described by k, how many of the ten are among its first six; over splits, k is hypergeometric.
     singles = [[code] for code in range(1, 31)]
     a, b = items_of(singles[:6], 31), items_of([[0]] * 10 + singles[6:], 31)
     k = np.arange(7)

@@ -9,13 +9,13 @@ from analysis.stats.hypotheses.tested import Share, boundaries, compare_shares, 
 
 
 def test_p_of_two_shares_counts_all_splits_that_differ_as_much() -> None:
-    # Of the 252 splits of ten answers, three of which are hits, into five and five: all three on one side in 2 · 21.
+    # 252 splits of ten answers, three of them hits, into five and five: all three are on one side in 2 · 21.
     assert split_p(3, 5, 0, 5) == pytest.approx(42 / 252)
     assert split_p(2, 5, 1, 5) == pytest.approx(1)
 
 
 def test_shares_of_units_with_several_answers_are_told_apart_by_units() -> None:
-    # Twenty units a side, each of which answers alike each time: forty answers know no more than twenty.
+    # Twenty units a side, each of which answers alike each time: forty answers say no more than twenty.
     units = np.repeat([1.0, 0.0], 10)
     several = compare_shares(
         Share(40, 80, (0.3, 0.7), units), Share(16, 80, (0.1, 0.4), np.repeat([1.0, 0.0], [4, 16]))

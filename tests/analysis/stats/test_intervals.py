@@ -1,4 +1,4 @@
-"""Intervals of shares, of drawn statistics and of percentiles: by hand, beside statsmodels, and how often they hold."""
+"""Intervals of shares, drawn statistics and percentiles: by hand, against statsmodels, and how often they hold."""
 
 from math import comb
 
@@ -97,7 +97,7 @@ def test_median_of_six_lies_between_the_outermost() -> None:
 
 
 def test_percentiles_of_few_values_have_no_interval() -> None:
-    # 0.95^n must be at most 2.5 %, so that the largest value is above the percentile: n = 72.
+    # 0.95^n must be at most 2.5 % for the largest value to be above the percentile: n = 72.
     assert percentile_interval(np.arange(71.0), 0.95) is None
     assert percentile_interval(np.arange(72.0), 0.95) is not None
     assert percentile_interval(np.array([]), 0.5) is None
@@ -105,7 +105,7 @@ def test_percentiles_of_few_values_have_no_interval() -> None:
 
 @pytest.mark.parametrize(("n", "share"), [(6, 0.5), (37, 0.5), (100, 0.5), (100, 0.95), (400, 0.95)])
 def test_percentile_intervals_miss_at_most_one_in_forty_on_either_side(n: int, share: float) -> None:
-    """Of n uniform numbers a binomial number lies below the percentile: it must fall between the two ranks."""
+    """The number of n uniform values below the percentile is binomial; it must fall between the two ranks."""
     found = percentile_interval(np.arange(1.0, n + 1), share)
     assert found is not None
     low, high = (int(end) for end in found)
@@ -122,7 +122,7 @@ def test_a_p_by_its_tail_is_near_the_true_one_and_rather_too_large() -> None:
     for observed, true in ((3.3, 9.7e-4), (4.0, 6.3e-5), (5.0, 5.7e-7)):
         found = np.array([tail_p(observed, some, 1e300) for some in drawn])
         assert np.median(found) > true and np.median(found) < 40 * true
-        # Within the room of few draws: corrected for many tests it may not be far too small.
+        # Few draws leave room, but a p to be corrected for many tests must not be far too small.
         assert np.quantile(found, 0.05) > 0.5 * true
 
 

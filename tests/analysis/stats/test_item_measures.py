@@ -1,4 +1,4 @@
-"""Measures of item counts, raw and rarefied: by hand, beside scipy, and in properties."""
+"""Measures of item counts, raw and rarefied: by hand, against scipy, and by their properties."""
 
 from itertools import combinations
 from math import comb, log2
@@ -136,7 +136,7 @@ def test_top_items_of_many_rows_are_those_of_each_row() -> None:
     assert measure(counts)["top5_coverage"] == pytest.approx(np.array(each))
 
 
-# --- shorter ways to what a sample is without each of its units
+# --- shorter ways to leave out each unit of a sample
 
 one_each = st.lists(st.sets(st.integers(0, 11), max_size=5), min_size=2, max_size=30)
 

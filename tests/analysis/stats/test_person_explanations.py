@@ -1,4 +1,4 @@
-"""What explains a distance, what another state changes, what is carried over: by hand, and in worlds that are known."""
+"""What explains a distance, what another state changes, what is carried over: by hand, and in known worlds."""
 
 from itertools import combinations
 
@@ -88,7 +88,7 @@ def test_where_nothing_explains_nothing_is_named() -> None:
 
 
 def test_a_share_is_that_of_sums_of_squares() -> None:
-    """As Anderson has it: 1 - Σ over groups (Σ pairs of a group d² / n) / (Σ pairs d² / N)."""
+    """By Anderson's formula: 1 - Σ over groups (Σ pairs of a group d² / n) / (Σ pairs d² / N)."""
     rng = np.random.default_rng(4)
     far = rng.random((12, 12))
     far = np.triu(far, 1) + np.triu(far, 1).T
@@ -104,7 +104,7 @@ def test_a_share_is_that_of_sums_of_squares() -> None:
 
 
 def test_permutations_stay_within_a_chatbot() -> None:
-    """A level that only the chatbots differ in takes nothing."""
+    """A level in which only the chatbots differ explains nothing."""
     far = np.ones((6, 6), np.float32) - np.eye(6, dtype=np.float32)
     whole = centre([ReadableAnswers(far, np.arange(6) + 6 * bot, np.arange(6), 0) for bot in (0, 1)])
     assert basis_of(np.repeat([0, 1], 6), whole.blocks).shape[1] == 0
@@ -125,7 +125,7 @@ def test_spread_is_told_apart_from_place() -> None:
 
 
 def test_dice_are_taken_out_of_a_state() -> None:
-    """Persons 0 and 1 were asked twice in the usual state; person 2 once, person 3 could not reach the other."""
+    """Persons 0 and 1 were asked twice in the usual state, person 2 once; person 3 could not reach the other state."""
     of = np.array([0, 1, 2, 3, 0, 1, 0, 1, 2])
     is_other = np.arange(9) >= 6
     unlike = np.zeros((9, 9), np.float32)
@@ -159,7 +159,7 @@ def test_few_people_in_both_states_are_not_tested() -> None:
 
 
 def test_an_answer_repeats_an_item_of_an_earlier_one() -> None:
-    """Two persons, prompts 0 and 1 in this order; only the first person's second answer repeats an item."""
+    """Two persons get prompts 0 and 1 in this order; only the first person's second answer repeats an item."""
     named = sparse.csr_array(np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 1, 1]], dtype=np.float32))
     persons, prompts, positions = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 1, 0, 1])
     found, repeats = carried_over(named, persons, prompts, positions, np.zeros(4, int))

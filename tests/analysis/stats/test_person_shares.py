@@ -19,7 +19,7 @@ def lists(named: list[list[int]], of: list[int], size: int = 9) -> ReadableAnswe
 
 
 def random_answers(people: int, rng: np.random.Generator) -> ReadableAnswers:
-    """Everybody once, some twice or three times, some answers without an item."""
+    """Everybody answers once, some more often; some answers have no item."""
     of = np.concatenate([np.arange(people), rng.integers(0, people, people)])
     return lists([rng.choice(9, rng.integers(0, 5), replace=False).tolist() for _ in of], of.tolist())
 

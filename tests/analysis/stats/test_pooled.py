@@ -1,4 +1,4 @@
-"""One effect over prompts: its interval holds the truth whether people answer all prompts alike or not."""
+"""One effect over prompts: its interval holds the truth whether or not people answer all prompts alike."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def sample(codes: np.ndarray) -> ItemSample:
 
 
 def pooled(one: np.ndarray, other: np.ndarray, seed: int) -> tuple[float, tuple[float, float], float]:
-    """Of codes (prompts, people): entropy of one minus other."""
+    """Mean entropy of `one` minus `other` over prompts, its interval and p; both are codes, shape (prompts, people)."""
     shared, found, drawn = SharedDraws(seed, 200), list[Difference](), []
     for a, b in zip(one, other, strict=True):
         samples = {"field": sample(a), "source": sample(b)}

@@ -1,4 +1,4 @@
-"""What a sample says of those it stands for: published values, pencil cases, and beside brute force."""
+"""What a sample says about its population: published values, cases by pencil, and against brute force."""
 
 from itertools import combinations, product
 from math import exp, log
@@ -21,13 +21,13 @@ from analysis.stats.population import (
 from analysis.stats.resampling import ItemSample
 from tests.analysis.stats.sample_factories import clustered, draw_items, items_of, make_items
 
-# Spiders of two forest plots (Sackett et al. 2011), the example of the R package iNEXT, with what it prints of them.
+# Spiders of two forest plots (Sackett et al. 2011), the example of the R package iNEXT, with the values it prints.
 GIRDLED = [46, 22, 17, 15, 15, 9, 8, 6, 6, 4, *[2] * 4, *[1] * 12]
 LOGGED = [88, 22, 16, 15, 13, 10, 8, 8, 7, 7, 7, 5, 4, 4, 4, *[3] * 4, *[2] * 4, *[1] * 14]
 
 
 def each_alone(counts: list[int]) -> ItemSample:
-    """As many responses as mentions."""
+    """A response for each mention."""
     return items_of([[item] for item, count in enumerate(counts) for _ in range(count)], len(counts))
 
 
@@ -69,7 +69,7 @@ def test_bounds_of_a_distance_hold_whatever_is_missing_and_the_largest_is_reache
     for _ in range(20):
         counts, others = dice.integers(0, 6, 4), dice.integers(1, 9, 4)
         low, high = divergence_bounds(counts, others, 2, 2)
-        answers = [some for k in (0, 1, 2) for some in combinations(range(6), k)]  # two that nobody named among them
+        answers = [some for k in (0, 1, 2) for some in combinations(range(6), k)]  # also two that nobody named
         q = np.append(others, [0, 0])
         found = []
         for pair in product(answers, repeat=2):
@@ -89,7 +89,7 @@ def test_nothing_missing_leaves_the_distance() -> None:
 
 
 def test_the_least_distance_fills_up_what_others_have_more_of() -> None:
-    # 4 and 0 of items of which the others have half each; 2 answers of one item: (4, 2) of 6 beside (1/2, 1/2).
+    # Counts 4 and 0 of two items, half each for the others; 2 answers of one item: (4, 2) of 6 beside (1/2, 1/2).
     low, _ = divergence_bounds(np.array([4, 0]), np.array([5, 5]), 2, 1)
     assert low == pytest.approx(float(measure_distance(np.array([4, 2]), np.array([5, 5]))[0]))
     assert divergence_bounds(np.array([4, 0]), np.array([5, 5]), 8, 1)[0] == pytest.approx(0, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Expected widths of intervals against the widths that theory gives."""
+"""Expected widths of intervals against the widths given by theory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Each rater against the majority of the others, and alpha without it."""
+"""Each rater against the majority of the others, and alpha without that rater."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_label_shares_have_wilsons_interval():
 
 
 def test_label_shares_of_clustered_items_have_the_bootstraps_interval():
-    """A rater who gives the same label to all items of a user has seen ten users, not a hundred items."""
+    """A rater who gives all items of a user the same label has seen ten users, not a hundred items."""
     table = [[user % 2] for user in range(10) for _ in range(10)]
     clusters = [user for user in range(10) for _ in range(10)]
     alone = measure(make_labels(table)).raters[0].distribution[0]
@@ -58,14 +58,14 @@ def test_models_are_measured_against_people_only():
 
 
 def test_raters_of_equal_quality_score_equally_whether_people_or_judges():
-    """Ties of two others leave out what is hard for people; a judge must be held against the same majorities."""
+    """Ties between two others leave out items that are hard for people; a judge must face the same majorities."""
     table = draw_table(5, items=4000, raters=4, k=2, agreeing=0.5)
     agreement = measure(make_labels(table, models=[3]))
     *people, judge = agreement.raters
     f1 = [rater.scores["f1"].value for rater in people]
     assert judge.scores["f1"].value == pytest.approx(np.mean(f1), abs=0.02)
     assert agreement.together.scores["f1"].value == pytest.approx(np.mean(f1), abs=0.002)
-    # The majority of all three is another reference, never tied, and stands beside.
+    # The majority of all three is another reference, never tied, reported separately.
     assert judge.against_all.scores["f1"].value < judge.scores["f1"].value - 0.02
     assert (judge.against_all.compared, judge.against_all.ties) == (4000, 0)
     assert judge.confusion.sum() == 12_000 - judge.ties == agreement.together.confusion.sum()
@@ -93,7 +93,7 @@ def test_scores_are_of_the_label_that_is_named():
 
 
 def test_baselines_are_a_kind_of_their_own():
-    """Two judges who agree, and a baseline that says yes to all, beside people."""
+    """Two judges who agree, and a baseline that says yes to everything, beside people."""
     table = [[i % 2, i % 2, i % 2, i % 2, 1] for i in range(40)]
     labels = replace(make_labels(table, models=[2, 3, 4]), is_baseline=np.arange(5) == 4)
     agreement = measure(labels)
@@ -166,7 +166,7 @@ def test_alpha_without_a_rater_is_that_of_the_rest_of_its_kind(scale):
 
 
 def test_alpha_without_the_only_one_who_differs_is_undefined():
-    """Seven raters say 0 of every item; what is left of the eighth's labels must be nothing, not a rounding error."""
+    """Seven raters give every item 0; alpha without the eighth must be undefined, not a rounding error."""
     table = [[*[0] * 7, item % 2] for item in range(9)]
     alphas = [rater.alpha_without for rater in measure(make_labels(table)).raters]
     assert alphas[7].value is None

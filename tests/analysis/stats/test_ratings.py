@@ -1,4 +1,4 @@
-"""Statistics of ratings: values that a pencil finds, other libraries' values, and what cannot be told."""
+"""Statistics of ratings: values by pencil, other libraries' values, and what stays undefined."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_mean_share_and_labels_of_each_group() -> None:
 
 
 def test_gap_is_named_minus_not_named_and_leaves_out_what_is_undecided() -> None:
-    # Items 0 and 1 name it (4, 5), item 2 does not (2), of item 3 it cannot be told (1): 4.5 - 2.
+    # Items 0 and 1 name it (4, 5), item 2 does not (2), item 3 is undecided (1): 4.5 - 2.
     rated = RatingRows(codes(0, 1, 2, 3), codes(3, 4, 1, 0), codes(0, 0, 0, 0))
     named = codes(NAMED, NAMED, NOT_NAMED, UNDECIDED)
     assert measure(gap_statistic(rated, named, FIVE, 4, 1))["gap"] == pytest.approx([2.5])
@@ -98,7 +98,7 @@ def test_habits_put_writers_beside_judges() -> None:
 
 
 def test_interval_is_drawn_over_users_not_ratings() -> None:
-    # Ten users who each say one thing ten times: drawn by ratings the interval would be narrow, by users it is not.
+    # Ten users each say one thing ten times: drawn over ratings the interval would be narrow, over users it is not.
     rated = RatingRows(np.arange(100), np.repeat(codes(*[1, 3] * 5), 10), np.zeros(100, np.intp))
     statistic = rating_statistic(rated, FIVE, 100, 1)
     users = csr_array(np.repeat(np.eye(10), 10, axis=1))

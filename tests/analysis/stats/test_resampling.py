@@ -1,4 +1,4 @@
-"""Draws and p-values: by hand, beside other libraries, and in properties."""
+"""Draws and p-values: by hand, against other libraries, and by their properties."""
 
 import numpy as np
 import pytest
@@ -170,7 +170,7 @@ def test_subsets_and_splits_take_each_response_once() -> None:
 
 
 def mean_width(shared: list[SharedDraws]) -> float:
-    """Of the mean distance over ten prompts that all have the same answers."""
+    """Width of the interval of the mean distance over prompts that have the same answers, one for each of `shared`."""
     drawn = [
         heterogeneity.compare_redrawn(
             draws.redraw(FIELD, "field"), draws.redraw(OTHER, "offline"), draws.split(FIELD, OTHER, "field", "offline")

@@ -18,7 +18,7 @@ from tests.analysis.stats.sample_factories import rng
 
 
 def test_correlation_of_four_pairs() -> None:
-    # One pair of neighbours stands the other way round: rho = 1 - 6(0 + 1 + 1 + 0)/(4·15) = 0.8, tau = (5 - 1)/6.
+    # One pair of neighbours is swapped: rho = 1 - 6(0 + 1 + 1 + 0)/(4·15) = 0.8, tau = (5 - 1)/6.
     found = rank_correlation([1, 2, 3, 4], [10, 30, 20, 40], rng())
     assert (found.n, found.spearman, found.kendall) == (4, pytest.approx(0.8), pytest.approx(2 / 3))
     assert (found.ci_spearman, found.ci_why) == (None, FEW_UNITS)
@@ -83,7 +83,7 @@ def test_correlation_that_is_undefined_says_why(x: list[float], y: list[float], 
 
 
 def test_correlation_of_three_pairs_has_no_interval() -> None:
-    # One draw in nine takes the same pair three times, and then nothing varies.
+    # One draw in nine takes the same pair three times, so that nothing varies.
     found = rank_correlation([1, 2, 3], [1, 3, 2], rng())
     assert (found.spearman, found.ci_spearman) == (pytest.approx(0.5), None)
 

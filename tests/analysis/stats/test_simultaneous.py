@@ -1,4 +1,4 @@
-"""Tails of shares are those of the permutations, and a family claims something in so many cases as it may."""
+"""The tails of shares are those of permutations, and a family makes false claims no more often than it may."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from analysis.stats.simultaneous import (
 
 
 def by_permutation(named: int, units: int, other: int, level: float) -> list[float]:
-    """The chance of each strength, from the number on the first side in a random split."""
+    """The chance that a random split reaches each strength, from the number on its first side."""
     x = np.arange(units + 1)
     chance = hypergeom.pmf(x, units + other, named, units)
     strength = np.abs(x / units - (named - x) / other) / share_width(named / (units + other), units, other, level)

@@ -1,4 +1,4 @@
-"""What the cells of a report share is computed once and changes nothing."""
+"""What cells of a report share is computed once, without changing any number."""
 
 import gc
 

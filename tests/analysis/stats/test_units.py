@@ -1,6 +1,6 @@
 """Intervals and tests over units, on samples whose truth is known: simulated users with many answers, and persons.
 
-Numbers of samples are such that a share of 0.95 lies in the limits but once in a thousand.
+There are so many samples that a share of 0.95 falls outside the limits only once in a thousand.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ from analysis.stats.intervals import FEW_UNITS, ONE_UNIT, clustered_shares, shar
 from analysis.stats.resampling import ChoiceSample, ItemSample, SharedDraws, split
 from tests.analysis.stats.sample_factories import clustered, draw_clustered, draw_items, make_items, rarefy, rng
 
-THREE = ("unique", "top5_coverage", "entropy_bits")  # which know no number of responses
+THREE = ("unique", "top5_coverage", "entropy_bits")  # which do not depend on the number of responses
 
 
 def held(found: tuple[float, float] | None, truth: float) -> bool:
@@ -43,7 +43,7 @@ def test_intervals_of_shares_hold_them_over_clustered_users(users: int, repeats:
 
 
 def test_wilsons_interval_over_all_answers_would_not() -> None:
-    """Why units count: 400 answers of ten users know a share no better than some dozens of persons do."""
+    """Why units count: 400 answers of ten users determine a share no better than a few dozen persons do."""
     many = draw_clustered(rng(), 20_000, 1)
     truth = many.counts() / many.n
     samples = [draw_clustered(rng(seed), 10, 40) for seed in range(100)]
@@ -73,7 +73,7 @@ def test_users_who_each_answer_alike_are_as_many_cases() -> None:
 @pytest.mark.parametrize("hit", [0.0, 40.0])
 def test_no_share_of_users_has_an_interval_of_no_width(hit: float) -> None:
     lows, highs = clustered_shares(np.full((1, 10), hit), np.full(10, 40))
-    # As of ten answers, not of 400.
+    # Worth ten answers, not 400.
     assert highs[0] - lows[0] > 0.25
     assert np.isnan(clustered_shares(np.full((1, 1), hit), np.array([40]))).all()
 
@@ -98,7 +98,7 @@ def test_intervals_of_measures_hold_what_such_samples_have(users: int, repeats: 
     found = [describe(sample) for sample in drawn]
     for name, value in truth.items():
         known = [one.ci[name] for one in found if one.ci[name]]
-        if len(known) > 200:  # of few items all are named, and then nothing shows how many would be
+        if len(known) > 200:  # few items are all named, and then nothing shows how many more there would be
             assert 0.90 <= np.mean([held(ci, value) for ci in known]) <= 0.995
 
 
@@ -154,7 +154,7 @@ def test_three_users_have_no_interval_and_one_user_no_share() -> None:
 def persons_and_users(
     seed: int, persons: int = 60, users: int = 10, repeats: int = 20
 ) -> tuple[ItemSample, ItemSample]:
-    """A field and a sock puppet of one population, in which people are as unlike as the simulated users."""
+    """A field and a sock puppet of one population, in which people differ as much as the simulated users do."""
     return draw_clustered(rng(seed), persons, 1), draw_clustered(rng(5000 + seed), users, repeats)
 
 
@@ -187,7 +187,7 @@ def test_what_differs_is_still_seen_over_users() -> None:
 
 
 def test_what_differs_is_seen_though_users_have_many_answers() -> None:
-    """Which answers a draw takes of whom must not hide what it finds."""
+    """Drawing only some of a user's answers must not hide a difference."""
     entropies, distances = [], []
     for seed in range(20):
         field = draw_clustered(rng(seed), 60, 1, unlike=0.5)
@@ -208,7 +208,7 @@ def test_chance_is_held_against_one_answer_of_each_user() -> None:
 
 
 def test_the_same_users_on_another_day_are_compared_user_by_user() -> None:
-    """Their likes are the same on both days, however unlike they are."""
+    """Users' preferences are the same on both days, however different the users are."""
     p, other = [], []
     for seed in range(120):
         both = draw_clustered(rng(seed), 8, 20, unlike=3.0)
@@ -268,7 +268,7 @@ def test_letters_of_the_same_users_on_another_day() -> None:
 
 
 def test_change_of_the_same_users_is_known_over_their_changes() -> None:
-    """Users who are very unlike, each of whom is right less often on the other day."""
+    """The users are very unlike, and each is right less often on the other day."""
     found = []
     for seed in range(200):
         dice = rng(seed)
@@ -279,7 +279,7 @@ def test_change_of_the_same_users_is_known_over_their_changes() -> None:
     clear = [bool(one.ci and one.ci[0] > 0) for one in found]
     assert np.mean(np.array(clear) == np.array([(one.p or 1) <= 0.05 for one in found])) > 0.85
     widths = np.array([np.ptp(one.ci_tv or (0, 1)) for one in found])
-    assert np.median(widths) < 0.2  # drawn apart it is as wide as .35
+    assert np.median(widths) < 0.2  # drawn apart, it would be as wide as .35
 
 
 def test_distance_of_the_same_users_is_drawn_over_users_of_both_days() -> None:
@@ -293,7 +293,7 @@ def test_distance_of_the_same_users_is_drawn_over_users_of_both_days() -> None:
 
 
 def test_splits_of_many_answers_are_drawn_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one piece they would take hundreds of megabytes; what is drawn has the same distribution."""
+    """Drawn at once, splits would take hundreds of megabytes; in batches they have the same distribution."""
     of = np.repeat(np.arange(30), 4)
     days = [ChoiceSample(rng(seed).integers(0, 3, 120).astype(np.int8), 3, 0, of) for seed in (1, 2)]
     field = ChoiceSample(rng(3).integers(0, 3, 50).astype(np.int8), 3, 0)

@@ -16,7 +16,7 @@ from tests.factories import make_account
 from tests.roles import as_account
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# What most people say of four statements, and what a judge and a trained model do.
+# What most people, a judge and a trained model say about four statements.
 SAID = {"item-0": "yyn", "item-1": "nny", "item-2": "mmy", "item-3": "yyy"}
 JUDGE = {"item-0": "yes", "item-1": "no", "item-2": "yes", "item-3": "no"}
 TRAINED = {"item-1": "no", "item-2": "no", "item-3": "yes"}
@@ -41,11 +41,11 @@ def rows_of(table: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def test_table_2_scores_every_model_on_what_no_model_learned_from(quality: Study) -> None:
-    """Not supported by most: items 1 and 2 (Maybe counts). The trained model labelled items 1 to 3 only."""
+    """Most people call items 1 and 2 not supported (Maybe counts). The trained model labelled items 1 to 3 only."""
     found = exhibit("Table 2", quality.slug)
     assert found["note"].startswith("On 3 items that no trained model learned from, the same for all")
     ours, published = map(rows_of, found["tables"])
-    # Of the judge's labels on these three: item 1 is right, 2 is missed, 3 is wrongly called not supported.
+    # The judge's labels on these three: item 1 is right, 2 is missed, 3 is wrongly called not supported.
     assert ours["mini same-1"] == pytest.approx([1 / 3, 1 / 2, 1 / 2, 1 / 2, 3])
     assert ours["trained mine 1a2b3c4d"] == pytest.approx([1, 1, 1, 1, 3])
     assert list(ours) == ["trained mine 1a2b3c4d", "mini same-1"]  # best F1 first
