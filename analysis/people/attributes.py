@@ -134,7 +134,8 @@ def _conversations(corpus: Corpus, batch: list[NewAttribute]) -> dict[tuple[str,
     ]:
         several |= {(user, source_id)} if found.get((user, source_id), number) != number else set()
         found |= {(user, sha256): number, (user, source_id): number}
-    return {name: number for name, number in found.items() if name not in several and name[1]}
+    # An empty id names none of them.
+    return {name: number for name, number in found.items() if name[1] and name not in several}
 
 
 def _row(row: NewAttribute, user: int, conversation: int | None, least: float) -> Attribute:

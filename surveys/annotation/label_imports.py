@@ -35,6 +35,8 @@ from surveys.studies.imports.files import (
 )
 from surveys.studies.lifecycle import annotation_of, definition_of, load_definition
 
+# --- rows of the file: what each may hold, what they must agree on, their scale ------
+
 NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
@@ -217,6 +219,8 @@ def canonical(label: str) -> str:
     number = float(label)
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
+
+# --- from the rows into a study -----------------------------------------------------
 
 BATCH = 1_000
 ANALYZE = "ANALYZE surveys_participant, surveys_annotationitem, surveys_annotation"

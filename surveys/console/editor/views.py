@@ -15,6 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.editor import copies, writing
+from surveys.console.editor.money import money_of
 from surveys.console.editor.preview_pages import pages_of
 from surveys.console.editor.sections import (
     LANGUAGES,
@@ -196,7 +197,7 @@ def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
     raw, plain = writing.read(text), writing.plain(text)
     sections = sections_for(raw)
     parts = {section.name: parts_of_section(section, raw, plain) for section in sections}
-    faults, money = locate(checked.faults, parts), copies.money_of(read_keys(raw)[0])
+    faults, money = locate(checked.faults, parts), money_of(read_keys(raw)[0])
     for card in (card for name in parts for part in parts[name] if part.name == "cells" for card in part.cards):
         places = next((each.raw for each in card.fields if each.key == "places" and type(each.raw) is int), 0)
         card.people, card.cost = (places * money.branches, money.cost(places)) if money else (0, "")
