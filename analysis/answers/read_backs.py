@@ -39,7 +39,7 @@ FIELD = "field"
 
 
 def kept_accuracy(study: Study) -> dict[str, Any]:
-    """`rows` of `reader_accuracy`, `errors` of `reading_errors`, and the number of `unread` texts.
+    """How often people and reader agree (`rows`), `errors` of `reading_errors`, and the number of `unread` texts.
 
     Kept until an answer or a spelling changes; completions are then counted again only if they changed.
     """
@@ -55,7 +55,8 @@ def _accuracy(study: Study, stamp: str, models: str) -> dict[str, Any]:
     drawn = {source: ReadingSample(*each) for source, each in others["drawn"].items()}
     if state.drawn.readings:
         drawn[FIELD] = state.drawn
-    return {"rows": _rows(study, state.tallies), "errors": reading_errors(drawn), "unread": others["unread"] + unread}
+    rows, errors = accuracy_rows(study, state.tallies), reading_errors(drawn)
+    return {"rows": rows, "errors": errors, "unread": others["unread"] + unread}
 
 
 def _models_read(study: Study) -> dict[str, Any]:
@@ -66,16 +67,12 @@ def _models_read(study: Study) -> dict[str, Any]:
 # --- how often people and reader agree -----------------------------------------
 
 
-def reader_accuracy(study: Study) -> list[dict[str, Any]]:
+def accuracy_rows(study: Study, tallies: Tallies) -> list[dict[str, Any]]:
     """How many of the readings that people answered were right, for each prompt and for all of a kind.
 
-    Counts the newest accepted answers, without previews and pilots. Shares have Wilson's interval over answers;
+    Tallies are of the newest accepted answers, without previews and pilots. Shares have Wilson's interval over answers;
     `before` and `after` are the field's numbers as the rules read and as they count; `changed` is how many differ.
     """
-    return _rows(study, count_all(study))
-
-
-def _rows(study: Study, tallies: Tallies) -> list[dict[str, Any]]:
     slugs = Prompt.objects.filter(version__study=study).order_by("position", "pk").values_list("slug", flat=True)
     found: list[dict[str, Any]] = []
     for kind in Prompt.Kind.values:
@@ -186,11 +183,6 @@ def count_field(study: Study, stamp: str) -> tuple[TallyState, int]:
     return settled, unread
 
 
-def count_all(study: Study) -> Tallies:
-    has_readings = ReadBack.objects.filter(response__participant__study=study).exists()
-    return _tallies({}, ResponseSpan(study, 0, LAST), []) if has_readings else {}
-
-
 def _settle(study: Study) -> TallyState:
     """Advance the last kept state to just before the first unread response."""
     last = MetricValue.objects.filter(study=study, name=KEPT).values_list("value", flat=True).first()
@@ -229,7 +221,7 @@ def _restored(value: Any) -> TallyState:
 
 def _advance(state: TallyState, span: ResponseSpan, ground: tuple[Any, ...]) -> TallyState:
     replaced, (*_, has_readings, _, _, _) = span.replaced(), ground
-    tallies = _tallies(state.tallies, span, replaced) if has_readings else {}
+    tallies = add_span(state.tallies, span, replaced) if has_readings else {}
     return TallyState(span.end, ground, tallies, redraw(state.drawn, *_readings(span, replaced)))
 
 
@@ -250,7 +242,7 @@ def _of_responses(own: Mapping[str, Any]) -> dict[str, Any]:
 # --- what people said, prompt by prompt ----------------------------------------
 
 
-def _tallies(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) -> Tallies:
+def add_span(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) -> Tallies:
     """Add the span's newest accepted answers to the tallies and subtract the replaced ones."""
     families = families_of(definition_of(span.study.current_id)) if span.study.current_id else {}
     spellings = spellings_of(alias_map(span.study), families)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.answers.read_backs import reader_accuracy
+from analysis.answers.read_backs import kept_accuracy
 from analysis.answers.readings import outdated
 from analysis.answers.reviews import answers_of, waiting
-from analysis.answers.samples import draw, reading_errors, say_errors
+from analysis.answers.samples import say_errors
 from analysis.report.columns import Part
 from analysis.report.samples import Data, Row, Source, is_made_up, source_of
 from surveys.console.monitoring.flow import flow_counts
@@ -18,7 +18,7 @@ from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_
 
 
 def about(data: Data) -> Row:
-    field = data.frames.field.table
+    field, accuracy = data.frames.field.table, kept_accuracy(data.study)
     return {
         "groups": [
             {"chatbot": group.chatbot, "models": list(dict.fromkeys(source.model for source in group.others))}
@@ -35,9 +35,9 @@ def about(data: Data) -> Row:
             "outdated": outdated(data.study),
             "waiting": waiting(answers_of(data.study)).count(),
         },
-        "readings": reader_accuracy(data.study),
-        "reading_errors": (errors := reading_errors(draw(answers_of(data.study)))),
-        "reading_error": say_errors(errors),
+        "readings": accuracy["rows"],
+        "reading_errors": accuracy["errors"],
+        "reading_error": say_errors(accuracy["errors"]),
         "simulated": simulated(data),
         "languages": languages(data),
         "exclusions": exclusions(data),

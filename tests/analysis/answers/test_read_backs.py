@@ -5,7 +5,7 @@ from django.test import Client
 
 from analysis.answers import read_backs
 from analysis.answers.aliases import accept
-from analysis.answers.read_backs import reader_accuracy
+from analysis.answers.read_backs import kept_accuracy
 from analysis.answers.readings import read_new
 from analysis.answers.reviews import answers_of, decide, waiting
 from analysis.answers.views import head_words, standing
@@ -74,12 +74,12 @@ def test_an_answer_that_was_read_back_by_two_versions_of_the_rules_is_counted_on
 
 
 def test_accuracy_is_the_share_that_people_confirmed(study: Study) -> None:
-    assert reader_accuracy(study) == []
+    assert kept_accuracy(study)["rows"] == []
     for said in ({"confirmed": True}, {"confirmed": True}, {"confirmed": True}, {"added": ("Chai",)}, {}):
         answer(study, **said)
     answer(study, "", no_answer="error")
     answer(study, "B", "water", letter="C")
-    lists, choices = reader_accuracy(study)
+    lists, choices = kept_accuracy(study)["rows"]
     assert (lists["prompt"], lists["said"], lists["right"], lists["share"]) == ("teas", 4, 3, 0.75)
     # Wilson: centre (0.75 + 0.48018)/1.96036 = 0.6275; half 1.95996·√(0.046875 + 0.060023)/1.96036 = 0.3269
     assert lists["ci"] == pytest.approx((0.3006, 0.9544), abs=2e-4)
@@ -92,7 +92,7 @@ def test_accuracy_is_the_share_that_people_confirmed(study: Study) -> None:
 def test_difference_is_that_of_the_corrections_that_count(study: Study) -> None:
     answer(study, confirmed=True)
     answer(study, out=("Oolong",))
-    (row,) = reader_accuracy(study)
+    (row,) = kept_accuracy(study)["rows"]
     assert (row["before"]["mentions"], row["after"]["mentions"]) == (10, 9)
     assert (row["answers"], row["changed"], row["changed_share"]) == (2, 1, 0.5)
     # Wilson of 1 of 2: 0.5 ± 1.95996·√(0.125 + 0.240091)/2.92073
@@ -104,9 +104,9 @@ def test_difference_is_that_of_the_corrections_that_count(study: Study) -> None:
 
 def test_spellings_are_made_one_before_a_difference_is_counted(study: Study) -> None:
     answer(study, out=("Assam",), added=("assam tea",))
-    assert reader_accuracy(study)[0]["changed"] == 1
+    assert kept_accuracy(study)["rows"][0]["changed"] == 1
     accept(study, "teas", ["assam tea"], "assam", "tests")
-    (row,) = reader_accuracy(study)
+    (row,) = kept_accuracy(study)["rows"]
     assert (row["changed"], row["before"]) == (0, row["after"])
 
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from analysis.answers.aliases import accept
-from analysis.answers.read_backs import KEPT, kept_accuracy, reader_accuracy
+from analysis.answers.read_backs import KEPT, LAST, ResponseSpan, accuracy_rows, add_span, kept_accuracy
 from analysis.answers.readings import open_responses, read_new, store, unread
 from analysis.answers.reviews import answers_of, decide, undo_last
 from analysis.answers.samples import draw, reading_errors
@@ -44,7 +44,8 @@ def read(study: Study, *given: Response) -> None:
 
 def counted_anew(study: Study) -> dict[str, Any]:
     errors = reading_errors(draw(answers_of(study)))
-    return {"rows": reader_accuracy(study), "errors": errors, "unread": unread(study)}
+    rows = accuracy_rows(study, add_span({}, ResponseSpan(study, 0, LAST), []))
+    return {"rows": rows, "errors": errors, "unread": unread(study)}
 
 
 def answer_of(response: Response) -> Answer:

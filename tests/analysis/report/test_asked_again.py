@@ -7,7 +7,7 @@ import pytest
 
 from analysis.answers.aliases import count_spellings
 from analysis.answers.compared import families_of, load_prompts
-from analysis.answers.read_backs import reader_accuracy
+from analysis.answers.read_backs import kept_accuracy
 from analysis.answers.readings import read_new, unread
 from analysis.answers.reviews import answers_of
 from analysis.exports.exports import codebook_of, stream_rows
@@ -88,7 +88,7 @@ def numbers_of(study: Study) -> dict[str, Any]:
 
 
 def test_no_number_of_the_report_changes_where_people_were_asked_again(study: Study) -> None:
-    before, read = numbers_of(study), reader_accuracy(study)
+    before, read = numbers_of(study), kept_accuracy(study)["rows"]
     frames = load_frames(study)
     assert len(frames.field.table) == 24 and frames.reworded == 0
     ask_again(study)
@@ -98,7 +98,7 @@ def test_no_number_of_the_report_changes_where_people_were_asked_again(study: St
     assert set(frames.prompts) == FIRST
     assert {row["slug"] for row in prompt_rows(study)} == FIRST
     assert numbers_of(study) == before
-    assert reader_accuracy(study) == read
+    assert kept_accuracy(study)["rows"] == read
     assert len(list(answers(study, asked_of_all("prompt__")))) == 24
 
 
