@@ -268,9 +268,7 @@ class Migration(migrations.Migration):
                 ("index", models.PositiveIntegerField()),
                 (
                     "recipe",
-                    models.JSONField(
-                        default=dict, help_text="Ids and hashes of what goes in; see analysis.conditions."
-                    ),
+                    models.JSONField(default=dict, help_text="Ids and hashes of what goes in, by condition."),
                 ),
                 (
                     "run",

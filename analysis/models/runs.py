@@ -282,7 +282,7 @@ class SimulatedUser(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="simulated_users")
     index = models.PositiveIntegerField()
     name = models.CharField(max_length=100, blank=True, help_text="What an imported file calls the simulated user.")
-    recipe = models.JSONField(default=dict, help_text="Ids and hashes of what goes in; see analysis.conditions.")
+    recipe = models.JSONField(default=dict, help_text="Ids and hashes of what goes in, by condition.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "index"], name="simulated_user_once")]

@@ -325,7 +325,10 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("number", models.PositiveIntegerField()),
-                ("document", models.JSONField(help_text="The study definition as surveys.definitions writes it.")),
+                (
+                    "document",
+                    models.JSONField(help_text="The study file, with defaults and benchmark items filled in."),
+                ),
                 (
                     "interface_sha256",
                     models.CharField(help_text="Hash of the participant's page templates.", max_length=64),
@@ -383,7 +386,7 @@ class Migration(migrations.Migration):
                 ("text_sha256", models.CharField(max_length=64)),
                 (
                     "evidence",
-                    models.JSONField(default=dict, help_text="How it was pasted; see evidence.read_evidence."),
+                    models.JSONField(default=dict, help_text="How it was pasted; see capture.read_evidence."),
                 ),
                 (
                     "personal",

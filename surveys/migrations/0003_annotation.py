@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("sha256", models.CharField(max_length=64)),
-                ("conversations", models.JSONField(help_text="As annotation_payloads.read_history writes them.")),
+                ("conversations", models.JSONField(help_text="As payloads.read_history returns them.")),
                 ("characters", models.PositiveIntegerField()),
                 (
                     "study",

@@ -13,7 +13,7 @@ class History(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="histories")
     sha256 = models.CharField(max_length=64)
-    conversations = models.JSONField(help_text="As annotation_payloads.read_history writes them.")
+    conversations = models.JSONField(help_text="As payloads.read_history returns them.")
     characters = models.PositiveIntegerField()
 
     class Meta:

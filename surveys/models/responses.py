@@ -24,7 +24,7 @@ class Response(models.Model):
     text = models.TextField(help_text="To the letter, line ends as \\n.")
     html = models.TextField(blank=True, help_text="The clipboard's HTML flavour. Data, never rendered.")
     text_sha256 = models.CharField(max_length=64)
-    evidence = models.JSONField(default=dict, help_text="How it was pasted; see evidence.read_evidence.")
+    evidence = models.JSONField(default=dict, help_text="How it was pasted; see capture.read_evidence.")
     personal = models.JSONField(default=dict, help_text="Counts of personal details: found, removed, kept.")
     rating = models.PositiveSmallIntegerField(null=True, help_text="What the person gave the answer, from 1 to 5.")
     is_unrated = models.BooleanField(default=False, db_default=False, help_text="They said that they can't say.")

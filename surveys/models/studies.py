@@ -66,7 +66,7 @@ class StudyVersion(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
-    document = models.JSONField(help_text="The study definition as surveys.definitions writes it.")
+    document = models.JSONField(help_text="The study file, with defaults and benchmark items filled in.")
     interface_sha256 = models.CharField(max_length=64, help_text="Hash of the participant's page templates.")
     sha256 = models.CharField(max_length=64, help_text="Hash over the document and the interface.")
     amendment = models.TextField(blank=True, help_text="Why it was changed after launch; empty before.")
