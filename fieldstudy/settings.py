@@ -10,6 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 from fieldstudy.embedded.servers import var_folder
 from fieldstudy.pooled import PooledConnection
 
+# Linear algebra on many small arrays: threads that wait for one another cost more than they save.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_FOLDER = var_folder()
 SHORTEST_KEY = 32

@@ -5,9 +5,7 @@ from pathlib import Path
 
 from fieldstudy.embedded import servers
 
-# Other tests use the other cores: linear algebra threads that wait for one another double the cost.
-for library in ("OMP", "OPENBLAS"):
-    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # other tests use the other cores
 os.environ.setdefault("FIELDSTUDY_VAR", str(servers.ROOT / "var" / "test"))
 # The services' folder. The first of several test processes starts them for all.
 SERVICES_FOLDER = Path(os.environ["FIELDSTUDY_VAR"])
