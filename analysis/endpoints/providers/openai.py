@@ -66,7 +66,7 @@ class OpenAIProvider:
 
     async def complete(self, body: bytes, key: str) -> Reply:
         status, headers, content = await self.send("POST", "chat/completions", body, {"Idempotency-Key": key})
-        return read_reply(self.read_document(status, headers, content), headers)
+        return read_reply(self.read_document(status, headers, content), headers, self.settings.key)
 
     async def check(self) -> None:
         status, headers, content = await self.send("GET", "models")
@@ -166,12 +166,12 @@ def read_error(content: bytes) -> tuple[str, str]:
     return str(error), ""
 
 
-def read_reply(document: Any, headers: Mapping[str, str]) -> Reply:
+def read_reply(document: Any, headers: Mapping[str, str], key: str = "") -> Reply:
     choices = document.get("choices") if isinstance(document, dict) else None
     if not choices:
         error = document.get("error") if isinstance(document, dict) else None
         reason = f"The model returned no choices{f': {error}' if error else '.'}"
-        raise CallFailed("no-choices", " ".join(reason.split())[:300], maybe_paid=True)
+        raise CallFailed("no-choices", clean_reason(reason, key)[:300], maybe_paid=True)
     try:
         message, usage = choices[0]["message"], document.get("usage") or {}
         return Reply(
@@ -186,7 +186,7 @@ def read_reply(document: Any, headers: Mapping[str, str]) -> Reply:
         )
     except (KeyError, TypeError, AttributeError) as error:
         reason = f"The answer is not a chat completion: {type(error).__name__} {error}"
-        raise CallFailed("bad-reply", reason, maybe_paid=True) from None
+        raise CallFailed("bad-reply", clean_reason(reason, key), maybe_paid=True) from None
 
 
 def read_count(given: Any) -> int | None:

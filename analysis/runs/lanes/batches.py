@@ -282,7 +282,8 @@ class Desk:
 
     def judge_reply(self, outcome: CallOutcome, entry: Prepared, response: dict[str, Any]) -> CallOutcome:
         try:
-            reply = read_reply(response.get("body"), {"x-request-id": response.get("request_id") or ""})
+            headers = {"x-request-id": response.get("request_id") or ""}
+            reply = read_reply(response.get("body"), headers, self.provider.settings.key)
         except CallFailed as failure:
             outcome.error, outcome.error_kind = failure.reason, failure.kind
             outcome.lost_answers += 1

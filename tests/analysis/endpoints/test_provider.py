@@ -115,6 +115,12 @@ def test_key_that_the_server_repeats_is_not_in_the_reason() -> None:
     assert SECRET not in repr(Settings("http://x", "m", key=SECRET))
 
 
+def test_reason_why_there_are_no_choices_can_be_stored_and_holds_no_key() -> None:
+    with pytest.raises(CallFailed) as failed:
+        read_reply({"error": f"\0No credit on \ud800 {SECRET}"}, {}, SECRET)
+    assert failed.value.reason == "The model returned no choices: No credit on ? [key]"
+
+
 def test_reason_is_one_line_without_any_key() -> None:
     assert clean_reason("bad\nkey sk-aaaabbbbcccc,\tBearer abcdefgh", "") == "bad key sk-[key], Bearer [key]"
 
