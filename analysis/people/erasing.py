@@ -3,9 +3,18 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, Sum
 
-from analysis.models import Attribute, Completion, Conversation, ConversationRepeat, Corpus, MetricValue, SimulatedUser
+from analysis.models import (
+    Attribute,
+    Completion,
+    Conversation,
+    ConversationRepeat,
+    Corpus,
+    MetricValue,
+    Run,
+    SimulatedUser,
+)
 from analysis.people.corpora.importing import note_erased
 from analysis.people.pushing import cluster_of
 from analysis.people.steps import ACTOR, PeopleError
@@ -45,12 +54,20 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
         done["completions"] += Completion.objects.filter(task__conversation__in=own).count()
         own.delete()
         remove_unused(hashes)
+        _give_back_budgets()
         for user in SimulatedUser.objects.filter(run__corpus=corpus, recipe__corpus_user=key):
             user.recipe["corpus_user"] = ERASED
             if "attributes" in user.recipe:
                 user.recipe["attributes"] = []  # a hash of so short a text may be guessed
             user.save(update_fields=["recipe"])
     return done
+
+
+def _give_back_budgets() -> None:
+    """Set aside of each run's budget only what its remaining calls under way need, as erased ones are never settled."""
+    for run in Run.objects.select_for_update(of=("self",)).filter(reserved__gt=0).order_by("pk"):
+        run.reserved = run.completions.aggregate(amount=Sum("reserved"))["amount"] or 0
+        run.save(update_fields=["reserved"])
 
 
 def _hand_over(own: Any) -> None:

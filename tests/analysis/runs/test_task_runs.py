@@ -2,16 +2,19 @@
 
 import json
 import signal
+from decimal import Decimal
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from analysis.answers.readings import read_everywhere
 from analysis.endpoints.endpoints import open_provider
 from analysis.endpoints.limits import Limiter
 from analysis.models import Answer, Attribute, Completion, Conversation, Run, Task
+from analysis.people.erasing import erase_user
 from analysis.runs.asking.conversations import EXTRACT, generator_of
 from analysis.runs.asking.plans import plan_conversations
 from analysis.runs.asking.registry import longest_reply
@@ -211,6 +214,17 @@ def test_erasing_a_user_takes_what_was_asked_about_them() -> None:
     extract(corpus)
     call_command("erase_user", corpus.name, "ann", stdout=StringIO())
     assert not Task.objects.exists() and not Completion.objects.exists() and not Attribute.objects.exists()
+
+
+def test_erasing_a_user_gives_back_what_was_set_aside_for_their_calls() -> None:
+    make_fake()
+    corpus = corpus_of("I live in Leeds.")
+    run = start(plan_conversations(EXTRACT, corpus, "scripted", "test")[0])
+    calls = run.completions.update(status="leased", lane="one", lease_until=timezone.now(), reserved="0.25")
+    Run.objects.filter(pk=run.pk).update(reserved=calls * Decimal("0.25"))
+    erase_user(corpus, "ann")
+    run.refresh_from_db()
+    assert run.reserved == 0 and not run.completions.exists() and calls > 0
 
 
 # --- the real corpus, crashes
