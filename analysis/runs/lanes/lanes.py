@@ -39,7 +39,7 @@ from analysis.runs.lanes.calls import (
 )
 from analysis.runs.lanes.journal import Journal
 from analysis.runs.recipes.fitting import TokenizerError, counter_for
-from analysis.runs.recipes.messages import estimate_prompt_tokens, messages_for
+from analysis.runs.recipes.messages import estimate_prompt_tokens, forget_users, messages_for
 from analysis.runs.recipes.questions import BenchmarkPromptError, Subject, reply_format
 from surveys.console.wording import dollars, exact_dollars
 from surveys.models import BenchmarkItem, Prompt
@@ -399,6 +399,7 @@ def run_lane(
     run = Run.objects.select_related("endpoint", "version", "study", *DRAWN).get(pk=run_id)
     if run.state != Run.State.RUNNING:
         return 0
+    forget_users()
     try:
         longest_reply(run)  # caches the run's kind for the loop, which may not query the database
         with unswept_heap(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -13,7 +13,7 @@ from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.replies import unreadable
 from analysis.runs.lanes.runs import STANDING
-from analysis.runs.recipes.messages import Built, messages_for
+from analysis.runs.recipes.messages import Built, forget_users, messages_for
 from surveys.models import Study
 
 Status = Completion.Status
@@ -93,6 +93,7 @@ def find_completions(run: Run, wanted: dict[str, str]) -> QuerySet[Completion]:
 def read_messages(completion: Completion) -> RebuiltMessages:
     if completion.run.condition == Run.Condition.IMPORTED:
         return RebuiltMessages(None, "the answer was imported, and what was sent to get it is not known here.")
+    forget_users()
     try:
         return RebuiltMessages(messages_for(completion), stored=completion.messages_sha256)
     except ConditionError as error:

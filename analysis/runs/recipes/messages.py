@@ -101,6 +101,12 @@ def add_to_digest(digest: Any, messages: Iterable[Message]) -> None:
         digest.update(line.encode() + b"\n")
 
 
+def forget_users() -> None:
+    """Empty the caches of simulated users, as before each lane and page: a person may have been erased meanwhile."""
+    for kept in (front_of, owner_of, recipe_of):
+        kept.cache_clear()
+
+
 def front_key(run: Run, question: Question) -> str:
     """Which of a user's fronts belongs to the question; empty if one serves all."""
     builder = BUILDERS.get(run.condition)
@@ -109,7 +115,7 @@ def front_key(run: Run, question: Question) -> str:
 
 @lru_cache(maxsize=FRONTS_IN_MEMORY)
 def front_of(user_id: int | None, key: str) -> Opening:
-    """The messages in front, cached since one user's calls are adjacent. Recipes never change."""
+    """The messages in front, cached since one user's calls are adjacent."""
     if user_id is None:
         return Opening([], None, 0, hashlib.sha256())
     run = Run.objects.select_related(*DRAWN).get(simulated_users=user_id)

@@ -6,9 +6,8 @@ from typing import Any
 from analysis.models import Completion, Conversation, Corpus, Endpoint, Run, SimulatedUser
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.merging import merge_attributes
-from analysis.runs.recipes import messages
 from analysis.runs.recipes.fitting import MESSAGE_TOKENS, counter_for, estimate_tokens
-from analysis.runs.recipes.messages import Built, make_users, messages_for
+from analysis.runs.recipes.messages import Built, forget_users, make_users, messages_for
 from tests.analysis.runs.baseline_factories import LETTERS, make_conversation, make_corpus, make_endpoint, make_run
 from tests.factories import make_study
 
@@ -25,8 +24,7 @@ def users_of(run: Run) -> list[SimulatedUser]:
 
 def build_afresh(call: Completion) -> Built:
     """Rebuilds the messages with empty caches, as another process would."""
-    for kept in (messages.front_of, messages.recipe_of, messages.owner_of):
-        kept.cache_clear()
+    forget_users()
     return messages_for(Completion.objects.get(pk=call.pk))
 
 
