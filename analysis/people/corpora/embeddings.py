@@ -1,5 +1,6 @@
 """Sentence embeddings of conversations and prompts, by the local model or an OpenAI-compatible endpoint."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -12,7 +13,7 @@ from django.db import reset_queries
 from django.db.models import Exists, OuterRef, Sum
 from django.db.models.functions import Least
 
-from analysis.endpoints.endpoints import check_address, find_key, price
+from analysis.endpoints.endpoints import open_provider, price
 from analysis.endpoints.providers.calls import clean_reason
 from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Conversation, ConversationVector, Corpus, Endpoint
@@ -35,7 +36,6 @@ CHARACTERS_A_TOKEN = 3  # few, so that no bill exceeds the estimate
 MEASURED = 3
 BATCH = 64
 RETRIES = 6
-SECONDS = 120
 
 
 class EmbeddingError(ConditionError):
@@ -162,11 +162,8 @@ def endpoint_embedder(endpoint: Endpoint) -> Embedder:
     """The endpoint's `/embeddings`, with its extra fields, such as {"dimensions": 384}; a scripted one counts words."""
     if endpoint.provider == Endpoint.Provider.FAKE:
         return Embedder(endpoint_name(endpoint), lambda texts: np.stack([_count_words(text) for text in texts]))
-    check_address(endpoint.base_url)
-    client = openai_package().OpenAI(
-        base_url=endpoint.base_url, api_key=find_key(endpoint) or "none", max_retries=RETRIES, timeout=SECONDS
-    )
-    return Embedder(endpoint_name(endpoint), lambda texts: _ask_endpoint(client, endpoint, texts))
+    open_provider(endpoint, 0.0)  # says at once if its address or key will not do
+    return Embedder(endpoint_name(endpoint), lambda texts: asyncio.run(_ask_endpoint(endpoint, texts)))
 
 
 def _count_words(text: str) -> np.ndarray:
@@ -177,14 +174,20 @@ def _count_words(text: str) -> np.ndarray:
     return _to_length_one(counts)
 
 
-def _ask_endpoint(client: Any, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
-    parts = [_ask_once(client, endpoint, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
+async def _ask_endpoint(endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
+    """Ask through the provider of completions, which calls no inner address and follows no redirect."""
+    provider: Any = open_provider(endpoint, 0.0)
+    try:
+        client = provider.client.with_options(max_retries=RETRIES)
+        parts = [await _ask_once(client, endpoint, texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
+    finally:
+        await provider.close()
     return np.concatenate(parts)
 
 
-def _ask_once(client: Any, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
+async def _ask_once(client: Any, endpoint: Endpoint, texts: Sequence[str]) -> np.ndarray:
     try:
-        answer = client.embeddings.create(
+        answer = await client.embeddings.create(
             model=endpoint.model, input=list(texts), encoding_format="float", extra_body=endpoint.extra
         )
         rows = sorted(answer.data, key=lambda row: row.index)

@@ -1,6 +1,8 @@
 """Embeddings: batched, resumable, by the local model or an endpoint, and plain words if there is none."""
 
 import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -86,6 +88,39 @@ def test_endpoint_gets_its_key_from_the_environment(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("VECTOR_KEY", KEY)
     with serving("--key", KEY) as server:  # which accepts no other key
         assert len(endpoint_embedder(endpoint_at(server, key_env="VECTOR_KEY")).embed(["text"])) == 1
+
+
+class Redirecting(BaseHTTPRequestHandler):
+    """Sends every request on to the address `to`."""
+
+    to = ""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(307)
+        self.send_header("Location", f"{self.to}/embeddings")
+        self.end_headers()
+
+
+def test_endpoint_that_leads_elsewhere_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "RETRIES", 0)
+    with serving() as server, HTTPServer(("127.0.0.1", 0), Redirecting) as first:
+        monkeypatch.setattr(Redirecting, "to", server.address)
+        Thread(target=first.handle_request, daemon=True).start()
+        with pytest.raises(EmbeddingError, match="made no embeddings"):
+            endpoint_embedder(endpoint_at(Server(f"http://127.0.0.1:{first.server_port}/v1"))).embed(["text"])
+        assert not server.requests()
+
+
+def test_name_that_leads_inside_by_now_is_not_asked(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "RETRIES", 0)
+    settings.ALLOW_PRIVATE_ENDPOINTS = False
+    monkeypatch.setattr("analysis.endpoints.endpoints.refuse_private", lambda host, port: None)
+    with serving() as server:
+        named = Server(server.address.replace("127.0.0.1", "localhost"))
+        with pytest.raises(EmbeddingError, match="made no embeddings"):
+            endpoint_embedder(endpoint_at(named)).embed(["text"])
+        assert not server.requests()
 
 
 # By name: the server's options, the endpoint's further fields, and the message.
