@@ -382,11 +382,12 @@ def test_person_of_a_corpus_leaves_nothing(logs, monkeypatch: pytest.MonkeyPatch
         corpus,
         [
             NewAttribute(key, f"Bakes {mark('attribute')}.", 0.9, [f"I bake {mark('said')}"], f"{key}-1"),
+            NewAttribute(key, "Sings.", 0.9),
             NewAttribute("bob", "Bakes bread.", 0.9, ["I bake bread"]),
         ],
     )
-    for step in ("merge", "sample"):
-        people("corpus", step)
+    for step in (["merge"], ["sample"], ["sample", "--name", "few"]):
+        people("corpus", *step)
     list(embed_corpus(corpus, LETTERS))
     study = make_annotation_study(kind="attribute", slug="facts")
     people("corpus", "push", "--study", "facts")
@@ -413,7 +414,7 @@ def test_person_of_a_corpus_leaves_nothing(logs, monkeypatch: pytest.MonkeyPatch
     planted = {key, *map(mark, ("said", "attribute", "doubt", "payloaditem", "payloaduser", "payloadtalk"))}
     planted |= {*map(mark, ("replyitem", "replyuser", "replytalk"))}
     before = in_database()
-    assert set(before) == planted and "analysis_metricvalue" in before[key]
+    assert set(before) == planted and {"analysis_metricvalue", "analysis_corpusstep"} <= set(before[key])
 
     command("erase_user", "corpus", key)
 

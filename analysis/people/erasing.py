@@ -17,7 +17,7 @@ from analysis.models import (
 )
 from analysis.people.corpora.importing import note_erased
 from analysis.people.pushing import cluster_of
-from analysis.people.steps import ACTOR, PeopleError
+from analysis.people.steps import ACTOR, NAMES, PeopleError
 from analysis.people.vectors import remove_unused
 from surveys.models import Annotation, AnnotationItem, History, Slot
 from surveys.studies import audit
@@ -47,6 +47,7 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
         hashes = list(attributes.values_list("sha256", flat=True))
         done["attributes"] = len(hashes)
         note_erased(corpus, key)
+        _leave_samples(corpus, key)
         done["completions"] += Completion.objects.filter(task__user__in=users).count()
         users.delete()
         repeats.delete()
@@ -61,6 +62,14 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
                 user.recipe["attributes"] = []  # a hash of so short a text may be guessed
             user.save(update_fields=["recipe"])
     return done
+
+
+def _leave_samples(corpus: Corpus, key: str) -> None:
+    """Take the person out of the further samples, whose report names everybody in them."""
+    for step in corpus.steps.select_for_update().filter(name=NAMES.SAMPLE):
+        for drawn in step.report.get("samples", {}).values():
+            drawn["keys"] = [each for each in drawn["keys"] if each != key]
+        step.save(update_fields=["report"])
 
 
 def _give_back_budgets() -> None:
