@@ -15,7 +15,7 @@ from django.conf import settings
 
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.addresses import is_private
-from analysis.endpoints.providers.calls import CallFailed, Provider, Settings
+from analysis.endpoints.providers.calls import CallFailed, Provider, Reply, Settings
 from analysis.endpoints.providers.openai import OpenAIProvider
 from analysis.endpoints.providers.scripted import FakeProvider
 from analysis.models import Endpoint
@@ -188,3 +188,10 @@ def price(endpoint: Endpoint, prompt_tokens: int, completion_tokens: int, factor
     """Dollars for this many tokens, to eight places."""
     dollars = endpoint.price_in * prompt_tokens + endpoint.price_out * completion_tokens
     return (dollars * factor / MILLION).quantize(Decimal("1e-8"))
+
+
+def cost_of(endpoint: Endpoint, reply: Reply, planned_tokens: int, factor: Decimal = Decimal(1)) -> Decimal:
+    """Dollars for a reply, by the provider's token counts or, if it gives none, by ours."""
+    asked = planned_tokens if reply.prompt_tokens is None else reply.prompt_tokens
+    written = len(reply.text) // 4 + 1 if reply.completion_tokens is None else reply.completion_tokens
+    return price(endpoint, asked, written, factor)

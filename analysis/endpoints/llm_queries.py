@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from analysis.endpoints.endpoints import calling, price
+from analysis.endpoints.endpoints import calling, cost_of, price
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Endpoint
@@ -90,10 +90,12 @@ async def ask_batch(endpoint: Endpoint, temperature: float, asks: list[Ask], spe
 
         told = [done for done in await asyncio.gather(*map(one, asks)) if done]
     spent.replies += len(told)
-    spent.usd += sum(
-        (price(endpoint, done.reply.prompt_tokens or 0, done.reply.completion_tokens or 0) for done in told), Decimal(0)
-    )
+    spent.usd += sum((cost_of(endpoint, done.reply, estimate_tokens(done.ask)) for done in told), Decimal(0))
     return told
+
+
+def estimate_tokens(ask: Ask) -> int:
+    return len(json.dumps(ask.messages)) // 4
 
 
 async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> Exchange | None:
@@ -102,7 +104,7 @@ async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> 
     for attempt in range(ATTEMPTS):
         if spent.stopped:
             return None
-        await limiter.wait(len(body) // 4)
+        await limiter.wait(estimate_tokens(ask))
         began = time.monotonic()
         try:
             reply = await provider.complete(body, f"{ask.key}-{attempt}")

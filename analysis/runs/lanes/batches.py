@@ -15,7 +15,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Q
 
-from analysis.endpoints.endpoints import EndpointError, calling, price
+from analysis.endpoints.endpoints import EndpointError, calling, cost_of
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed
 from analysis.endpoints.providers.openai import OpenAIProvider, openai_package, read_reply
@@ -289,8 +289,8 @@ class Desk:
             outcome.lost_answers += 1
             return outcome
         self.lane.record(outcome, reply, entry, 0)
-        asked, written = reply.prompt_tokens or entry.tokens, reply.completion_tokens or 0
-        outcome.latency_ms, outcome.cost = None, price(self.run.endpoint, asked, written, BATCH_PRICE)
+        outcome.latency_ms = None
+        outcome.cost = cost_of(self.run.endpoint, reply, entry.tokens, BATCH_PRICE)
         return outcome
 
     async def give_all_back(self, name: str) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from analysis.endpoints.endpoints import EndpointError, calling, price
+from analysis.endpoints.endpoints import EndpointError, calling, cost_of, price
 from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Completion, Run, SimulatedUser, Task
@@ -339,7 +339,7 @@ class Lane:
         outcome.request_id, outcome.latency_ms = reply.request_id, round(seconds * 1000)
         outcome.prompt_tokens, outcome.completion_tokens = reply.prompt_tokens, reply.completion_tokens
         outcome.cached_tokens = reply.cached_tokens
-        outcome.cost = cost_of(self.run, reply, entry.tokens)
+        outcome.cost = cost_of(self.run.endpoint, reply, entry.tokens)
         return outcome
 
     # --- rows out
@@ -376,13 +376,6 @@ class Lane:
                 renewed = time.monotonic()
                 await self.book.renew()
                 await self.book.expire()
-
-
-def cost_of(run: Run, reply: Reply, planned_tokens: int) -> Decimal:
-    """Cost by the provider's token counts, or by ours if it gives none."""
-    prompt = planned_tokens if reply.prompt_tokens is None else reply.prompt_tokens
-    written = len(reply.text) // 4 + 1 if reply.completion_tokens is None else reply.completion_tokens
-    return price(run.endpoint, prompt, written)
 
 
 def run_lane(

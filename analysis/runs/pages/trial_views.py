@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from analysis.endpoints.endpoints import EndpointError, calling, price
+from analysis.endpoints.endpoints import EndpointError, calling, cost_of
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.models import Endpoint
 from analysis.people.corpora.embeddings import EmbeddingError, endpoint_embedder
@@ -60,7 +60,7 @@ def try_endpoint(endpoint: Endpoint) -> TrialCall:
         raise EndpointError(
             f"{endpoint.name} has not answered within {SECONDS:g} seconds. It may be loading its model, or be busy."
         ) from None
-    usd = price(endpoint, reply.prompt_tokens or 0, reply.completion_tokens or 0)
+    usd = cost_of(endpoint, reply, len(QUESTION) // 4)
     return TrialCall(say_reply(endpoint, reply, seconds, usd), usd)
 
 

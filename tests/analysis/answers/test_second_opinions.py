@@ -1,6 +1,7 @@
 """A model's second opinion stands beside the answer, keeps within its budget and changes nothing."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -9,6 +10,8 @@ from django.core.management import CommandError, call_command
 from analysis.answers import readings
 from analysis.answers.readings import give_opinions
 from analysis.endpoints import llm_queries
+from analysis.endpoints.providers.calls import Reply
+from analysis.endpoints.providers.scripted import FakeProvider
 from analysis.models import Answer, SecondOpinion
 from surveys.models import Study
 from tests.analysis.runs.baseline_factories import make_endpoint
@@ -69,6 +72,20 @@ def test_the_budget_stops_before_it_is_exceeded(
     given = give_opinions(study, "reader", budget=Decimal(budget))
     assert (given.replies, "could exceed the budget" in given.stopped) == (replies, replies < 2)
     assert given.usd <= Decimal(budget)
+
+
+def test_reply_whose_tokens_the_provider_does_not_count_has_its_price(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = FakeProvider.complete
+
+    async def count_nothing(provider: FakeProvider, body: bytes, key: str) -> Reply:
+        reply = await complete(provider, body, key)
+        return replace(reply, prompt_tokens=None, completion_tokens=None)
+
+    monkeypatch.setattr(FakeProvider, "complete", count_nothing)
+    make_endpoint(name="reader", extra={"reply": "A B"}, price_in=0, price_out=1000, max_tokens=2)
+    assert give_opinions(study, "reader").usd == Decimal("0.002")  # a token for each of two replies
 
 
 def test_an_authentication_error_stops_with_its_reason(study: Study) -> None:

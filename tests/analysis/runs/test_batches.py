@@ -2,12 +2,16 @@
 
 import json
 import time
+from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from analysis.endpoints.providers.calls import Reply
+from analysis.endpoints.providers.openai import read_reply
 from analysis.models import Run
 from analysis.runs.lanes import batches, runs
 from analysis.runs.tasks import work_batches
@@ -43,6 +47,16 @@ def test_rows_are_filled_from_the_batch_at_half_the_price() -> None:
     # half of (in x 2 + out x 4) dollars a million
     assert call.cost == Decimal(call.prompt_tokens + 2 * call.completion_tokens) / 1_000_000
     assert call.reply and call.model_served == "fake-1" and call.messages_sha256
+
+
+def test_answer_whose_tokens_the_provider_does_not_count_has_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_nothing(*given: Any) -> Reply:
+        return replace(read_reply(*given), prompt_tokens=None, completion_tokens=None)
+
+    monkeypatch.setattr(batches, "read_reply", count_nothing)
+    with serving("--batch-seconds", "0") as server:
+        run = work_until_done(make_batched(server, repeats=1, price_out=Decimal(1000)))
+    assert run.spent > 0 and all(call.cost >= Decimal(len(call.reply) // 4) / 2000 for call in run.completions.all())
 
 
 def test_part_that_failed_is_sent_again_or_failed_by_its_reason() -> None:
