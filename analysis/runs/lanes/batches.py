@@ -8,7 +8,7 @@ batch again instead of paying for a second one.
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -20,10 +20,20 @@ from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed
 from analysis.endpoints.providers.openai import OpenAIProvider, openai_package, read_reply
 from analysis.models import Run
+from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import longest_reply
-from analysis.runs.lanes.calls import MOST_ATTEMPTS, CallBook, CallOutcome, LeasedCall, in_thread, open_database
+from analysis.runs.lanes.calls import (
+    MOST_ATTEMPTS,
+    NOTHING,
+    CallBook,
+    CallOutcome,
+    LeasedCall,
+    in_thread,
+    open_database,
+)
 from analysis.runs.lanes.lanes import CANNOT_GO_ON, Bounds, Lane, Prepared
+from analysis.runs.recipes.messages import forget_users
 from analysis.runs.recipes.plans import BATCH_PRICE
 from surveys.reading.nesting import read_json
 
@@ -46,6 +56,7 @@ def work(run_id: int) -> int:
     run = Run.objects.select_related("endpoint", "version", "study", *DRAWN).get(pk=run_id)
     if run.state != Run.State.RUNNING and not open_batches(run):
         return 0
+    forget_users()
     try:
         return asyncio.run(work_in_loop(run))
     except CANNOT_GO_ON as error:
@@ -245,8 +256,16 @@ class Desk:
         """Judge the lines in the run's order, so that one prompt's messages are built once."""
         ordered = sorted(read, key=lambda pair: pair[0].position)
         calls = [LeasedCall(*(getattr(row, name) for name in LeasedCall._fields)) for row, _ in ordered]
-        prepared = self.lane.prepare_each(calls)
-        return [self.judge(*pair, entry) for pair, entry in zip(ordered, prepared, strict=True)]
+        return [self.judge(*pair, entry) for pair, entry in zip(ordered, self.prepare_again(calls), strict=True)]
+
+    def prepare_again(self, calls: Sequence[LeasedCall]) -> list[Prepared]:
+        """The calls as they were sent; of one that cannot be rebuilt, as after erasing a person, the bare call."""
+        try:
+            return list(self.lane.prepare_each(calls))
+        except ConditionError:
+            if len(calls) > 1:
+                return [entry for call in calls for entry in self.prepare_again([call])]
+            return [Prepared(calls[0], b"", "", tokens=0, cost=NOTHING, included=None, skipped=0, sha256="")]
 
     async def lines_of(self, file: str) -> AsyncIterator[str]:
         async with self.client.files.with_streaming_response.content(file) as response:

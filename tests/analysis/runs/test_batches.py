@@ -13,8 +13,12 @@ from django.db import connection
 from analysis.endpoints.providers.calls import Reply
 from analysis.endpoints.providers.openai import read_reply
 from analysis.models import Run
+from analysis.people.erasing import erase_user
 from analysis.runs.lanes import batches, runs
+from analysis.runs.recipes.plans import Plan, plan_run
 from analysis.runs.tasks import work_batches
+from tests.analysis.runs.baseline_factories import make_corpus, use_letters
+from tests.analysis.runs.recipe_samples import remember
 from tests.analysis.runs.servers import Server, make_fake, make_planned, make_server_endpoint, serving
 from tests.factories import make_study
 
@@ -32,6 +36,10 @@ def work_until_done(run: Run, seconds: float = 20) -> Run:
         run.refresh_from_db()
         time.sleep(0.1)
     return run
+
+
+async def nothing_yet(desk: batches.Desk) -> int:
+    return 0
 
 
 def test_rows_are_filled_from_the_batch_at_half_the_price() -> None:
@@ -149,6 +157,21 @@ def test_paused_run_keeps_what_its_batch_answers_and_submits_no_other() -> None:
         time.sleep(2.1)
         assert work_batches() == 8
     assert sorted(run.completions.values_list("status", flat=True)) == ["done"] * 8 + ["pending"] * 4
+
+
+def test_answers_about_a_user_erased_meanwhile_are_read_back_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_letters(monkeypatch)
+    corpus = remember(make_corpus(), {"ann": ["Bakes dark bread.", "Plays vivid jazz."]})
+    about = {"condition": "sp-memory", "version": make_study().current, "corpus": corpus, "memory_size": 2}
+    with serving("--batch-seconds", "0") as server:
+        run, _ = plan_run(Plan(endpoint=make_server_endpoint(server), batch=True, **about), 2, "tests")
+        run = runs.start(run)
+        with monkeypatch.context() as patch:
+            patch.setattr(batches.Desk, "collect", nothing_yet)
+            batches.work(run.pk)
+        erase_user(corpus, "ann")
+        run = work_until_done(run)
+    assert (run.state, run.reserved, run.completions.filter(status="done").count()) == ("done", 0, 4)
 
 
 def test_batch_that_the_provider_has_forgotten_ends_with_its_cancelled_run() -> None:
