@@ -48,6 +48,7 @@ def pause(run: Run) -> Run:
     return change_state(run, State.PAUSED, {State.PLANNED, State.RUNNING}, "paused")
 
 
+@transaction.atomic
 def resume(run: Run, budget: Decimal | None = None) -> Run:
     if budget is not None:
         Run.objects.filter(pk=run.pk).update(budget=budget)

@@ -184,6 +184,14 @@ def test_reserving_a_call_renews_its_lease() -> None:
     assert Completion.objects.get(pk=first.id).lease_until > timezone.now() + timedelta(seconds=300)
 
 
+def test_budget_of_a_cancelled_run_stays_as_it_was() -> None:
+    run = runs.cancel(make_planned(make_study(), make_fake(), budget=Decimal(2)))
+    with pytest.raises(runs.RunError, match="is cancelled, so it can't be resumed"):
+        runs.resume(run, Decimal(5))
+    run.refresh_from_db()
+    assert run.budget == 2
+
+
 def test_paused_run_leases_nothing() -> None:
     run = runs.start(make_planned(make_study(), make_fake(), repeats=2))
     runs.pause(run)
