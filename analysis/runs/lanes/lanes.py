@@ -314,7 +314,8 @@ class Lane:
             await self.book.stop(failure.reason)
             self.end()
             return True
-        if failure.kind in FAILS_CALL or faults >= MOST_ATTEMPTS:
+        # Answers lost before somebody retried the call count among its faults, but a refusal costs nothing.
+        if failure.kind in FAILS_CALL or (faults >= MOST_ATTEMPTS and failure.kind != "rate-limit"):
             outcome.status = "failed"
         return outcome.status == "failed" or self.stopping
 

@@ -85,6 +85,25 @@ def test_retry_failed_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert work_off(run).completions.filter(status="done", error="").count() == 4
 
 
+def test_call_whose_answers_were_lost_is_not_given_up_for_a_refusal_when_it_is_retried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refusals = [CallFailed("rate-limit", "429: Slow down.")]
+    complete = FakeProvider.complete
+
+    async def refuse_once(provider: FakeProvider, body: bytes, key: str) -> Reply:
+        if refusals:
+            raise refusals.pop()
+        return await complete(provider, body, key)
+
+    monkeypatch.setattr("analysis.runs.lanes.lanes.LONGEST_BACKOFF", 0.01)
+    monkeypatch.setattr(FakeProvider, "complete", refuse_once)
+    run = make_planned(make_study(), make_fake(), repeats=1)
+    run.completions.update(status="failed", attempts=8, lost_answers=8, done_at=timezone.now())
+    runs.retry_failed(run)
+    assert set(work_off(run).completions.values_list("status", "lost_answers")) == {("done", 8)}
+
+
 def test_lane_ends_after_its_time_and_the_next_goes_on() -> None:
     run = runs.start(make_planned(make_study(), make_fake(concurrency=2, extra={"latency_ms": 50}), repeats=100))
     began = time.monotonic()
