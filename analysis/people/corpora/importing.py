@@ -42,8 +42,9 @@ class ErasedUsers:
     def take_back(self, keys: Iterable[str]) -> None:
         """Forget that these users were erased."""
         if self.corpus and self.digests:
-            found = [_digest(self.corpus, self.salt, key) for key in keys]
+            found = {_digest(self.corpus, self.salt, key) for key in keys}
             self.corpus.erased.filter(digest__in=found).delete()
+            self.digests -= found
 
 
 def note_erased(corpus: Corpus, key: str) -> None:
@@ -227,16 +228,14 @@ def read_records(reading: CorpusFile, form: str) -> Iterator[Record]:
 
 
 def _without_erased(rows: Iterable[Row], erased: ErasedUsers, allowed: bool, report: Report) -> Iterator[Row]:
-    came_back = set()
     for row in rows:
         report.whole += 1
         if row.user in erased:
             if not allowed:
                 report.erased += 1
                 continue
-            came_back.add(row.user)
+            erased.take_back([row.user])
         yield row
-    erased.take_back(came_back)
 
 
 def store(corpus: Corpus, batch: list[Row], report: Report) -> None:
