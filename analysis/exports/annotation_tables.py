@@ -7,6 +7,7 @@ from itertools import groupby
 
 from django.db.models import Count, Q, QuerySet
 
+from analysis.exports.answer_tables import FAKE
 from analysis.exports.codebook import (
     ExportColumn,
     ExportTable,
@@ -149,11 +150,18 @@ def pilot_or_main(selection: Selection, prefix: str = "") -> Q:
     return Q() if selection.pilot else Q(**{f"{prefix}pilot": False})
 
 
+def left_out(study: Study, selection: Selection) -> QuerySet[Annotation]:
+    """The labels of scripted judges, if the selection is without what is simulated; else none."""
+    scripted = Annotation.objects.filter(item__study=study, detail__provider=FAKE)
+    return scripted.none() if selection.simulated else scripted
+
+
 class AnnotationRows:
     """One row for each answer of each revision; a skip, which has no answers, is one row with its reason."""
 
     def __init__(self, study: Study, selection: Selection) -> None:
         rows = Annotation.objects.filter(pilot_or_main(selection, "item__"), item__study=study)
+        rows = rows.exclude(pk__in=left_out(study, selection))
         self.rows = rows.filter(Q(participant=None) | selection.people("participant__")).order_by("id")
         self.study, self.pilot = study, selection.pilot
 
@@ -224,10 +232,13 @@ class LabelRows:
     def __init__(self, study: Study, selection: Selection) -> None:
         self.study, self.simulated = study, selection.simulated
         self.parts = (False, True) if selection.pilot else (False,)
+        self.left_out = left_out(study, selection)
 
     def iterator(self, chunk_size: int) -> Iterator[Row]:
+        scripted = set(self.left_out.values_list("pk", flat=True))
         for pilot in self.parts:
-            labels = iter_labels(self.study, pilot=pilot, simulated=self.simulated)
+            found = iter_labels(self.study, pilot=pilot, simulated=self.simulated)
+            labels = (label for label in found if label.annotation not in scripted)
             for _, of_item in groupby(labels, key=lambda label: label.item):
                 yield from (row | {"pilot": pilot} for row in votes_of(list(of_item)))
 

@@ -91,6 +91,17 @@ def test_votes_are_kept_with_their_shares_and_ties_as_ties(study: Study) -> None
     assert (row["majority"], row["tie"], row["soft_label"]) == (None, True, {"no": 0.5, "yes": 0.5})
 
 
+def test_scripted_judge_is_left_out_with_simulated_people(study: Study) -> None:
+    (item,) = make_items(study, 1)
+    for judge, provider in (("gpt", "openai"), ("scripted", "fake")):
+        record_judgement(item, judge, {"relevance": "no"}, detail={"provider": provider})
+    record_judgement(item, "bm25", {"relevance": "yes"})
+    for simulated, judges in ((True, ["gpt", "scripted", "bm25"]), (False, ["gpt", "bm25"])):
+        assert [row["rater"] for row in rows_of(study, "annotations", simulated=simulated)] == judges
+        (label,) = rows_of(study, "labels", simulated=simulated)
+        assert label["models"] == len(judges) - 1
+
+
 def test_judge_in_both_orders_counts_once_and_a_baseline_is_no_judge() -> None:
     study = make_annotation_study(kind="preference")
     (item,) = make_items(study, 1)
