@@ -184,6 +184,13 @@ def check_endpoint(endpoint: Endpoint, temperature: float) -> None:
         raise EndpointError(f"{endpoint.name}: {failure.reason}") from None
 
 
+def most_tokens(endpoint: Endpoint, asked: int | None = None) -> int:
+    """Most tokens of a reply: as `asked`, at most the endpoint's limit, unless its own fields overrule both."""
+    own = [endpoint.extra.get(name) for name in ("max_completion_tokens", "max_tokens")]
+    limits = [number for number in own if isinstance(number, int) and number > 0]
+    return limits[0] if limits else min(endpoint.max_tokens, asked or endpoint.max_tokens)
+
+
 def price(endpoint: Endpoint, prompt_tokens: int, completion_tokens: int, factor: Decimal = Decimal(1)) -> Decimal:
     """Dollars for this many tokens, to eight places."""
     dollars = endpoint.price_in * prompt_tokens + endpoint.price_out * completion_tokens

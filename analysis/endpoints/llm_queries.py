@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from analysis.endpoints.endpoints import calling, cost_of, price
+from analysis.endpoints.endpoints import calling, cost_of, most_tokens, price
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Endpoint
@@ -75,9 +75,9 @@ def ask_all(
 
 
 def cost_at_most(endpoint: Endpoint, asks: Sequence[Ask]) -> Decimal:
-    """The most that one try each can cost: a token has at least one byte, and a reply at most `max_tokens`."""
+    """The most that one try each can cost: a token has at least one byte, and a reply has its limit."""
     tokens = sum(len(json.dumps(ask.messages)) for ask in asks)
-    return price(endpoint, tokens, endpoint.max_tokens * len(asks))
+    return price(endpoint, tokens, most_tokens(endpoint) * len(asks))
 
 
 async def ask_batch(endpoint: Endpoint, temperature: float, asks: list[Ask], spent: Spent) -> list[Exchange]:

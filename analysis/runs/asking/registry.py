@@ -5,6 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from analysis.endpoints.endpoints import most_tokens
 from analysis.models import Instruction, Run
 from analysis.models.conditions import ConditionError
 from analysis.models.runs import ASIDE, LONGEST_INSTRUCTION, LONGEST_NAME
@@ -62,8 +63,7 @@ def find_kind(task: str, name: str = "") -> TaskKind:
 
 def longest_reply(run: Run) -> int:
     """Most tokens of a reply: the endpoint's limit, or the kind's for a task or judge if that is lower."""
-    most = kind_of(run).most_tokens if run.condition in ASIDE else None
-    return min(run.endpoint.max_tokens, most or run.endpoint.max_tokens)
+    return most_tokens(run.endpoint, kind_of(run).most_tokens if run.condition in ASIDE else None)
 
 
 NAME = re.compile(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}")

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Avg, Count, Max, Q
 
-from analysis.endpoints.endpoints import price
+from analysis.endpoints.endpoints import most_tokens, price
 from analysis.models import Completion, Endpoint, Run, SimulatedUser
 from analysis.models.conditions import CONDITIONS
 from analysis.models.settings import BY_NAME, STORED, with_fields
@@ -204,7 +204,7 @@ def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
     asked = sum(estimate_prompt_tokens(run, subject, user) for user in users for subject in subjects) * repeats
     kinds = [subject.kind if isinstance(subject, Prompt) else "choice" for subject in subjects]
     expected = {  # the mean of what this endpoint has answered so far, or a usual length
-        kind: min(mean_tokens(endpoint, OF_KIND[kind], EXPECTED_TOKENS[kind]), endpoint.max_tokens)
+        kind: min(mean_tokens(endpoint, OF_KIND[kind], EXPECTED_TOKENS[kind]), most_tokens(endpoint))
         for kind in set(kinds)
     }
     return cost_of(run, calls, asked, sum(expected[kind] for kind in kinds) * len(users) * repeats)

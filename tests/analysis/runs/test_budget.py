@@ -44,6 +44,12 @@ def test_two_lanes_together_stay_within_the_budget() -> None:
     assert run.state == "stopped" and Decimal("1.8") < run.spent <= Decimal("2.00") and run.reserved == 0
 
 
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_longest_reply_that_the_endpoint_s_own_fields_allow_is_set_aside(field: str) -> None:
+    run = work_off(with_budget("0.30", max_tokens=1, extra={field: 100, "latency_ms": 5}))
+    assert run.state == "stopped" and 0 < run.spent <= Decimal("0.30") and run.reserved == 0
+
+
 def test_raised_budget_lets_it_go_on() -> None:
     run = work_off(with_budget("0.50"))
     before = run.completions.filter(status="done").count()
