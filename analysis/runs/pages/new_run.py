@@ -22,7 +22,7 @@ from analysis.runs.pages.actions import CANNOT_BE_DONE, name_of, send_on_commit
 from analysis.runs.pages.reads import ANSWERS, any_answers
 from analysis.runs.pages.views import HERE
 from analysis.runs.pages.words import say_estimate
-from analysis.runs.recipes.plans import Plan, choose_prompts, find_run, plan_run, say_notes
+from analysis.runs.recipes.plans import Plan, choose_prompts, cost_so_far, find_run, plan_run, say_notes
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
 from surveys.console.pages import FORM, show, study_page
 from surveys.models import StudyVersion, asked_of_all
@@ -193,8 +193,8 @@ def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
     estimate = {name: round(measured[name] * share) for name in ("calls", *TOKENS)}
     estimate |= {name: measured[name] * share for name in DOLLARS}
     limit = budget if budget is not None else earlier and earlier.budget
-    spent = earlier.spent if earlier else Decimal(0)
-    above = limit is not None and spent + Decimal(str(estimate["usd"])) > limit
+    so_far = cost_so_far(earlier) if earlier else Decimal(0)
+    above = limit is not None and so_far + Decimal(str(estimate["usd"])) > limit
     return {"extends": earlier, "above": above, "limit": limit, "note": note, **estimate}
 
 

@@ -238,12 +238,19 @@ def check_budget(run: Run, estimate: dict[str, Any], budget: Decimal | None) -> 
     limit = run.budget if budget is None else budget
     if limit is None:
         return
-    total = run.spent + Decimal(str(estimate["usd"]))
+    total = cost_so_far(run) + Decimal(str(estimate["usd"]))
     if total > limit:
         raise RunPlanError(
-            f"{plural(estimate['calls'], 'call')} will cost about {exact_dollars(round(total, 4))}, above the budget "
-            f"of {exact_dollars(limit)}. Nothing was planned. Raise the budget, or ask for less."
+            f"With {plural(estimate['calls'], 'new call')} the run will cost about {exact_dollars(round(total, 4))}, "
+            f"above the budget of {exact_dollars(limit)}. Nothing was planned. Raise the budget, or ask for less."
         )
+
+
+def cost_so_far(run: Run) -> Decimal:
+    """Dollars that the run has spent, and that its calls still to be answered will cost by its last estimate."""
+    waiting = run.completions.filter(status__in=[Completion.Status.PENDING, Completion.Status.LEASED]).count()
+    calls = run.estimate.get("calls")
+    return run.spent + (Decimal(str(run.estimate["usd"])) * waiting / calls if calls else 0)
 
 
 # Keeps a user's calls together and repeats of a prompt adjacent, since providers cache prefixes.

@@ -88,6 +88,17 @@ def test_plan_above_the_budget_is_refused_and_not_written() -> None:
     assert not Run.objects.exists()
 
 
+def test_calls_that_still_wait_count_against_the_budget_of_more() -> None:
+    plan = plan_of_teas(endpoint=make_fake(price_out=Decimal(10)))
+    run, estimate = plan_run(plan, 100, "tests")
+    budget = Decimal(str(estimate["usd"])) * Decimal("1.5")
+    with pytest.raises(RunPlanError, match="With 200 new calls the run will cost about"):
+        plan_run(plan, 200, "tests", budget=budget)
+    assert run.completions.count() == 200
+    run.completions.update(status="done", done_at=timezone.now())
+    assert plan_run(plan, 200, "tests", budget=budget)[0].completions.count() == 400
+
+
 @pytest.mark.parametrize(
     ("changes", "repeats", "words"),
     [
