@@ -92,7 +92,7 @@ def _parse_temperature(text: str) -> float | None:
 
 
 def _parse_repeat(text: str) -> int | None:
-    return int(text) if text.isdecimal() and int(text[:10]) < MOST_REPEATS else None
+    return int(text) if text.isdecimal() and int(text) < MOST_REPEATS else None
 
 
 BATCH = 1000

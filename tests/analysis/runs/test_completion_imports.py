@@ -143,6 +143,7 @@ def test_all_faults_are_listed_with_their_lines(study: Study, file: Path) -> Non
         ["offline", "m", "teas", "x", "0", "nan"],
         ["offline", "m", "teas", "x\ny", "7", "1"],
         ["offline", "m", "teas", "z", "7", "1"],
+        ["offline", "m", "teas", "x", "00000000009999999999", "1"],
         header=[*HEADER, "repeat", "temperature"],
     )
     assert faults_of(study, file) == [
@@ -156,6 +157,7 @@ def test_all_faults_are_listed_with_their_lines(study: Study, file: Path) -> Non
         "line 8: has 5 cells, but there are 6 columns",
         "line 9: temperature must be a number from 0 to 5, not 'nan'",
         "line 12: this repeat of this prompt stands on line 10 already; count them in `repeat`",
+        "line 13: repeat must be a whole number below 1,000,000, not '00000000009999999999'",
     ]
 
 
