@@ -19,6 +19,7 @@ from analysis.runs.asking.replies import count_replies, read_replies, say_unread
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneInterrupted
 from analysis.runs.lanes.runs import RunError, failures, progress, resume, run_inline, start
+from analysis.runs.pages.actions import read_budget
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.progress import Bar, show
 from analysis.runs.recipes.fitting import TokenizerError
@@ -63,6 +64,13 @@ def parse_dollars(text: str) -> Decimal:
         raise ValueError(f"{text!r} is not an amount") from None
 
 
+def budget(text: str) -> Decimal:
+    try:
+        return read_budget(text)
+    except RunError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
 def lanes(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_LANES:
         raise ArgumentTypeError(f"{text} is not a number of lanes: from 1 to {MOST_LANES}")
@@ -85,7 +93,7 @@ WAITING = (
 WAYS = (flag("--inline", "run the lanes in this process, without a worker"), *WAITING)
 ORDER = (
     arg("--endpoint", required=True, metavar="NAME"),
-    arg("--budget", type=parse_dollars, metavar="USD"),
+    arg("--budget", type=budget, metavar="USD"),
     flag("--batch", "send through the provider's batch API"),
     flag("--dry-run", "say what it would cost and keep nothing"),
 )

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from analysis.answers.readings import read_everywhere
 from analysis.models import Run
-from analysis.runs.commands import WAYS, RunAction, find_study, parse_dollars, send, tell_end, why_stopped
+from analysis.runs.commands import WAYS, RunAction, budget, find_study, send, tell_end, why_stopped
 from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, stand
 from analysis.runs.pages.reads import OWN
@@ -85,7 +85,7 @@ class Command(RunAction):
     arguments = (
         arg("id", help="the run's number; list shows all runs"),
         arg("action", nargs="?", default="show", choices=sorted(ACTIONS)),
-        arg("--budget", type=parse_dollars, metavar="USD", help="with resume: the new budget"),
+        arg("--budget", type=budget, metavar="USD", help="with resume: the new budget"),
         arg("--every", type=int, default=7, metavar="DAYS", help="with schedule: the interval in days"),
         arg("--study", metavar="SLUG", help="with list: only this study's runs"),
         *WAYS,

@@ -88,6 +88,15 @@ def test_plan_above_the_budget_is_refused_and_not_written() -> None:
     assert not Run.objects.exists()
 
 
+@pytest.mark.parametrize("budget", ["nan", "inf", "-1", "much"])
+def test_budget_of_a_command_is_an_amount_above_nothing(budget: str) -> None:
+    run = make_planned(make_study(), make_fake(), budget=Decimal(2))
+    with pytest.raises(CommandError, match="argument --budget: "):
+        call_command("run", str(run.pk), "resume", "--budget", budget)
+    run.refresh_from_db()
+    assert run.budget == 2
+
+
 def test_calls_that_still_wait_count_against_the_budget_of_more() -> None:
     plan = plan_of_teas(endpoint=make_fake(price_out=Decimal(10)))
     run, estimate = plan_run(plan, 100, "tests")
