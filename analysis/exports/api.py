@@ -1,5 +1,6 @@
 """The API for other programs: studies, people, answers and exports, for accounts with a token."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -16,7 +17,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.exports.everything import ALL, open_everything
-from analysis.exports.exports import ANNOTATION_TABLES, TABLES, codebook_of, open_export, reader_of, rows_of
+from analysis.exports.exports import (
+    ANNOTATION_TABLES,
+    TABLES,
+    codebook_of,
+    note_export,
+    open_export,
+    reader_of,
+    rows_of,
+)
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
 from analysis.exports.refusals import refused
@@ -147,7 +156,7 @@ class OneStudy(StudyView):
 
 
 class TableRows(StudyView):
-    """The rows of one export table, page by page."""
+    """The rows of one export table, page by page. A page with Prolific's ids is noted in the audit trail."""
 
     table = ""
 
@@ -158,6 +167,8 @@ class TableRows(StudyView):
         table = codebook_of(study, selection.pids).tables[self.table]
         pages, read = Pages(), reader_of(study, table)
         page = pages.paginate_queryset(self.sliced(rows_of(study, table, selection)), request, view=self)
+        if selection.pids:
+            note_export(study, request.user.get_username(), self.table, rows=len(page), **asdict(selection))
         return pages.get_paginated_response([read(values) for values in page])
 
     def check(self, study: Study) -> None:

@@ -58,6 +58,7 @@ def test_pids_are_for_researchers_who_ask(study: Study, name: str, args: tuple) 
     assert pid not in viewer.get(address).getvalue()
     assert pid not in researcher.get(address).getvalue()
     assert pid in researcher.get(address, {"pids": "1"}).getvalue()
+    assert [event.detail["pids"] for event in study.audit_events.filter(action="exported")][-1] is True
 
 
 def test_wrong_token_and_login_session_are_nobody(study: Study) -> None:
