@@ -89,7 +89,7 @@ def read_board(study: Study) -> Board:
     rows = []
     for theirs in submissions:
         ours = visits.get(theirs.submission_id)
-        has_other = ours is not None and chosen[ours.participant] != theirs.submission_id
+        has_other = ours is not None and chosen[ours.participant, ours.sitting] != theirs.submission_id
         if theirs.submission_id.startswith(ERASED) or (ours and read_at and ours.began > read_at):
             meaning = "agree"  # nothing to compare any more, or not yet
         else:
@@ -118,21 +118,37 @@ def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:
 
 
 def read_sessions(study: Study) -> dict[str, Ours]:
-    """Read our side by SESSION_ID, in the order in which the sessions began."""
+    """Read our side by SESSION_ID, in the order in which the sessions began.
+
+    An annotator is paid for each sitting. All but the last were completed, at a time that is not kept.
+    """
     person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name", "version", "origin")
     took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
-    paths = ("session_id", *(f"participant__{name}" for name in person), took, Seconds("first_seen_at"))
-    found = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
-    return {session: Ours(order, *known) for order, (session, *known) in enumerate(found)}
+    paths = ("rule", "session_id", *(f"participant__{name}" for name in person), took, Seconds("first_seen_at"))
+    rows = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
+    found: dict[str, Ours] = {}
+    sittings: Counter[int] = Counter()
+    for order, (rule, session, *known) in enumerate(rows):
+        ours = found[session] = Ours(order, *known)
+        sittings[ours.participant] += rule == Session.Rule.SITTING
+        ours.sitting = sittings[ours.participant]
+    for ours in found.values():
+        if ours.sitting < sittings[ours.participant]:
+            ours.state, ours.seconds = Participant.State.COMPLETED, None
+            ours.code = definition_of(ours.version).codes["completed"]
+    return found
 
 
-def choose(submissions: Iterable[Submission], visits: dict[str, Ours]) -> dict[int, str]:
-    """The submission that counts, by participant: one paid, else to be reviewed, else at work; of equals the newest."""
-    mine: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+def choose(submissions: Iterable[Submission], visits: dict[str, Ours]) -> dict[tuple[int, int], str]:
+    """The submission that counts, by participant and sitting.
+
+    It is one paid, else to be reviewed, else at work; of equals the newest.
+    """
+    mine: dict[tuple[int, int], list[tuple[int, int, str]]] = defaultdict(list)
     for theirs in submissions:
         if ours := visits.get(theirs.submission_id):
-            mine[ours.participant].append((rank(theirs), ours.order, theirs.submission_id))
-    return {person: max(found)[2] for person, found in mine.items()}
+            mine[ours.participant, ours.sitting].append((rank(theirs), ours.order, theirs.submission_id))
+    return {sitting: max(found)[2] for sitting, found in mine.items()}
 
 
 def rank(theirs: Submission) -> int:

@@ -145,6 +145,7 @@ class Ours:
     origin: str
     seconds: float | None  # from consent to the end
     began: float  # when the session began, in seconds
+    sitting: int = 0  # of an annotator, from 0
 
     @property
     def state_name(self) -> str:

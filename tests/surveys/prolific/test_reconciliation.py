@@ -12,9 +12,9 @@ from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.mock.books import Books
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS
-from surveys.prolific.transfer import read_back
+from surveys.prolific.transfer import claim, read_back
 from surveys.studies.files.schema import Reward
-from tests.factories import PROLIFIC_STUDY
+from tests.factories import PROLIFIC_STUDY, make_annotation_study
 from tests.surveys.console.console_pages import lines_of, log_in
 from tests.surveys.prolific.world import make_paid_study, make_people, read_people, row_of
 
@@ -143,3 +143,31 @@ def test_who_returned_after_completing_and_came_again_is_paid_once(books: Books,
     read_back(study, prolific)
     board = read_board(study)
     assert (row_of(board, name).meaning, row_of(board, "a" * 24).meaning) == ("agree", "to-approve")
+
+
+@pytest.mark.parametrize(
+    ("first", "state", "second", "meanings"),
+    [
+        ("APPROVED", "completed", "AWAITING REVIEW", ("agree", "to-approve")),
+        ("APPROVED", "completed", "APPROVED", ("agree", "agree")),
+        ("APPROVED", "active", "ACTIVE", ("agree", "agree")),
+        ("AWAITING REVIEW", "active", "ACTIVE", ("to-approve", "agree")),
+        ("AWAITING REVIEW", "returned", "RETURNED", ("to-approve", "agree")),
+    ],
+)
+def test_annotator_is_paid_for_each_sitting(
+    books: Books, prolific: ProlificClient, first: str, state: str, second: str, meanings: tuple[str, str]
+) -> None:
+    study = make_annotation_study(sittings=3)
+    claim(study, PROLIFIC_STUDY)
+    [name] = make_people(study, books, 1, status=first)
+    come_again(study, books, name, "a" * 24)
+    Session.objects.filter(session_id="a" * 24).update(rule="sitting")
+    books.submissions["a" * 24].status = second
+    ended = state != "active"
+    Participant.objects.update(
+        state=state, code="CODE1" if ended else "", finished_at=timezone.now() if ended else None
+    )
+    read_back(study, prolific)
+    board = read_board(study)
+    assert (row_of(board, name).meaning, row_of(board, "a" * 24).meaning) == meanings
