@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, FloatField, Func
+from django.db.models import FloatField, Func
 
 from surveys.models import Participant, Payment, ProlificStudy, Session, Study, Submission
 from surveys.prolific.reconciliation import APPROVED, BONUSES, MEANINGS, Kind, Ours, meaning_of
@@ -21,7 +21,7 @@ RANKS = {"AWAITING REVIEW": 3, "ACTIVE": 2, "RESERVED": 2}
 
 
 class Seconds(Func):
-    """A time or span in seconds: there are thousands, and numbers are read many times faster than dates."""
+    """A time in seconds: there are thousands, and numbers are read many times faster than dates."""
 
     template = "EXTRACT(EPOCH FROM %(expressions)s)::float8"
     output_field = FloatField()
@@ -123,15 +123,19 @@ def read_sessions(study: Study) -> dict[str, Ours]:
     An annotator is paid for each sitting. All but the last were completed, at a time that is not kept.
     """
     person = ("pk", "pseudonym", "pid", "state", "code", "cell", "cell__name", "version", "origin")
-    took = Seconds(F("participant__finished_at") - F("participant__consented_at"))
-    paths = ("rule", "session_id", *(f"participant__{name}" for name in person), took, Seconds("first_seen_at"))
+    times = (Seconds(name) for name in ("participant__consented_at", "participant__finished_at", "first_seen_at"))
+    paths = ("rule", "session_id", *(f"participant__{name}" for name in person), *times)
     rows = Session.objects.filter(study=study).order_by("pk").values_list(*paths)
     found: dict[str, Ours] = {}
     sittings: Counter[int] = Counter()
-    for order, (rule, session, *known) in enumerate(rows):
-        ours = found[session] = Ours(order, *known)
-        sittings[ours.participant] += rule == Session.Rule.SITTING
-        ours.sitting = sittings[ours.participant]
+    begun: dict[int, float] = {}
+    for order, (rule, session, *known, consented, finished, seen) in enumerate(rows):
+        mine = known[0]
+        if rule == Session.Rule.SITTING:
+            sittings[mine] += 1
+            begun[mine] = seen
+        took = finished - begun.get(mine, consented) if finished else None
+        found[session] = Ours(order, *known, seconds=took, began=seen, sitting=sittings[mine])
     for ours in found.values():
         if ours.sitting < sittings[ours.participant]:
             ours.state, ours.seconds = Participant.State.COMPLETED, None

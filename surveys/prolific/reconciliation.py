@@ -143,7 +143,7 @@ class Ours:
     cell_name: str | None
     version: int
     origin: str
-    seconds: float | None  # from consent to the end
+    seconds: float | None  # from consent, or the beginning of a further sitting, to the end
     began: float  # when the session began, in seconds
     sitting: int = 0  # of an annotator, from 0
 

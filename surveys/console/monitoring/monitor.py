@@ -1,7 +1,7 @@
 """The state of collecting: places, people, prompts, pay beside the promise, flags and labels, always counted anew."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -35,6 +35,7 @@ from surveys.studies.lifecycle import definition_of, prompts_of
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 FEWEST = 5  # people below which a median says nothing
+UNREWARDED = ("RETURNED", "TIMED-OUT")  # statuses on Prolific of submissions whose reward is not paid
 
 
 @dataclass(frozen=True)
@@ -104,14 +105,18 @@ def fee_of(cents: int) -> int:
 
 
 def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
-    """The work of all real people who completed, as nobody pays simulated ones; of at least a second each."""
+    """The work of all real people who completed, as nobody pays simulated ones; of at least a second each.
+
+    Of an annotator who came several times it is the last sitting, as the end of the others is not kept.
+    """
     real = people.filter(state=State.COMPLETED).exclude(origin=Participant.Origin.SIMULATED)
     rows = list(real.order_by().values_list("pk", "cell", "consented_at", "finished_at", "version"))
-    bonuses = bonuses_of(study) if rows else {}
+    sittings = last_sittings(study) if rows and definition_of(study.current_id).annotation else {}
+    bonuses, instead = bonuses_of(study, sittings) if rows else ({}, set())
     return [
         Work(
-            max((finished - consented).total_seconds(), 1.0) / 3600,
-            round(definition_of(version).pay.amount * 100) + bonuses.get(person, 0),
+            max((finished - sittings.get(person, consented)).total_seconds(), 1.0) / 3600,
+            (0 if person in instead else definition_of(version).pay.cents) + bonuses.get(person, 0),
             promise_of(version),
             cell=cell,
         )
@@ -119,17 +124,29 @@ def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
     ]
 
 
-def bonuses_of(study: Study) -> dict[int, int]:
-    """Cents of bonuses by participant, decided here or shown by Prolific."""
+def last_sittings(study: Study) -> dict[int, datetime]:
+    """When the newest sitting began, by participant, of those who came for a further one."""
+    further = Session.objects.filter(study=study, rule=Session.Rule.SITTING).order_by("pk")
+    return dict(further.values_list("participant", "first_seen_at"))
+
+
+def bonuses_of(study: Study, sittings: Mapping[int, datetime]) -> tuple[dict[int, int], set[int]]:
+    """Cents of bonuses by participant, decided here or shown by Prolific, and who got one in place of the reward.
+
+    Only those of the newest sitting, whose beginnings are `sittings`.
+    """
     given = Submission.objects.filter(remote__study=study)
     given = given.filter(Q(bonus__gt=0) | Q(payments__kind__in=Payment.BONUSES)).distinct().prefetch_related("payments")
-    cents = {submission.submission_id: submission.bonuses for submission in given}
+    there = {submission.submission_id: submission for submission in given if submission.bonuses}
     found: Counter[int] = Counter()
-    if cents:
-        sessions = Session.objects.filter(study=study, session_id__in=cents)
-        for session, participant in sessions.values_list("session_id", "participant"):
-            found[participant] += cents[session]
-    return dict(found)
+    instead = set()
+    if there:
+        sessions = Session.objects.filter(study=study, session_id__in=there)
+        for session, participant, began in sessions.values_list("session_id", "participant", "first_seen_at"):
+            if began >= sittings.get(participant, began):
+                found[participant] += there[session].bonuses
+                instead.update([participant] if there[session].status in UNREWARDED else [])
+    return dict(found), instead
 
 
 OPEN = (State.SCREENING, State.ACTIVE)

@@ -11,17 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import escape
 
-from surveys.console.monitoring.monitor import Work
+from surveys.console.monitoring.monitor import Work, watch
 from surveys.models import Participant, Payment, Session, Study, Submission
 from surveys.prolific import tasks, views
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
-from surveys.prolific.decisions import CellPay
+from surveys.prolific.decisions import CellPay, pay_by_cell
 from surveys.prolific.mock.books import Books
-from surveys.prolific.transfer import pay_and_read_back, read_back
-from tests.factories import PROLIFIC_STUDY
+from surveys.prolific.transfer import claim, pay_and_read_back, read_back
+from tests.factories import PROLIFIC_STUDY, make_annotation_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
-from tests.surveys.prolific.world import ledger_total, make_paid_study, make_people, read_people
+from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, make_people, read_people
 
 pytestmark = pytest.mark.django_db
 AT = "/console/teas/paying/"
@@ -273,6 +273,32 @@ def test_top_up_brings_the_cell_to_the_promise(study: Study, books: Books, proli
     assert (books.total(), ledger_total(study)) == (1200, 1200)
     assert "below the promise" not in lines_of(client.get(AT))
     assert "below the promise" not in lines_of(client.get("/console/teas/collect/"))
+
+
+def test_reward_that_is_paid_as_a_bonus_counts_once(study: Study, books: Books, prolific: ProlificClient) -> None:
+    read_people(study, books, prolific, 3, status="RETURNED")
+    assert [pay_by_cell(study, read_board(study)), watch(study).pay.per_hour] == [[], 1200]  # nothing is decided yet
+    decide_all(study, "returned-after-completing")
+    # $2.00 for 10 minutes, though Prolific pays the reward of a returned submission as a bonus only.
+    [cell] = pay_by_cell(study, read_board(study))
+    assert [cell.per_hour, watch(study).pay.per_hour] == [1200, 1200]
+
+
+def test_pay_of_who_comes_for_several_sittings_is_that_of_the_last(books: Books, prolific: ProlificClient) -> None:
+    study = make_annotation_study(sittings=2)
+    claim(study, PROLIFIC_STUDY)
+    [first] = make_people(study, books, 1, status="APPROVED")
+    person, now = Participant.objects.get(), timezone.now()
+    Participant.objects.update(consented_at=now - timedelta(days=3), finished_at=now)
+    began = {"rule": "sitting", "first_seen_at": now - timedelta(minutes=20), "prolific_study_id": PROLIFIC_STUDY}
+    Session.objects.create(participant=person, study=study, session_id="a" * 24, **began)
+    books.add_submission("a" * 24, PROLIFIC_STUDY, person.pid, status="APPROVED")
+    books.submissions[first].bonuses = [500]
+    read_back(study, prolific)
+    [cell] = pay_by_cell(study, read_board(study))
+    # $2.00 for the 20 minutes of the last one.
+    assert [round(pay.minutes) for pay in (cell, watch(study).pay)] == [20, 20]
+    assert [cell.per_hour, watch(study).pay.per_hour] == [600, 600]
 
 
 def test_least_sum_for_a_median_at_the_promise() -> None:
