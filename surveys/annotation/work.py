@@ -170,7 +170,8 @@ def mix(participant: Participant, count: int) -> Iterator[AnnotationTask]:
 def is_within_user(participant: Participant) -> bool:
     """Whether some items about the held items' user are done: a block that is only held has not been begun."""
     users = held_slots(participant).exclude(item__cluster="").values("item__cluster")
-    return slots_of(participant).filter(done_at__isnull=False, item__cluster__in=users).exists()
+    done = slots_of(participant).filter(done_at__isnull=False, item__pilot=participant.pilot)
+    return done.filter(item__cluster__in=users).exists()
 
 
 def work_tasks(participant: Participant, count: int) -> list[AnnotationTask]:
@@ -207,7 +208,7 @@ def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Annota
     """All work about the same user that this person holds or has done, in order, for the list beside the item."""
     if not item.cluster or item.purpose != Purpose.WORK:
         return []
-    slots = slots_of(participant).filter(item__cluster=item.cluster).select_related("item")
+    slots = slots_of(participant).filter(item__cluster=item.cluster, item__pilot=item.pilot).select_related("item")
     about = newest_of(participant).filter(item__cluster=item.cluster).select_related("item")
     said = {row.item_id: row for row in about}
     return [
@@ -227,9 +228,9 @@ def done_tasks(participant: Participant) -> list[AnnotationTask]:
 
 
 def newest_of(participant: Participant) -> QuerySet[Annotation]:
-    """The newest revision of each item that this person said something about."""
-    rows = Annotation.objects.filter(participant=participant).order_by("item_id", "-revision").distinct("item_id")
-    return Annotation.objects.filter(pk__in=rows.values("pk"))
+    """The newest revision of each item that this person said something about, in the pilot or the main study alone."""
+    rows = Annotation.objects.filter(participant=participant, item__pilot=participant.pilot)
+    return Annotation.objects.filter(pk__in=rows.order_by("item_id", "-revision").distinct("item_id").values("pk"))
 
 
 def find_newest(participant: Participant, item: AnnotationItem) -> Annotation | None:

@@ -6,13 +6,14 @@ from dataclasses import astuple
 import pytest
 from django.test import Client
 
+from surveys.annotation import items
 from surveys.annotation.qualification import Verdict, decide_gate
-from surveys.annotation.work import next_tasks, progress_of
+from surveys.annotation.work import done_tasks, find_last, next_tasks, progress_of, tasks_of_user
 from surveys.models import Participant, Place, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.steps import address
 from surveys.studies import lifecycle
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_visit
+from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items, make_visit
 from tests.surveys.annotation.page_forms import arrive, path_of
 
 pytestmark = pytest.mark.django_db
@@ -128,3 +129,24 @@ def test_whom_the_gate_keeps_after_the_pilot_is_the_panel_of_the_main_part(clien
     assert (good.pilot, good.place.cell.slug) == (False, "annotators")
     assert [task.item.pilot for task in next_tasks(good)] == [False]
     assert sorted(sit_through(good)) == ["item-10", "item-11", "item-12"]
+
+
+def test_labels_of_the_pilot_are_no_part_of_the_sittings_after_it(client: Client) -> None:
+    study = make_annotation_study("pilot", quota=3, least=2, sittings=2, gold_every=1, block="user", kind="attribute")
+    made = {pilot: item_of(9, "attribute", purpose="gold", gold={"quality": ["yes"]}) for pilot in (True, False)}
+    for pilot, gold in made.items():
+        make_items(study, 2, pilot=pilot)
+        items.push_items(study, [gold], "tests", pilot=pilot)
+    person = make_annotator(study)
+    assert len(sit_through(person)) == 3
+    decide(study, person, kept=True)
+    lifecycle.launch(study, "tests")
+    come(client, person)
+    person = Participant.objects.get(pk=person.pk)
+    assert astuple(progress_of(person)) == (0, 3)
+    # No gold item before any work of this part, and nothing of the pilot to change, take back or look at.
+    [task] = next_tasks(person)
+    assert (task.item.purpose, task.item.pilot) == ("work", False)
+    assert (done_tasks(person), find_last(person)) == ([], None)
+    assert {each.item.pilot for each in tasks_of_user(person, task.item)} == {False}
+    assert len(sit_through(person)) == 3
