@@ -94,7 +94,8 @@ def say_board(board: Board, proposals: list[ProposedDecision], currency: str) ->
     if not board.open:
         return f"Both sides agree on {plural(there, 'submission')}."
     cents = sum(each.cents for each in proposals if each.moves_money)
-    words = f"{len(board.open):,} of {plural(len(board.rows), 'submission')} need a decision"
+    need = "needs" if len(board.open) == 1 else "need"
+    words = f"{len(board.open):,} of {plural(len(board.rows), 'submission')} {need} a decision"
     return f"{words}: {money(cents, currency)} to people." if cents else f"{words}."
 
 
@@ -146,8 +147,8 @@ def show_ledger(request: HttpRequest) -> HttpResponse:
     currency = definition_of(request.study.current_id).pay.currency
     mine = Payment.objects.filter(submission__remote__study=request.study).select_related("submission")
     state = request.GET.get("state", "")
-    if state in Payment.State.values:
-        mine = mine.filter(state=state)
+    state = state if state in Payment.State.values else ""
+    mine = mine.filter(state=state) if state else mine
     page = page_of(request, mine.order_by("-pk"), PAGE_SIZE)
     return show(
         request,

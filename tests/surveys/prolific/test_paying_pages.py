@@ -96,7 +96,8 @@ def test_button_decides_what_it_says_and_hands_it_to_the_worker(
     pay_and_read_back(study, prolific)
     assert "Both sides agree on 3 submissions." in lines_of(client.get(AT))
     assert "3 payments in the ledger." in lines_of(client.get(f"{AT}ledger/"))
-    assert "Nothing has been decided yet." in lines_of(client.get(f"{AT}ledger/?state=failed"))
+    page = lines_of(client.get(f"{AT}ledger/?state=failed"))
+    assert "0 payments in the ledger in this state." in page and "No payment is in this state." in page
 
 
 def test_sheet_pays_exactly_whom_it_listed(study: Study, books: Books, prolific: ProlificClient) -> None:
