@@ -18,7 +18,15 @@ from surveys.console.monitoring.monitor import (
     say_state,
     watch,
 )
-from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, WHO, kinds_of_people, reason_name, who_or_main
+from surveys.console.monitoring.people import (
+    CHECK_NAMES,
+    OUTCOME_NAMES,
+    WHO,
+    kinds_of_people,
+    reason_name,
+    simulated_among,
+    who_or_main,
+)
 from surveys.console.pages import saved_as, show, study_page
 from surveys.console.wording import duration, money, money_range
 from surveys.models import AnonymousExit, Participant
@@ -84,7 +92,7 @@ def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]
 def people_apart(watched: Monitor) -> list[str]:
     """Sentences about simulated, left-out and imported people, whom a reader might misjudge."""
     kinds, words = watched.kinds, []
-    if watched.who in ("main", "all") and (n := kinds["simulated"]):
+    if n := simulated_among(kinds, watched.who):
         words.append(f"{n} of these people {'is' if n == 1 else 'are'} simulated.")
     left_out = [
         f"{kinds[who]} {name}" for who, name in (("pilot", "of the pilot"), ("preview", "previewing")) if kinds[who]
@@ -192,7 +200,7 @@ def flow(request: HttpRequest) -> HttpResponse:
             if name != "imported" and (kinds[name] or name in ("main", who))
         ],
         imported=kinds["imported"],
-        simulated=kinds["simulated"] if who in ("main", "all") else 0,
+        simulated=simulated_among(kinds, who),
     )
 
 

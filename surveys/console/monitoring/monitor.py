@@ -10,7 +10,7 @@ from statistics import median
 
 from django.conf import settings
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Case, CharField, Count, F, Func, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, CharField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
 from surveys.annotation.labels import SKIP_REASONS
@@ -298,9 +298,12 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
         .values_list("prompt__slug")
         .annotate(n=Count("participant", distinct=True))
     )
-    accepted = Q(responses__accepted=True)
+    accepted, definition = Q(responses__accepted=True), definition_of(study.current_id)
+    came = Q(step=Step.PROMPTS) | Q(context__isnull=False) | Exists(Response.objects.filter(participant=OuterRef("pk")))
+    if definition.settings_later:  # nothing else tells who ended at the first prompt
+        came |= Q(step=Step.END) & ~Q(state=State.MISUNDERSTOOD)
     unfinished = (
-        people.filter(step__in=[Step.PROMPTS, Step.END])
+        people.filter(came)
         .exclude(state=State.COMPLETED)
         .exclude(order=[])
         .annotate(done=ArrayAgg("responses__prompt__slug", filter=accepted, distinct=True, default=[]))
@@ -315,7 +318,7 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
     titles = {slug: prompt.label for slug, prompt in prompts_of(study.current_id).items()}
     slugs = [*titles, *sorted({*answered, *here, *stopped} - {*titles, ""})]
     rows = [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
-    return together(rows, slugs, definition_of(study.current_id))
+    return together(rows, slugs, definition)
 
 
 def together(rows: list[AtPrompt], slugs: list[str], definition: Definition) -> list[AtPrompt]:

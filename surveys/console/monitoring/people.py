@@ -46,9 +46,16 @@ def people_of(study: Study, who: str) -> QuerySet[Participant]:
 
 
 def kinds_of_people(study: Study) -> dict[str, int]:
-    """The number of people for each choice of WHO, in one query."""
+    """The number of people for each choice of WHO, and of simulated ones in the pilot, in one query."""
     counts = {name: Count("id", filter=condition) for name, (_, condition) in WHO.items() if condition}
-    return Participant.objects.filter(study=study).aggregate(**counts, all=Count("id"))
+    rehearsed = Count("id", filter=Q(pilot=True, origin=Origin.SIMULATED))
+    return Participant.objects.filter(study=study).aggregate(simulated_pilot=rehearsed, **counts, all=Count("id"))
+
+
+def simulated_among(kinds: Mapping[str, int], who: str) -> int:
+    """How many people of this choice are simulated though its name does not say so, from `kinds_of_people`."""
+    main, pilot = kinds["simulated"], kinds["simulated_pilot"]
+    return {"main": main, "pilot": pilot, "all": main + pilot}.get(who, 0)
 
 
 def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> QuerySet[Participant]:

@@ -90,6 +90,7 @@ def test_pilots_previews_and_imported_people_stay_out_of_the_main_data() -> None
         "pilot": 1,
         "preview": 1,
         "all": 5,
+        "simulated_pilot": 0,
     }
     assert people_of(study, "main").count() == 3
 
@@ -148,6 +149,12 @@ def test_people_are_counted_at_the_prompt_they_have_not_answered(study: Study) -
         AtPrompt("Ask for teas", **numbers["teas"]),
         AtPrompt("Ask about water", **numbers["water"]),
     ]
+
+
+def test_who_ended_before_the_prompts_stopped_at_none_of_them(study: Study) -> None:
+    for state in (State.MISUNDERSTOOD, State.RETURNED, State.TECHNICAL):
+        recruitment.stop(make_participant(study, Step.INSTRUCTIONS), state, "made by a test")
+    assert [prompt.stopped for prompt in watch(study).prompts] == [0, 0]
 
 
 def test_flags_are_counted_by_what_became_of_them(study: Study) -> None:
