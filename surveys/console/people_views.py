@@ -28,9 +28,20 @@ from surveys.console.monitoring.people import (
 from surveys.console.notes_views import notes_on
 from surveys.console.pages import address_without_page, may, page_of, saying, show, study_page
 from surveys.console.wording import duration, percent, plural
-from surveys.models import AuditEvent, Flag, Participant, QuotaCell, ReadBack, Response, Study
+from surveys.models import (
+    Annotation,
+    AnnotationItem,
+    AuditEvent,
+    Flag,
+    Participant,
+    QuotaCell,
+    ReadBack,
+    Response,
+    Study,
+)
 from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
+from surveys.studies.labels import newest
 from surveys.studies.lifecycle import definition_of, prompts_of
 
 PAGE_SIZE = 50
@@ -95,6 +106,7 @@ def participant(request: HttpRequest, pseudonym: str) -> HttpResponse:
         see_pid=may(request, Role.RESEARCHER),
         can_return=may(request, Role.RESEARCHER) and not person.has_ended,
         prompts=answered_prompts(person, definition, revisions, flags),
+        labelled=count_labelled(person) if definition.annotation else None,
         answers=answer_rows(person, definition),
         attention=attention_rows(person, definition),
         seen=describe_perception(person.checks.get("perception")),
@@ -110,6 +122,12 @@ def answer_rows(person: Participant, definition: Definition) -> list[tuple[str, 
     asked = {"chatbot": definition.chatbot_question.text}
     asked |= {question.slug: question.text for question in definition.questions}
     return [(text, person.answers[slug]) for slug, text in asked.items() if person.answers.get(slug)]
+
+
+def count_labelled(person: Participant) -> int:
+    """How many items an annotator has labelled, in pilot and main study, without training."""
+    said = newest(Annotation.objects.filter(participant=person)).filter(state=Annotation.State.GIVEN)
+    return said.exclude(item__purpose=AnnotationItem.Purpose.TRAINING).count()
 
 
 def revisions_of(person: Participant) -> QuerySet[Response]:
@@ -306,7 +324,7 @@ def make_timeline(
     events += [(draft.saved_at, "Last saved automatically", f"{draft.step}, {draft.number} times") for draft in drafts]
     events += [(decision.at, f"{decision.action} by {decision.actor}".capitalize(), "") for decision in decisions]
     if person.finished_at:
-        events.append((person.finished_at, person.get_state_display(), f"code {person.code}"))
+        events.append((person.finished_at, person.get_state_display(), person.code and f"code {person.code}"))
     return sorted(events, key=lambda event: event[0])
 
 
@@ -321,7 +339,8 @@ def response_text(request: HttpRequest, pseudonym: str, number: int) -> HttpResp
 @study_page(Role.RESEARCHER, require_POST)
 def call_returned(request: HttpRequest, pseudonym: str) -> HttpResponse:
     person = find_person(request, pseudonym)
+    freed = "; the place is free again" if hasattr(person, "place") else ""
     with saying(request, DecisionError):
         mark_returned(person, request.user.get_username())
-        messages.success(request, f"{person} has been marked as returned; the place is free again.")
+        messages.success(request, f"{person} has been marked as returned{freed}.")
     return redirect("console:participant", request.study.slug, person.pseudonym)

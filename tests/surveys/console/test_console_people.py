@@ -10,7 +10,14 @@ from surveys.console import people_views
 from surveys.models import AuditEvent, Participant, Study
 from surveys.participation.pasting.read_back import ReadReply
 from surveys.studies import audit
-from tests.factories import make_participant, make_response, make_study
+from tests.factories import (
+    annotate,
+    make_annotation_study,
+    make_annotator,
+    make_participant,
+    make_response,
+    make_study,
+)
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.studies.files.sample_study import make_asking_definition
 
@@ -33,6 +40,17 @@ def test_monitor_names_simulated_people_and_those_left_out(study: Study) -> None
     page = lines_of(log_in(study).get("/console/teas/collect/"))
     assert "1 of these people is simulated." in page
     assert "Left out: 1 previewing." in page
+
+
+def test_monitor_and_flow_name_people_who_were_simulated_in_the_pilot() -> None:
+    study = make_study("pilot")
+    make_participant(study, origin="simulated")
+    make_participant(study)
+    client = log_in(study)
+    for page in ("collect", "flow"):
+        for who, says in (("pilot", True), ("all", True), ("main", False)):
+            lines = lines_of(client.get(f"/console/teas/{page}/?who={who}"))
+            assert ("1 of these people is simulated." in lines) is says
 
 
 def test_bars_are_drawn_from_the_numbers() -> None:
@@ -192,6 +210,24 @@ def test_researcher_marks_somebody_as_returned() -> None:
     assert "Marked as returned by ada" in lines_of(response)
     again = client.post(f"/console/teas/participants/{person.pseudonym}/returned/", follow=True)
     assert "has already ended" in said(again)[0]
+
+
+def test_page_of_somebody_without_a_place_promises_none_to_the_next() -> None:
+    study = make_study()
+    person = make_participant(study, Step.QUESTIONS)
+    client = log_in(study, "researcher")
+    at = f"/console/teas/participants/{person.pseudonym}/"
+    assert "The place is free" not in lines_of(client.get(at))
+    assert said(client.post(f"{at}returned/", follow=True)) == [f"{person.pseudonym} has been marked as returned."]
+
+
+def test_page_of_an_annotator_says_how_many_items_they_labelled() -> None:
+    study = make_annotation_study(items=3)
+    person = make_annotator(study)
+    annotate(person)
+    annotate(person)
+    page = lines_of(log_in(study).get(f"/console/teas/participants/{person.pseudonym}/"))
+    assert "This person has labelled 2 items." in page and "never came to the prompts" not in page
 
 
 # --- flow and audit trail -----------------------------------------------------
