@@ -20,7 +20,7 @@ from surveys.models import AuditEvent, Participant, Place, Session, Study
 from surveys.participation import recruitment
 from surveys.participation.webhooks import BadSignature, check_signature, read_event
 from surveys.studies import access
-from tests.factories import make_participant, make_study, make_visit
+from tests.factories import make_annotation_study, make_annotator, make_participant, make_study, make_visit
 
 SECRET = "a secret of the tests"
 BODY = b'{"event_type": "submission.status.change"}'
@@ -132,6 +132,13 @@ def test_completed_part_stays_completed(study: Study) -> None:
     send(event_about(participant, "RETURNED"))
     assert state_of(participant) == "completed" and participant.place.confirmed_at
     assert participant.sessions.get().prolific_status == "RETURNED"
+
+
+def test_place_of_an_earlier_sitting_stays_theirs(study: Study) -> None:
+    annotator = make_annotator(make_annotation_study(slug="cups", items=1), at="completed")
+    Participant.objects.filter(pk=annotator.pk).update(state="active", finished_at=None)
+    send(event_about(annotator, "TIMED-OUT"))
+    assert state_of(annotator) == "timed_out" and annotator.place.confirmed_at
 
 
 def test_somebody_who_timed_out_there_may_come_back(participant: Participant) -> None:
