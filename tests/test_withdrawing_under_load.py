@@ -241,7 +241,7 @@ def everything_else(study: Study, labelled: Study, folder: Path) -> Iterator[Cal
         time.sleep(0.02)
         save_submissions(study, remote, theirs, 100, timezone.now())
         board = read_board(study)
-        for each in propose(study, board):
+        for each in propose(board):
             if each.can_decide:
                 decide(study, each.meaning, "ada", each.count, each.cents)
 

@@ -93,10 +93,15 @@ def read_board(study: Study) -> Board:
         if theirs.submission_id.startswith(ERASED) or (ours and read_at and ours.began > read_at):
             meaning = "agree"  # nothing to compare any more, or not yet
         else:
-            meaning = meaning_of(ours, theirs, has_other, definition.pay.screen_out_cents, no_data)
+            meaning = meaning_of(ours, theirs, has_other, screen_out_of(ours), no_data)
         rows.append(Pair(meaning, ours, theirs, counts=not has_other))
     there = {theirs.submission_id for theirs in submissions}
     return Board(remotes, rows + list(find_unknown(visits, there, read_at)))
+
+
+def screen_out_of(ours: Ours | None) -> int:
+    """Cents that the version which the person came under promises for a screen-out."""
+    return definition_of(ours.version).pay.screen_out_cents if ours else 0
 
 
 def read_theirs(study: Study) -> tuple[list[ProlificStudy], list[Submission]]:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from surveys.console.monitoring.monitor import HourlyPay, Work, fee_of, promise_of
 from surveys.console.monitoring.people import DecisionError, mark_returned
 from surveys.models import Participant, Payment, Study, Submission, TeamRequest
-from surveys.prolific.board import Board, Pair, read_board
+from surveys.prolific.board import Board, Pair, read_board, screen_out_of
 from surveys.prolific.reconciliation import ACTIONS, APPROVED, MEANINGS, Kind, Ours, Paid, booked, given_up
 from surveys.studies import audit, second_person
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
@@ -61,24 +61,23 @@ class Amount:
     reason: str = ""
 
 
-def propose(study: Study, board: Board) -> list[ProposedDecision]:
+def propose(board: Board) -> list[ProposedDecision]:
     """Make one proposal for each meaning that a row has and that asks for something, in the order of MEANINGS."""
-    screen_out = definition_of(study.current_id).pay.screen_out_cents
     sums: dict[str, list[int]] = {}
     for row in board.open:
-        sums.setdefault(row.meaning, []).append(cents_of(row, screen_out))
+        sums.setdefault(row.meaning, []).append(cents_of(row))
     return [ProposedDecision(name, len(sums[name]), sum(sums[name])) for name in MEANINGS if name in sums]
 
 
-def cents_of(row: Pair, screen_out: int) -> int:
-    """The cents that the row's own action pays."""
+def cents_of(row: Pair) -> int:
+    """The cents that the row's own action pays; for a screen-out what the person's own version promised."""
     action, theirs = MEANINGS[row.meaning].action, row.theirs
     if theirs is None or action not in (*MONEY, "book", "again"):
         return 0
     if action == "again":
         return sum(entry.cents for entry in given_up(theirs))
     if action == Kind.SCREEN_OUT:
-        return screen_out
+        return screen_out_of(row.ours)
     return theirs.bonus - booked(theirs) if action == "book" else theirs.reward
 
 
@@ -86,10 +85,9 @@ def rows_of(board: Board, meaning: str) -> list[Pair]:
     return [row for row in board.open if row.meaning == meaning]
 
 
-def amounts_of(study: Study, rows: Iterable[Pair]) -> list[Amount]:
+def amounts_of(rows: Iterable[Pair]) -> list[Amount]:
     """What each row's own action pays."""
-    screen_out = definition_of(study.current_id).pay.screen_out_cents
-    return [Amount(row.theirs.id, cents_of(row, screen_out), row.meaning) for row in rows if row.theirs]
+    return [Amount(row.theirs.id, cents_of(row), row.meaning) for row in rows if row.theirs]
 
 
 def listed(board: Board, amounts: Iterable[Amount]) -> Listed:
@@ -123,9 +121,9 @@ def decide(
     with transaction.atomic():
         lock(study)
         board = read_board(study)
-        proposal = find_proposal(study, board, meaning, count, cents)
+        proposal = find_proposal(board, meaning, count, cents)
         rows = rows_of(board, meaning)
-        if seen is not None and listed(board, amounts_of(study, rows)) != seen:
+        if seen is not None and listed(board, amounts_of(rows)) != seen:
             raise ListChanged
         if proposal.moves_money and not instead:
             require_second(study, second)
@@ -136,9 +134,9 @@ def decide(
     return count
 
 
-def find_proposal(study: Study, board: Board, meaning: str, count: int, cents: int) -> ProposedDecision:
+def find_proposal(board: Board, meaning: str, count: int, cents: int) -> ProposedDecision:
     """The proposal that a person saw; raises ListChanged if it is no longer true."""
-    proposal = next((each for each in propose(study, board) if each.meaning == meaning), None)
+    proposal = next((each for each in propose(board) if each.meaning == meaning), None)
     if proposal is None or (proposal.count, proposal.cents) != (count, cents) or not proposal.can_decide:
         raise ListChanged
     return proposal
@@ -167,7 +165,7 @@ def carry_out(study: Study, action: str, rows: list[Pair], actor: str) -> None:
         amounts = [Amount(each.id, each.bonus - booked(each), "paid on Prolific, taken over") for each in found]
         record(found, amounts, Kind.BONUS, actor, is_paid=True)
     else:
-        record(found, amounts_of(study, rows), action, actor)
+        record(found, amounts_of(rows), action, actor)
 
 
 def record(

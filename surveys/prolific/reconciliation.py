@@ -169,8 +169,8 @@ def given_up(theirs: Submission) -> list[Payment]:
 def meaning_of(ours: Ours | None, theirs: Submission, has_other: bool, screen_out: int, no_data: Iterable[str]) -> str:
     """The key of MEANINGS; a bonus to be proposed anew waits until nothing else is to be done.
 
-    `has_other`: whether another submission of the same person counts instead. `screen_out`: cents that the study file
-    pays for a screen-out. `no_data`: codes of people of whom nothing is kept.
+    `has_other`: whether another submission of the same person counts instead. `screen_out`: cents that the person's
+    version pays for a screen-out. `no_data`: codes of people of whom nothing is kept.
     """
     found = compare(ours, theirs, has_other, screen_out, no_data)
     return "bonus-again" if given_up(theirs) and MEANINGS[found].is_fine and found != "on-its-way" else found

@@ -86,7 +86,7 @@ class Payout:
     def find(self, study: Study, board: Board) -> list[decisions.Amount]:
         """Who would get how much now."""
         if self.meaning:
-            return decisions.amounts_of(study, decisions.rows_of(board, self.meaning))
+            return decisions.amounts_of(decisions.rows_of(board, self.meaning))
         if self.how:
             cells = {str(cell.id or ""): cell for cell in decisions.pay_by_cell(study, board)}
             return cells[self.cell].amounts(self.how) if self.cell in cells else []

@@ -38,7 +38,7 @@ def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str]
     study = request.study
     definition, board = definition_of(study.current_id), read_board(study)
     currency = definition.pay.currency
-    proposals, counts = propose(study, board), board.counts
+    proposals, counts = propose(board), board.counts
     meaning = request.GET.get("meaning", "")
     rows = [row for row in board.rows if row.meaning == meaning] if meaning in counts else board.open or board.rows
     page = Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))

@@ -1,6 +1,7 @@
 """Every combination of the two sides: in the rows, and on the page with its one action."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,10 +11,12 @@ from django.utils import timezone
 from surveys.models import Participant, Payment, Session, Study, Submission
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
+from surveys.prolific.decisions import propose
 from surveys.prolific.mock.books import Books
 from surveys.prolific.reconciliation import ACTIONS, MEANINGS
 from surveys.prolific.transfer import claim, read_back
 from surveys.studies.files.schema import Reward
+from surveys.studies.lifecycle import definition_of, load_definition
 from tests.factories import PROLIFIC_STUDY, make_annotation_study
 from tests.surveys.console.console_pages import lines_of, log_in
 from tests.surveys.prolific.world import make_paid_study, make_people, read_people, row_of
@@ -116,6 +119,19 @@ def test_screen_out_without_a_promise_asks_to_return(site: str, books: Books, pr
     [name] = read_people(study, books, prolific, 1, "over_quota")
     assert row_of(read_board(study), name).meaning == "screened-out-unpaid"
     assert MEANINGS["screened-out-unpaid"].action == "ask_return"
+
+
+def test_screen_out_pays_what_the_version_that_the_person_came_under_promised(
+    site: str, books: Books, prolific: ProlificClient
+) -> None:
+    study = make_paid_study(pay=Reward("USD", Decimal("2.00"), Decimal("0.30")))
+    early = make_people(study, books, 1, "screened_out")
+    definition = definition_of(study.current_id)
+    study, _ = load_definition(replace(definition, pay=Reward("USD", Decimal("2.00"))), "ada", "nothing more for it")
+    late = read_people(study, books, prolific, 1, "screened_out")
+    board = read_board(study)
+    assert [row_of(board, name).meaning for name in (*early, *late)] == ["screened-out", "screened-out-unpaid"]
+    assert [each.cents for each in propose(board)] == [30, 0]
 
 
 def test_nothing_ever_rejects() -> None:

@@ -78,7 +78,7 @@ def row_of(board: Board, name: str) -> Pair:
 
 
 def decide_all(study: Study, meaning: str, actor: str = "ada") -> int:
-    proposal = next(each for each in propose(study, read_board(study)) if each.meaning == meaning)
+    proposal = next(each for each in propose(read_board(study)) if each.meaning == meaning)
     return decide(study, meaning, actor, proposal.count, proposal.cents)
 
 

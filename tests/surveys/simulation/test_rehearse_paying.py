@@ -32,7 +32,7 @@ def test_rehearsal_differs_in_many_ways_and_pays_to_the_cent(tmp_path: Path, set
             *("to-approve", "other-code", "returned-after-completing", "timed-out-after-completing"),
             *("returned-there", "bonus-unbooked", "no-data"),
         }
-        for proposal in propose(study, read_board(study)):
+        for proposal in propose(read_board(study)):
             decide(study, proposal.meaning, "ada", proposal.count, proposal.cents)
         pay_and_read_back(study, client)
     assert read_board(study).open == []
