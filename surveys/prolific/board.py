@@ -71,6 +71,11 @@ class Board:
         return [row for row in self.rows if not row.is_fine]
 
     @property
+    def is_erased(self) -> bool:
+        """Whether the ids of submissions were erased, after which Prolific knows none of them."""
+        return any(row.theirs and row.theirs.submission_id.startswith(ERASED) for row in self.rows)
+
+    @property
     def first_deadline(self) -> datetime | None:
         """When Prolific will approve the first submission by itself; None if none awaits review."""
         found = (row.theirs for row in self.rows if row.theirs and row.theirs.status == "AWAITING REVIEW")

@@ -207,6 +207,8 @@ def decide_amounts(
     with transaction.atomic():
         lock(study)
         board = read_board(study)
+        if board.is_erased:
+            raise DecisionError("Nothing was decided: the Prolific ids were erased, so nobody can be paid any more.")
         theirs = {row.theirs.id: row.theirs for row in board.rows if row.theirs}
         if not amounts or any(amount.submission not in theirs or amount.cents <= 0 for amount in amounts):
             raise DecisionError("Nothing was decided: there is nobody to pay, or an amount is not above zero.")

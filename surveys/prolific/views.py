@@ -57,7 +57,7 @@ def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str]
             (each, paying_in_words(each, currency))
             for each in told(definition.second_person, TeamRequest.What.PAY, study)
         ],
-        cells=[cell_row(cell, currency) for cell in pay_by_cell(study, board)],
+        cells=[] if board.is_erased else [cell_row(cell, currency) for cell in pay_by_cell(study, board)],
         rows=page,
         shown=[(row, MEANINGS[row.meaning], money_of(row.theirs, currency)) for row in page],
         meanings=[(name, f"{MEANINGS[name].label} ({counts[name]:,})") for name in MEANINGS if counts[name]],

@@ -420,12 +420,16 @@ ERASED = "erased-"
 def erase_prolific_ids(study: Study, actor: str) -> int:
     """Replace every Prolific id of a closed study; returns how many people had one. It can't be undone.
 
-    Nobody can resume, withdraw by id or be paid by this list afterwards, hence only after closing.
+    Nobody can resume, withdraw by id or be paid by this list afterwards, hence only after closing, and not while a
+    payment is on its way.
     """
     with transaction.atomic():
         study = lock_study(study)
         if study.state != Study.State.CLOSED:
             raise StudyError(f"{study.slug} is not closed. Close it and settle all payments first.")
+        payments = Payment.objects.filter(submission__remote__study=study)
+        if payments.exclude(state__in=[Payment.State.PAID, *Payment.UNPAID]).exists():
+            raise StudyError(f"Payments of {study.slug} are on their way. Wait until Paying shows them done.")
         people = Participant.objects.filter(study=study).exclude(pid__startswith=ERASED)
         count = people.update(pid=Concat(Value(ERASED), F("pseudonym")))
         Session.objects.filter(study=study).exclude(session_id__startswith=ERASED).update(

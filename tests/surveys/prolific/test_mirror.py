@@ -9,11 +9,14 @@ from surveys.models import Participant, ProlificStudy, Study, Submission
 from surveys.participation import recruitment
 from surveys.prolific import tasks
 from surveys.prolific.client import ProlificClient, ProlificError
+from surveys.prolific.decisions import Amount, DecisionError, decide_amounts
 from surveys.prolific.mock.books import Books
-from surveys.prolific.transfer import read_back
+from surveys.prolific.transfer import pay_and_read_back, read_back
 from surveys.studies import lifecycle
+from surveys.studies.lifecycle import StudyError
 from tests.factories import PROLIFIC_STUDY, make_definition, make_study
-from tests.surveys.prolific.world import make_paid_study, make_people, read_people
+from tests.surveys.console.console_pages import lines_of, log_in
+from tests.surveys.prolific.world import decide_all, make_paid_study, make_people, read_people
 
 pytestmark = pytest.mark.django_db
 
@@ -96,6 +99,20 @@ def test_erased_ids_take_the_mirrors_along(study: Study, books: Books, prolific:
     with pytest.raises(ProlificError, match="ids of this study were erased"):
         read_back(study, prolific)
     assert name not in str(Submission.objects.values())
+    page = lines_of(log_in(study, "researcher").get("/console/teas/paying/"))
+    assert "Pay a bonus" not in page and "Top-up" not in page  # which nobody could send
+    with pytest.raises(DecisionError, match="were erased"):
+        decide_amounts(study, "bonus", [Amount(row.pk, 100)], "ada", [(row.pk, 100, 0)])
+
+
+def test_ids_are_not_erased_while_a_payment_is_on_its_way(study: Study, books: Books, prolific: ProlificClient) -> None:
+    read_people(study, books, prolific, 1)
+    decide_all(study, "to-approve")
+    lifecycle.close(study, "ada")
+    with pytest.raises(StudyError, match="are on their way"):
+        lifecycle.erase_prolific_ids(study, "ada")
+    pay_and_read_back(study, prolific)
+    assert lifecycle.erase_prolific_ids(study, "ada") == 1
 
 
 def test_who_withdraws_leaves_no_id_of_theirs_in_the_mirror(
