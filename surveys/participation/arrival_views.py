@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
@@ -132,6 +132,8 @@ def farewell(request: HttpRequest, slug: str, outcome: str) -> HttpResponse:
     """The last page for people of whom nothing is kept; the same for all of them."""
     study = get_object_or_404(Study.objects.filter(current__isnull=False), slug=slug)
     definition = definition_of(study.current_id)
+    if outcome not in definition.codes:
+        raise Http404("Its labels were collected elsewhere.")
     language = choose_language(request, definition)
     speak(request, language)
     definition = definition_in(study.current_id, language)

@@ -15,6 +15,7 @@ from surveys.studies.files.definitions import Definition, StudyFault, StudyFileE
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork
 from tests import factories
+from tests.surveys.console.console_pages import lines_of
 
 FILE = Path(settings.BASE_DIR) / "surveys" / "studies" / "profiles.toml"
 GOOD = FILE.read_text(encoding="utf-8")
@@ -203,3 +204,8 @@ def test_study_that_holds_imported_labels_can_be_looked_at(client, tmp_path: Pat
     for name in ("monitor", "setup", "participants", "flow"):
         assert client.get(reverse(f"console:{name}", args=[study.slug])).status_code == 200
     assert Study.objects.get().state == "closed" and Participant.objects.count() == 2
+    pseudonym = Participant.objects.first().pseudonym
+    page = lines_of(client.get(reverse("console:participant", args=[study.slug, pseudonym])))
+    assert "This person has labelled 1 item." in page and "Completed code" not in page
+    for farewell in ("withdrawn", "no-consent"):  # without codes nobody ends there
+        assert client.get(reverse(f"annotation:{farewell}", args=[study.slug])).status_code == 404
