@@ -245,8 +245,10 @@ def draw_flow(counts: dict) -> FlowFigure:
 
 
 def side_lines(counts: dict[str, int], reasons: dict, *without: str) -> list[tuple[int, str, bool]]:
-    left = {outcome: n for outcome, n in counts.items() if n and outcome not in without}
-    lines = [(0, f"Stopped here: {sum(left.values()):,}", True)]
+    working = counts.get("in_progress", 0)
+    left = {outcome: n for outcome, n in counts.items() if n and outcome not in (*without, "in_progress")}
+    lines = [(0, f"{OUTCOME_NAMES['in_progress']}: {working:,}", True)] if working else []
+    lines.append((0, f"Stopped here: {sum(left.values()):,}", True))
     for outcome, n in left.items():
         lines.append((0, f"{OUTCOME_NAMES[outcome]}: {n:,}", False))
         if outcome == "screened_out":

@@ -163,7 +163,8 @@ def test_figure_says_the_same_numbers_as_the_table() -> None:
     counts = flow_counts(make_mixed_study())
     words = [text for box in draw_flow(counts).boxes for _, _, text, _ in box.rows]
     assert [text for text in words if text.startswith("n = ")] == ["n = 11", "n = 10", "n = 7", "n = 1", "n = 1"]
-    assert [int(text.split(": ")[1]) for text in words if text.startswith("Stopped here")] == [1, 3, 6]
+    assert [int(text.split(": ")[1]) for text in words if text.startswith("Stopped here")] == [1, 2, 5]
+    assert [text for text in words if text.startswith("Still working")] == ["Still working: 1"] * 2
     assert sum(row["n"] for row in table_rows(counts)) == 11
 
 
