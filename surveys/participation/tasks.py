@@ -8,6 +8,5 @@ from surveys.participation.places import release_expired
 
 @shared_task
 def release_places() -> int:
-    """Give back expired places in every study that people can be in; return how many."""
-    studies = Study.objects.exclude(state=Study.State.DRAFT).filter(current__isnull=False)
-    return sum(release_expired(study) for study in studies)
+    """Give back expired places in every study, as people of an ended pilot are in a draft; return how many."""
+    return sum(release_expired(study) for study in Study.objects.filter(current__isnull=False))

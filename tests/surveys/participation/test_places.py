@@ -11,6 +11,8 @@ from surveys.models import AuditEvent, Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
 from surveys.participation.pasting import capture
 from surveys.participation.places import confirm_place, free_places, hold_place_again, release_expired, renew
+from surveys.participation.tasks import release_places
+from surveys.studies import lifecycle
 from surveys.studies.lifecycle import StudyError, load_definition
 from tests.factories import (
     definition_of,
@@ -157,6 +159,16 @@ def test_release_without_anything_to_release_leaves_no_record() -> None:
     make_participant(study)
     assert release_expired(study) == 0
     assert not AuditEvent.objects.filter(action="places released").exists()
+
+
+def test_people_of_an_ended_pilot_time_out_too() -> None:
+    study = make_study("pilot")
+    gone = make_participant(study)
+    lifecycle.end_pilot(study, "tests")
+    let_lapse(gone)
+    release_places()
+    gone.refresh_from_db()
+    assert (Study.objects.get().state, gone.state) == ("draft", "timed_out")
 
 
 def test_timed_out_person_comes_back_to_a_place(study: Study) -> None:
