@@ -147,7 +147,7 @@ class ResponseReader:
 
 def _whole(name: str, low: int, high: int) -> Callable[[Any], int]:
     def parse(cell: str) -> int | None:
-        return int(cell) if cell.isdecimal() and low <= int(cell[:9]) <= high else None
+        return int(cell) if cell.isdecimal() and low <= int(cell) <= high else None
 
     return files.parsed(parse, f"{name} {{!r}} is not a whole number from {low} to {high}")
 

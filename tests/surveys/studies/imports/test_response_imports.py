@@ -312,6 +312,7 @@ def test_rows_say_occasion_arm_place_and_rating(asking_study: Study, file: Path)
         (["teas--2", "x", "", "", "", ""], "the study has no prompt 'teas--2'"),
         (["teas", "x", "0", "", "", ""], "occasion '0' is not a whole number from 1 to 1000"),
         (["teas", "x", "", "", "-1", ""], "position '-1' is not a whole number"),
+        (["teas", "x", "", "", "00000000199999999999", ""], "position '00000000199999999999' is not a whole number"),
         (["teas", "x", "", "", "", "6"], "rating '6' is not a whole number from 1 to 5"),
     ],
 )
