@@ -327,6 +327,12 @@ def test_launch_asks_first_with_what_is_frozen() -> None:
         assert words in page
 
 
+def test_launch_of_a_study_of_annotators_names_items_and_no_chatbots() -> None:
+    study = make_annotation_study("draft", places=7, items=3)
+    page = lines_of(log_in(study).get("/console/teas/setup/state/launch/"))
+    assert "Items 3 Places 7: 7 Annotators Pay" in page and "for each of" not in page
+
+
 def test_step_that_is_not_possible_or_not_known_says_so() -> None:
     client = log_in(make_study("closed"))
     response = client.post("/console/teas/setup/state/launch/", follow=True)
