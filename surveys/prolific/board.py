@@ -145,7 +145,8 @@ def read_sessions(study: Study) -> dict[str, Ours]:
             sittings[mine] += 1
             begun[mine] = seen
         took = finished - begun.get(mine, consented) if finished else None
-        found[session] = Ours(order, *known, took, seen, sittings[mine])
+        facts = [order, *known, took, seen, sittings[mine]]
+        found[session] = Ours(*facts)
     for ours in found.values():
         if ours.sitting < sittings[ours.participant]:
             ours.state, ours.seconds = Participant.State.COMPLETED, None
