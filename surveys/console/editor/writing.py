@@ -179,10 +179,15 @@ def literal(value: Value, before: Any = None) -> str:
     return tomlkit.string(value).as_string()
 
 
+# Escapes, one by one, so that a backslash of the text's own is never taken for the beginning of one.
+ESCAPED = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|.)")
+UNESCAPED = {"\\u0000": "\n", '\\"': '"', "\\t": "\t"}
+
+
 def _escaped(value: str) -> str:
     """Escape a text of several lines; its quotes only if they would end it."""
     written = String.from_raw(value.replace("\n", "\0"), StringType.SLB).as_string()[1:-1]
-    written = written.replace("\\u0000", "\n").replace('\\"', '"').replace("\\t", "\t")
+    written = ESCAPED.sub(lambda found: UNESCAPED.get(found[0], found[0]), written)
     written = written.replace('"""', '""\\"')
     return written[:-1] + '\\"' if written.endswith('"') else written
 

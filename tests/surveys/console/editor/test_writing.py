@@ -146,3 +146,9 @@ def test_form_text_and_command_find_the_same_faults(number: int, tmp_path: Path)
 def test_words_of_the_documentation_have_no_marks() -> None:
     words = as_words("a number; with [`[repeats]`](#repeats) or [`[[arms]]`](#arms) *that* of [all](data.md#who):")
     assert words == "a number; with [repeats] or [[arms]] that of all"
+
+
+@pytest.mark.parametrize("said", ["Solve\n$\\theta$.", "Open\nC:\\temp\\u0000", 'He said\n\\"no\\""""'])
+def test_backslashes_of_a_text_of_several_lines_are_kept(said: str) -> None:
+    text = 'title = "Teas"\n\n[debrief]\ntext = "Thanks."\n'
+    assert writing.read(writing.change(text, "debrief", {"text": said}))["debrief"]["text"] == said
