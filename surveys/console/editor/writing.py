@@ -222,6 +222,8 @@ def is_list_of_tables(text: str, name: str) -> bool:
 
 def add_entry(text: str, name: str) -> str:
     own = to_own_ends(text)
+    if not read(own).get(name):
+        own = _remove(own, "", name)  # a list that is written as empty, `questions = []`
     known = spans(own, name)
     at = min(known[-1][1] + 1, len(own)) if known else len(own)
     before, after = own[:at], own[at:]

@@ -152,3 +152,10 @@ def test_words_of_the_documentation_have_no_marks() -> None:
 def test_backslashes_of_a_text_of_several_lines_are_kept(said: str) -> None:
     text = 'title = "Teas"\n\n[debrief]\ntext = "Thanks."\n'
     assert writing.read(writing.change(text, "debrief", {"text": said}))["debrief"]["text"] == said
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_first_entry_takes_the_place_of_an_empty_list(ends: str) -> None:
+    text = '# Tea\nquestions = []\ntitle = "Teas"\n\n[debrief]\ntext = "Thanks."\n'
+    added = '# Tea\ntitle = "Teas"\n\n[debrief]\ntext = "Thanks."\n\n[[questions]]\n'
+    assert writing.add_entry(text.replace("\n", ends), "questions") == added.replace("\n", ends)
