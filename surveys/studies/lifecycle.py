@@ -120,10 +120,10 @@ def load_definition(definition: Definition, actor: str, amendment: str = "") -> 
 
 
 def keep_second_person(study: Study, definition: Definition) -> None:
-    """Raise StudyError if the frozen version wants a second person for something and the new one does not."""
-    if not (study.current and study.current.frozen_at):
-        return
-    if gone := sorted({*definition_of(study.current_id).second_person} - {*definition.second_person}):
+    """Raise StudyError if a frozen version wants a second person for something and the new one does not."""
+    frozen = study.versions.filter(frozen_at__isnull=False).values_list("pk", flat=True)
+    wanted = {what for version in frozen for what in definition_of(version).second_person}
+    if gone := sorted(wanted - {*definition.second_person}):
         raise StudyError(f"`second_person` names {', '.join(gone)}; people have come under it, so it stays.")
 
 

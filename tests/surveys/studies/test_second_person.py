@@ -180,6 +180,13 @@ def test_amendment_takes_no_second_person_away(study: Study) -> None:
         lifecycle.load_definition(replace(definition_of(study), second_person=()), "ada", "Quicker.")
 
 
+def test_version_of_a_pilot_takes_no_second_person_away(study: Study) -> None:
+    lifecycle.start_pilot(study, "ada")
+    lifecycle.load_definition(replace(definition_of(study), title="Other teas"), "ada")
+    with pytest.raises(StudyError, match="`second_person` names launch, pay"):
+        lifecycle.load_definition(replace(definition_of(study), second_person=()), "ada")
+
+
 # --- paying -------------------------------------------------------------------
 
 
