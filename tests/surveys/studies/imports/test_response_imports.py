@@ -314,6 +314,8 @@ def test_rows_say_occasion_arm_place_and_rating(asking_study: Study, file: Path)
         (["teas", "x", "", "", "-1", ""], "position '-1' is not a whole number"),
         (["teas", "x", "", "", "00000000199999999999", ""], "position '00000000199999999999' is not a whole number"),
         (["teas", "x", "", "", "", "6"], "rating '6' is not a whole number from 1 to 5"),
+        (["teas", "x", "", "", "", "00000000051"], "rating '00000000051' is not a whole number from 1 to 5"),
+        (["teas", "x", "", "", "0000000019999999999", ""], "position '0000000019999999999' is not a whole number"),
     ],
 )
 def test_fault_of_what_was_asked_again_names_its_line(
