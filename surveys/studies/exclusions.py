@@ -230,9 +230,20 @@ def find_amendment(exclusion: Exclusion, stages: Sequence[Stage]) -> Stage | Non
 
 def stands_in(exclusion: Exclusion, stage: Stage) -> bool:
     """Whether the version has a rule of the same effect, under any name; rules in words are matched by name."""
-    effect = effect_of(exclusion)
-    alike = [other for other in stage.exclusions if effect_of(other) == effect]
-    return any(effect != IN_WORDS or other.slug == exclusion.slug for other in alike)
+    kind, threshold = effect_of(exclusion)
+
+    def is_alike(other: Exclusion) -> bool:
+        as_there, limit = effect_of(other)
+        return (as_there, unordered(limit)) == (kind, unordered(threshold))
+
+    return any(is_alike(other) and (kind or other.slug == exclusion.slug) for other in stage.exclusions)
+
+
+def unordered(threshold: Any) -> Any:
+    """A threshold without the order in which its options are written, which leaves nobody out."""
+    if isinstance(threshold, Mapping):
+        return {key: unordered(options) for key, options in threshold.items()}
+    return frozenset(threshold) if isinstance(threshold, tuple) else threshold
 
 
 # Whom a rule leaves out ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Exclusion rules: whom and what they leave out, which can't leave out anybody, and when each was declared."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -109,6 +110,20 @@ FAST = Exclusion("fast", "Too fast.", minutes_under=5.0)
 FASTER = Exclusion("fast", "Too fast.", minutes_under=4.0)
 TYPED = Exclusion("typed", "Typed.", pasted_under=0.5)
 PROMISE = Exclusion("promise", "We read them all.")
+SETS: dict[str, Any] = {
+    "flags": ("refusal", "cut-off"),
+    "perception": ("wrong", "unseen"),
+    "context": {"device": ("phone", "tablet"), "memory": ("off",)},
+}
+OPTIONS = [Exclusion(kind, "By several options.", **{kind: options}) for kind, options in SETS.items()]
+
+
+def turned(rule: Exclusion) -> Exclusion:
+    """The rule with its options in another order."""
+    kind, options = effect_of(rule)
+    if kind == "context":
+        return replace(rule, context={key: said[::-1] for key, said in reversed(options.items())})
+    return replace(rule, **{kind: options[::-1]})
 
 
 def stage(number: int, *exclusions: Exclusion, amendment: bool = True) -> Stage:
@@ -146,6 +161,8 @@ def stage(number: int, *exclusions: Exclusion, amendment: bool = True) -> Stage:
             [stage(2, Exclusion("promise", "As said.", flags_kept=3)), stage(1, PROMISE, amendment=False)],
             {"promise": "later: version 2, 2 May 2026"},
         ),
+        # The order in which options are written makes no other rule, and no difference to whom it leaves out.
+        ([stage(2, *map(turned, OPTIONS)), stage(1, *OPTIONS, amendment=False)], dict.fromkeys(SETS, "before launch")),
         ([], {}),
     ],
 )
