@@ -177,15 +177,19 @@ class PromptAnswer:
 def answered_prompts(
     person: Participant, definition: Definition, revisions: list[Response], flags: list[Flag]
 ) -> list[PromptAnswer]:
-    """The prompts in the order in which this person met them."""
-    asked = prompts_of(person.version_id)
+    """The prompts in the order in which this person met them, then answers whose place nobody knows, numbered 0."""
+    asked = {response.prompt.slug: response.prompt for response in revisions} | prompts_of(person.version_id)
+    unplaced = sorted(
+        {response.prompt.slug for response in revisions} - {*person.order}, key=lambda at: asked[at].position
+    )
     texts = {prompt.slug: prompt.text or prompt.question for prompt in definition.prompts}
     texts |= {slug: each.question for slug, each in definition.set_questions.items()}
     rows = []
-    for number, slug in enumerate(person.order, 1):
+    for number, slug in [*enumerate(person.order, 1), *((0, slug) for slug in unplaced)]:
         if not slug:  # of an imported person, who gave no answer at this place
             continue
-        row = PromptAnswer(number, asked[slug].label, texts[asked[slug].base])
+        prompt = asked[slug]
+        row = PromptAnswer(number, prompt.label, texts.get(prompt.base, prompt.text))
         mine = [describe_revision(response) for response in revisions if response.prompt.slug == slug]
         accepted = [revision for revision in mine if revision.response.accepted]
         row.answer = accepted[-1] if accepted else None

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -9,7 +11,8 @@ from django.test import Client
 from surveys.console import people_views
 from surveys.models import AuditEvent, Participant, Study
 from surveys.participation.pasting.read_back import ReadReply
-from surveys.studies import audit
+from surveys.studies import audit, lifecycle
+from surveys.studies.imports.responses import import_responses
 from tests.factories import (
     annotate,
     make_annotation_study,
@@ -297,3 +300,19 @@ def test_page_of_a_person_says_what_was_asked_again_and_what_became_of_it() -> N
     setup = lines_of(log_in(study, name="eve").get("/console/teas/setup/"))
     assert "A second time, of 50 % of the people, at least 2 prompts later: teas, water" in setup
     assert "Press the dotted circle." in setup and "Rated from 1 to 5: How useful is it?" in setup
+
+
+def test_page_of_an_imported_person_has_every_answer(study: Study, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text("participant,chatbot,prompt,text\nP1,gemini,water,C\nP1,gemini,teas,1. Assam\n")
+    import_responses(study, file, "tests")
+    definition = lifecycle.definition_of(study.current_id)
+    later = (*definition.prompts, replace(definition.prompts[0], slug="cakes", title="Ask for cakes"))
+    lifecycle.load_definition(replace(definition, prompts=later), "tests", "Cakes too.")
+    file.write_text("participant,chatbot,prompt,text,position\nP1,gemini,cakes,1. Strudel,3\n")
+    import_responses(Study.objects.get(pk=study.pk), file, "tests")
+    person = Participant.objects.get()
+    page = text_of(log_in(study).get(f"/console/teas/participants/{person.pseudonym}/"))
+    heads = [re.sub("<[^>]+>", "", head) for head in re.findall("<h3>(.+?)</h3>", page)]
+    assert heads == ["3. Ask for cakes", *(prompt.title for prompt in definition.prompts)]
+    assert "never came to the prompts" not in page and all(said in page for said in ("1. Assam", "1. Strudel"))
