@@ -44,8 +44,6 @@ class Limit:
         return self.label.split(",")[0][0].lower() + self.label.split(",")[0][1:]
 
     def write(self, value: float) -> str:
-        if value == self.off:
-            return "off"
         return percent(value) if self.is_share else minus(f"{value:g}")
 
     def read(self, text: str) -> float:

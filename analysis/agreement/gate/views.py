@@ -52,7 +52,9 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
         "question": question["question"],
         "people": people,
         "limits": limits,
-        "sliders": [(limit, limits[limit.name], limit.write(limits[limit.name])) for limit in LIMITS],
+        "sliders": [
+            (limit, at := limits[limit.name], "off" if at == limit.off else limit.write(at)) for limit in LIMITS
+        ],
         "broken": broken,
         "unsure": {person.pseudonym: unsure_limits(person, limits) for person in people},
         "stay": sum(not faults for faults in broken.values()),

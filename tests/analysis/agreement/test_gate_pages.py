@@ -1,5 +1,7 @@
 """The gate: figures of each annotator, limits, a frozen decision, and the invite list."""
 
+from dataclasses import replace
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -208,6 +210,19 @@ def test_the_rule_says_only_the_limits_that_are_on() -> None:
     assert format_rule(limits, "q").startswith(
         "Kept: at least 10 labels and no label that takes more than 90\u202f% of theirs"
     )
+
+
+def test_a_figure_at_the_end_where_its_limit_is_off_is_written_as_a_number() -> None:
+    """One label only, no gold item right, and labels always like the others’ are what the limits are for."""
+    alike, never = Cell(1, PLAIN, (0.9, 1), 3), Cell(0, SHARE, (0, 0.4), 6)
+    person = AnnotatorFigures("p", None, labels=30, shares=(("y", Cell(1, SHARE, (0.9, 1), 30)),), seconds=0)
+    person = replace(person, agreement=alike, gold=never)
+    limits = read_limits({"kappa_most": "0.6", "share": "0.9", "gold_share": "0.5", "seconds": "5"})
+    assert broken_limits(person, limits) == [
+        "mean κ 1", "median active seconds 0", "share of one label 100\u202f%", "gold items right 0\u202f%"
+    ]  # fmt: skip
+    opposed = replace(person, agreement=Cell(-0.2, PLAIN, (-0.4, 0), 3))
+    assert broken_limits(opposed, read_limits({"kappa": "0.2"})) == ["mean κ −0.2"]
 
 
 def test_the_gate_has_two_sides() -> None:
