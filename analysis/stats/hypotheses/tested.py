@@ -17,6 +17,7 @@ from analysis.stats.intervals import (
     interval_of_error,
     share_difference,
     t_quantile,
+    why_no_interval,
 )
 from analysis.stats.simultaneous import student_p
 
@@ -75,14 +76,18 @@ class Share:
 
 def compare_shares(one: Share, other: Share) -> Tested:
     """Interval by Newcombe. For single answers p is exact, over all splits into the two sizes; if units have several,
-    by Student's t, with one fewer degree of freedom than the smaller side has units.
+    by Student's t, with one fewer degree of freedom than the smaller side has units, or if each side's units are all
+    alike, exact over all splits of the units.
     """
     value, ci = one.value - other.value, share_difference(one.value, one.ci, other.value, other.ci)
     why = None if ci else FEW_UNITS
     if one.units is None and other.units is None:
         return Tested(value, ci, split_p(one.hits, one.n, other.hits, other.n), np.inf, why)
     error = float(np.hypot(_error_of(one), _error_of(other)))
-    freedom = min(each.n if each.units is None else len(each.units) for each in (one, other)) - 1
+    units = [each.n if each.units is None else len(each.units) for each in (one, other)]
+    if error == 0 and value:
+        return Tested(value, ci, split_p(units[0], units[0], 0, units[1]), np.inf, why)
+    freedom = min(units) - 1
     return Tested(value, ci, student_p(value, error, freedom) if freedom > 0 else None, np.inf, why)
 
 
@@ -104,11 +109,12 @@ def split_p(hits: int, n: int, other_hits: int, other_n: int) -> float:
 
 
 def of_error(value: float, error: float | None, units: int, least: float = -np.inf, most: float = np.inf) -> Tested:
-    """value ± t error, with one fewer degree of freedom than the smaller side has units."""
+    """value ± t error, with one fewer degree of freedom than the smaller side has units; without an error no p."""
     if error is None or np.isnan(error) or units < FEWEST_UNITS:
         return Tested(value, None, None, max(units - 1, 0), FEW_UNITS)
     ci = interval_of_error(value, error, units - 1, least, most)
-    return Tested(value, ci, student_p(value, error, units - 1), units - 1, None if ci else FEW_UNITS)
+    p = student_p(value, error, units - 1) if ci else None
+    return Tested(value, ci, p, units - 1, why_no_interval(ci, units))
 
 
 GRID = 1601  # points of the density between two looks

@@ -1,11 +1,15 @@
 """Tests of hypotheses by hand: splits, bounds, Holm's steps, and what looks spend."""
 
+from dataclasses import replace
+from math import comb
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from analysis.stats.hypotheses import tested
 from analysis.stats.hypotheses.tested import Share, boundaries, compare_shares, level_at, passed, split_p
+from analysis.stats.intervals import ALIKE, FEW_UNITS
 
 
 def test_p_of_two_shares_counts_all_splits_that_differ_as_much() -> None:
@@ -23,6 +27,22 @@ def test_shares_of_units_with_several_answers_are_told_apart_by_units() -> None:
     single = compare_shares(Share(10, 20, (0.3, 0.7)), Share(4, 20, (0.1, 0.4)))
     assert several.value == single.value == pytest.approx(0.3)
     assert several.p == pytest.approx(single.p, abs=0.05) and several.p > 0.04
+
+
+def test_shares_of_units_that_all_answer_alike_are_told_apart_by_their_splits() -> None:
+    """Everybody names it and no simulated user does, so no side has an error: of all splits only this one is as far."""
+    everybody, nobody = Share(30, 30, (0.88, 1.0)), Share(0, 60, (0.0, 0.16), np.zeros(20))
+    found = compare_shares(everybody, nobody)
+    assert found.p == pytest.approx(1 / comb(50, 20))
+    equal = compare_shares(replace(nobody, n=40), Share(40, 40, (0.84, 1.0), np.ones(20)))
+    assert equal.p == pytest.approx(2 / comb(40, 20))
+    assert compare_shares(nobody, Share(0, 30, (0.0, 0.12))).p == 1
+
+
+def test_without_an_error_a_difference_has_no_p_and_says_why() -> None:
+    found = tested.of_error(1.0, 0.0, 40, -1.0, 1.0)
+    assert (found.ci, found.p, found.why) == (None, None, ALIKE)
+    assert tested.of_error(1.0, 0.1, 4).why == FEW_UNITS
 
 
 @pytest.mark.parametrize(("ends", "within"), [((-0.04, 0.06), True), ((-0.11, 0.09), False), ((0.02, 0.099), True)])
