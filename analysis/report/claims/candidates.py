@@ -237,18 +237,22 @@ def explained(report: Report) -> Candidates:
 
 
 def groups(report: Report) -> Candidates:
-    """Gathers each group of people against everybody else with the same chatbot, by prompt."""
-    found, count = [], 0
+    """Gathers each group of people against everybody else with the same chatbot, by prompt, if there is enough of both
+    (a test's n is that of the smaller).
+    """
+    found, held, count = [], 0, 0
     for row in report.get("cells") or []:
         measure = col.CORRECT if is_choice(row) else col.ENTROPY
         test = (row.get("against_rest") or {}).get(measure.key) or {}
-        if not is_enough(row) or held_back(row, row) or int(test.get("n") or row["n"]) < 2:
+        if not is_enough(row, test):
             continue
         count += 1
-        freedom = INFINITE if is_choice(row) else int(test.get("n") or 0) - 1
-        if one := of_interval(test, freedom, row):
+        freedom = INFINITE if is_choice(row) else int(test["n"]) - 1
+        if held_back(row, row):
+            held += 1
+        elif one := of_interval(test, freedom, row):
             found.append(replace(one, turns=is_choice(row) and may_turn_group(report, one)))
-    return of_normal(found, count)
+    return Candidates(found, count, count, held=held)
 
 
 def may_turn_group(report: Report, one: Candidate) -> bool:

@@ -379,7 +379,10 @@ def pages(part: str, names: tuple[str, str], title: str) -> tuple[TableSpec, Tab
 def say(report: Report) -> str:
     if not report["cells"]:
         return "Nobody has answered in a group."
-    return f"No group has {FEWEST_TOLD} answers to a prompt: too few to tell groups apart."
+    return (
+        f"No group and everybody else with its chatbot have {FEWEST_TOLD} answers each to a prompt: too few to tell "
+        "groups apart."
+    )
 
 
 DRAWN_CELLS = GroupFigure(

@@ -6,6 +6,7 @@ import pytest
 
 from analysis.report.claims.gate import claims_of, opening_of, said_of
 from analysis.report.claims.kinds import KINDS, PAGES
+from analysis.report.parts import groups
 from analysis.report.reports import findings, tidy
 from analysis.stats.simultaneous import share_gaps
 from surveys.console.wording import FIXED, THIN
@@ -256,6 +257,20 @@ def test_groups_are_held_against_all_groups_and_prompts() -> None:
     )
     others = [row | {"cell": f"b{k}", "against_rest": {"entropy_bits": test | {"effect": 0}}} for k in range(71)]
     assert make_report(cells=[row, *others])["claims"] == []
+
+
+def test_a_group_is_held_against_twenty_other_people_or_nothing_is_said() -> None:
+    """Sixty people beside five others, or beside nobody, are no comparison, as the table has no p for them either."""
+    test = {"effect": 2.0, "value": 4.5, "other": 2.5, "ci": [1.9, 2.1]}
+    row = FIELD | {"cell": "a", "name": "Some", "kind": "recommendation", "n": 60, "units": 60, "entropy_bits": 4.5}
+    report = make_report(cells=[row | {"against_rest": {"entropy_bits": test | {"n": 20}}}])
+    assert len(sentences(report, "demographics")) == 1
+    for few in (row, row | {"against_rest": {"entropy_bits": test | {"n": 5}}}):
+        report = make_report(cells=[few])
+        assert (report["claims"], report["families"]) == ([], [])
+        assert groups.say(report).startswith("No group and everybody else with its chatbot have 20 answers each")
+    unread = make_report(cells=[row | {"unknown": 40, "against_rest": {"entropy_bits": test | {"n": 20}}}])
+    assert opening_of(unread, "demographics") == "Nothing is compared: in too many answers nothing was found."
 
 
 NEAR: Row = {
