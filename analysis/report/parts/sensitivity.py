@@ -19,9 +19,10 @@ from analysis.report.sentences import chatbot_name
 from surveys.console.wording import INTERVAL, decimal, sized
 from surveys.reading.checks import CHECKS
 
+AS_ANALYSED = "as analysed"
 # The name of each set and the filters that choose it; BY_CHECK adds one for each check that flagged an answer.
 SETS: dict[str, dict[str, str]] = {
-    "as analysed": {},
+    AS_ANALYSED: {},
     "with excluded": {"excluded": "with"},
     "without flagged": {"flagged": "without"},
     "with flagged": {"flagged": "with"},
@@ -123,11 +124,14 @@ def page(name: str, title: str, of_choices: bool) -> TableSpec:
 
 def say(report: Report) -> str:
     """The largest change that any other choice of answers makes."""
-    if few := too_few_people(report["sensitivity"]):
-        return few if report["sensitivity"] else "No answers of people: there is nothing to leave out."
-    changes = list(changes_of(report["sensitivity"]))
-    if not changes:
+    rows = report["sensitivity"]
+    if few := too_few_people([row for row in rows if row["set"] == AS_ANALYSED]):
+        return few if rows else "No answers of people: there is nothing to leave out."
+    if len({(row["prompt"], row["model"], row["n"]) for row in rows}) == len(bases_in(rows)):
         return "No answer is flagged or excluded: there is nothing to leave out."
+    changes = list(changes_of(rows))
+    if not changes:
+        return "No choice of answers leaves enough of them to compare."
     size, row, before = max(changes, key=lambda entry: entry[0])
     if size == 0:
         return "Flagged or excluded answers, in or out: no number changes."
@@ -148,14 +152,20 @@ def told(row: Row) -> str:
     return f"{decimal(scale * (value or 0), digits, unit)} ({within}, {sized(row['n'])})"
 
 
+def bases_in(rows: list[Row]) -> dict[tuple[str, str], Row]:
+    return {(row["prompt"], row["model"]): row for row in rows if row["set"] == AS_ANALYSED}
+
+
 def changes_of(rows: list[Row]) -> Iterator[tuple[float, Row, Row]]:
-    """Change of each set from the one analysed, relative for entropy, with both rows; leaves out sets with too few."""
-    base = {(row["prompt"], row["model"]): row for row in rows if row["set"] == "as analysed"}
+    """Change of each set from the one analysed, relative for entropy, with both rows; leaves out the same set and sets
+    with too few.
+    """
+    bases = bases_in(rows)
     for row in rows:
-        other = base.get((row["prompt"], row["model"]))
+        other = bases.get((row["prompt"], row["model"]))
         measure = col.CORRECT if is_choice(row) else col.ENTROPY
         now, before = measure.value(row), measure.value(other)
-        if other is None or other is row or now is None or before is None or not is_enough(row, other):
+        if other is None or other["n"] == row["n"] or now is None or before is None or not is_enough(row, other):
             continue
         yield abs(now - before) / (1 if measure is col.CORRECT else max(before, 1e-9)), row, other
 

@@ -202,6 +202,23 @@ def test_the_largest_change_is_told_with_chatbot_n_and_interval() -> None:
     )
 
 
+def test_too_few_to_compare_is_not_nothing_to_leave_out() -> None:
+    """Of 25 people, ten are excluded: what is left is too little, but there is something to leave out."""
+
+    def row(name: str, n: int, bits: float | None = 3.0) -> dict[str, Any]:
+        who = {"prompt": "teas", "kind": "recommendation", "source": "field", "model": "chatgpt"}
+        return {**who, "set": name, "n": n, "entropy_bits": bits}
+
+    few = [row("as analysed", 15), row("with excluded", 25), row("everybody", 25)]
+    assert sensitivity.say({"sensitivity": few}) == "Fewer than 20 people have answered a prompt: too few to compare."
+    unread = [row("as analysed", 30, None), row("with excluded", 40, None)]
+    assert sensitivity.say({"sensitivity": unread}) == "No choice of answers leaves enough of them to compare."
+    lost = [row("as analysed", 30), row("with excluded", 30), row("without flagged", 10)]
+    assert sensitivity.say({"sensitivity": lost}) == "No choice of answers leaves enough of them to compare."
+    same = [row(name, 30) for name in SETS]
+    assert sensitivity.say({"sensitivity": same}) == "No answer is flagged or excluded: there is nothing to leave out."
+
+
 def plain(words: str) -> str:
     return unicodedata.normalize("NFKC", words)
 
