@@ -12,6 +12,7 @@ from analysis.plans.looks import alphas_of, chance_of, judge_looks, looks_row, t
 from analysis.plans.scenarios import MIDDLE, NOTHING, SCENARIOS, Scenario, truth_of
 from analysis.plans.seen import seen_in
 from analysis.plans.worlds import Prompted, World, crowd_world, reached, reached_in_crowd, share_world, sided_world
+from analysis.report.claims.enough import FEWEST
 from analysis.report.planned.verdicts import GOOD, decide, p_of
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.tested import Tested
@@ -27,6 +28,7 @@ DRAWS = 200  # in each simulated study; the report has 2,000
 BLOCK = 50  # replicates
 HALF = 0.5  # of a field narrowed by something without a quota
 SIZES = (0.25, 0.5, 0.75, 1.0, 1.5)  # of the places
+UNTESTED = Tested(None, None, None)
 Progress = Callable[[int, int], None]
 Cell = dict[str, Any]  # the result of one scenario and number of people
 
@@ -200,11 +202,16 @@ def simulate_size(
     anything.
     """
     columns = columns_of(definition, hypotheses, scenario, people, setting)
-    judged, alphas = judge_looks(hypotheses, columns, definition), alphas_of(hypotheses, definition)
+    able = [
+        [[one if is_enough else UNTESTED for one, is_enough in zip(study, enough, strict=True)] for study in column]
+        for hypothesis, column in zip(hypotheses, columns, strict=True)
+        for enough in [has_enough(definition, hypothesis, people, setting.calls)]
+    ]
+    judged, alphas = judge_looks(hypotheses, able, definition), alphas_of(hypotheses, definition)
     rows = []
-    for hypothesis, column, verdicts in zip(hypotheses, columns, judged.verdicts, strict=True):
+    for hypothesis, column, decided, verdicts in zip(hypotheses, columns, able, judged.verdicts, strict=True):
         last = [tested[-1] for tested in column]
-        told = sum(is_told(hypothesis, one, alphas[hypothesis.family]) for one in last)
+        told = sum(is_told(hypothesis, study[-1], alphas[hypothesis.family]) for study in decided)
         rows.append(
             {
                 "scenario": scenario.name,
@@ -221,6 +228,15 @@ def simulate_size(
     claims = {"people": people, "family": judged.family, "alpha": judged.alpha}
     claims |= chance_of(int(judged.claims.sum()), setting.replicates, "claimed")
     return {"rows": rows, "looks": looks_row(judged, definition, people), "claims": claims}
+
+
+def has_enough(definition: Definition, hypothesis: Hypothesis, people: int, calls: int) -> list[bool]:
+    """Whether both sides have enough for a verdict, by look; a model has all its calls from the first."""
+    sides = [side for side in (hypothesis.a, hypothesis.b) if side]
+    sizes = [(size_of(definition, side, people, calls), share_of(definition, side) is None) for side in sides]
+    return [
+        min(n if is_model else round(n * share) for n, is_model in sizes) >= FEWEST for share in times_of(definition)
+    ]
 
 
 def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> list[Prompted]:

@@ -88,6 +88,22 @@ def test_width_and_chance_of_a_share_are_those_of_the_formula() -> None:
     assert (row["n_a"], row["n_b"]) == (400, 400)
 
 
+def test_with_fewer_than_twenty_on_a_side_a_plan_has_no_verdict_as_the_report_has_none() -> None:
+    """However far apart they are: 19 and 19 people decide nothing, 20 and 20 do; nor do 19 answers of a model."""
+    far, equal = replace(ASSAM, smallest=0.5), replace(WATER, smallest=0.9)
+    few, enough = one_row(far, 38, 60), one_row(far, 40, 60)
+    assert few["width"] and (few["supported"], few["told_apart"]) == (0, 0)
+    assert enough["supported"] > 0.7 and enough["told_apart"] > 0.7
+    found = [
+        simulate_size(defined(equal), [equal], MIDDLE, 100, Setting((100,), 20, calls))["rows"][0]["supported"]
+        for calls in (19, 20)
+    ]
+    assert found == [0, 1]
+    looks = defined(far, plan=PlanKeys(looks=(20,)))
+    stops = simulate_size(looks, [far], MIDDLE, looks.planned_people, Setting((200,), 20))["looks"]["stops"]
+    assert stops[0]["people"] == 20 and stops[0]["chance"] == 0
+
+
 @pytest.mark.parametrize("hypothesis", [ASSAM, VARIED])
 def test_where_nothing_differs_hardly_anything_is_supported(hypothesis: Hypothesis) -> None:
     nothing = replace(MIDDLE, effect=0.0)
