@@ -291,9 +291,11 @@ def summarise_agreement(question: Row) -> str:
     who = "Raters" if question["group"] == "all" else "People"
     raw, kappa, alpha = RAW.cell(group), mean_cell(group, "kappa"), ALPHA_NOMINAL.cell(group)
     name, chance = ("κ", kappa) if kappa.value is not None else ("α", alpha)
-    if raw.value is None or chance.value is None:
+    if raw.value is None:
         return f"{who} have too few items in common to say how far they agree."
     beyond = f"beyond chance, {name} is {chance.text}{aside(chance)}"
+    if chance.value is None:
+        beyond = f"how far beyond chance cannot be told, since {chance.why}"
     return f"{who} give the same label in {raw.text} of comparisons{aside(raw)}; {beyond}.{_summarise_judges(question)}"
 
 

@@ -8,8 +8,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from analysis.agreement.agreements import rows_for
 from analysis.agreement.documents import question_document
-from analysis.agreement.tables import tone_of
+from analysis.agreement.tables import summarise_agreement, tone_of
 from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Study
@@ -51,6 +52,18 @@ def test_the_answer_says_agreement_of_people_and_with_judges(annotated: tuple[Cl
     # 7 + 7 + 6 of 24 comparisons of two people agree.
     assert "People give the same label in 83 % of comparisons" in words
     assert "Precision, recall and F1: of “yes”" in words
+
+
+def test_people_who_all_give_one_label_have_much_in_common() -> None:
+    """Without a second label chance cannot be told from agreement, but they do agree."""
+    study, _ = make_annotated(slug="herbs", said=("yyyyyyyy",) * 2)
+    question = rows_for(study, draws=20)["questions"][0]
+    said = summarise_agreement(question)
+    assert said.startswith("People give the same label in 100\u202f% of comparisons (")
+    assert "; how far beyond chance cannot be told, since only one label was used." in said
+    alone, _ = make_annotated(slug="roots", said=("yyyynnnn",))
+    words = summarise_agreement(rows_for(alone, draws=20)["questions"][0])
+    assert words == "People have too few items in common to say how far they agree."
 
 
 def test_from_a_cell_two_clicks_lead_to_the_raw_item(annotated: tuple[Client, list[str]]) -> None:
