@@ -115,8 +115,8 @@ def _summarise_ratings(found: Row) -> str:
     """Says how often people (without any, the first judge) find personalised responses no better than generic."""
     first = found["raters"][0]
     average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
-    who = "Judges" if first["is_model"] else "People"
-    answer = f"{who} find the personalised response no better than the generic one, by the mean of their ratings, for "
+    who = f"The judge {first['rater']} finds" if first["is_model"] else "People find"
+    answer = f"{who} the personalised response no better than the generic one, by the mean of their ratings, for "
     answer += f"{low_means.text} of the attributes rated{aside(low_means)}, and in {low.text} of ratings{aside(low)}"
     return f"{answer}; the mean rating is {average.text}{aside(average)}."
 

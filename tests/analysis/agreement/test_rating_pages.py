@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import RATING_FIGURES, bars_of
-from analysis.agreement.kind_tables import PUBLISHED, compare_published
+from analysis.agreement.kind_tables import PUBLISHED, compare_published, make_ratings
 from analysis.charts.figure import Options
 from analysis.charts.tables import Cell
-from surveys.models import AnnotationItem, Study
+from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.kinds import QuestionWords
 from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import make_annotated
@@ -43,6 +43,14 @@ def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     assert [row[0].text for row in ratings.generators.rows] == ["plain", "showy"]
     assert [row[0].text for row in ratings.raters.rows] == ["people", "plain same-1", "showy same-1"]
     assert [cell.text for cell in ratings.raters.rows[2][1:-1]] == ["3.50", "75\u202f%", "75\u202f%", "0.82", "2.00"]
+
+
+def test_without_people_the_sentence_names_the_judge_whose_numbers_it_gives(rated: Study) -> None:
+    Annotation.objects.filter(item__study=rated, participant__isnull=False).delete()
+    (question,) = rows_for(rated, draws=20)["questions"]
+    found = make_ratings(question)
+    assert found and found.answer.startswith("The judge plain same-1 finds the personalised response no better")
+    assert "the mean rating is 2.75" in found.answer  # 2 for the one that names the attribute, else 3
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])
