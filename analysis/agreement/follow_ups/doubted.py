@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.db.models import Q
 
-from analysis.agreement.annotations import LabelChoice, Measuring, QuestionLabels, code_wholes, gather
+from analysis.agreement.annotations import LabelChoice, Measuring, QuestionLabels, code_wholes, fits, gather
 from analysis.models import Run, Task
 from analysis.stats.agreement.agreement import Row, write_estimates
 from analysis.stats.agreement.estimates import estimate_clustered_share, measure_change
@@ -174,15 +174,11 @@ def measure_mistakes(author: str, tasks: list[Task], asked: QuestionLabels) -> R
 
 
 def count_doubted(measuring: Measuring) -> int:
-    """Counts the items that at least one person says make no sense, or maybe."""
-    labels = iter_labels(measuring.study, pilot=measuring.choice.pilot)
-    doubted = {
-        row.item for row in labels if row.question == QUALITY.name and not row.is_model and row.value != ACCEPTED
-    }
-    return sum(
-        measuring.choice.has_tag(tags)
-        for tags in counted_items(measuring).filter(key__in=doubted).values_list("tags", flat=True)
-    )
+    """Counts the items that at least one person says make no sense, or maybe, in a chosen label."""
+    choice = measuring.choice
+    labels = iter_labels(measuring.study, pilot=choice.pilot, simulated=choice.simulated)
+    doubts = (row for row in labels if row.question == QUALITY.name and not row.is_model and row.value != ACCEPTED)
+    return len({row.item for row in doubts if fits(row, choice)})
 
 
 def record_categories(study: Study, into: Study) -> int:

@@ -12,7 +12,7 @@ from analysis.agreement.annotations import LabelChoice
 from analysis.models import Task
 from surveys.annotation.items import push_items
 from surveys.annotation.work import next_tasks
-from surveys.models import Annotation, AnnotationItem, Study
+from surveys.models import Annotation, AnnotationItem, Participant, Study
 from tests.analysis.agreement.annotation_samples import annotate_all, number_of
 from tests.analysis.people.people_samples import ask, command, judge_items
 from tests.analysis.runs.servers import make_fake
@@ -72,6 +72,15 @@ def test_shares_of_a_models_categories_stand_with_their_n_over_users() -> None:
     )
     after = agreement_of(study)["questions"][0]["categories"]["models"][0]
     assert (after["shares"]["other"]["value"], after["n"]) == (pytest.approx(4 / 5), 5)
+
+
+def test_doubts_of_simulated_people_are_left_out_with_their_labels() -> None:
+    """The third person doubts one attribute; the two others, who doubt four more, are made up."""
+    study = categorised()
+    made_up = study.participants.order_by("pk").values_list("pk", flat=True)[:2]
+    Participant.objects.filter(pk__in=[*made_up]).update(origin="simulated")
+    found = agreement_of(study, LabelChoice(simulated=False), draws=20)["questions"][0]
+    assert (found["labels"], found["categories"]["doubted"]) == (6, 1)
 
 
 def test_models_that_named_mistakes_are_raters_beside_annotators() -> None:
