@@ -231,11 +231,15 @@ def simulate_size(
 
 
 def has_enough(definition: Definition, hypothesis: Hypothesis, people: int, calls: int) -> list[bool]:
-    """Whether both sides have enough for a verdict, by look; a model has all its calls from the first."""
+    """Whether both sides have enough for a verdict, by look: of people asked twice, where only these decide. A model
+    has all its calls from the first look.
+    """
     sides = [side for side in (hypothesis.a, hypothesis.b) if side]
     sizes = [(size_of(definition, side, people, calls), share_of(definition, side) is None) for side in sides]
+    twice = definition.repeats.people if definition.repeats and hypothesis.measure == ALONE else 1.0
     return [
-        min(n if is_model else round(n * share) for n, is_model in sizes) >= FEWEST for share in times_of(definition)
+        min(n if is_model else int(round(n * share) * twice) for n, is_model in sizes) >= FEWEST
+        for share in times_of(definition)
     ]
 
 

@@ -94,8 +94,14 @@ def people_of(side: Chosen, prompts: list[str]) -> NDArray[np.int64]:
     return np.unique(np.concatenate([np.empty(0, np.int64), *(who[side.rows(prompt)] for prompt in prompts)]))
 
 
-def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
-    """A side by name, with the number of its units that answered any of the prompts."""
+def asked_twice(side: Chosen, prompts: list[str]) -> int:
+    """The number of people with two readable answers to any of the prompts."""
+    rests_on = [each.within.rests_on for each in measured(side.data, side.source, prompts)]
+    return int(np.count_nonzero(np.any(rests_on, axis=0))) if rests_on else 0
+
+
+def side_row(text: str, chosen: Chosen | None, prompts: list[str], is_twice: bool = False) -> Row:
+    """A side by name, with the number of its units that answered any of the prompts, or of those asked twice."""
     if chosen is None:
         unit = "person" if read_side(text).is_field else "repeat"
         return {"side": text, "name": text, "unit": unit, "n": 0, "answers": 0}
@@ -105,7 +111,7 @@ def side_row(text: str, chosen: Chosen | None, prompts: list[str]) -> Row:
         "side": text,
         "name": chosen.name,
         "unit": chosen.data.unit_of(chosen.source),
-        "n": len(np.unique(frame.who[rows])),
+        "n": asked_twice(chosen, prompts) if is_twice else len(np.unique(frame.who[rows])),
         "answers": len(rows),
         "simulated": chosen.is_simulated,
         "runs": list(chosen.source.runs),

@@ -33,7 +33,7 @@ from analysis.stats.intervals import holm
 from surveys.console.wording import plural, sized
 from surveys.models import locks
 from surveys.studies.audit import SYSTEM
-from surveys.studies.files.hypotheses import OF_LABELS, Hypothesis, PlanKeys
+from surveys.studies.files.hypotheses import ALONE, OF_LABELS, Hypothesis, PlanKeys
 from surveys.studies.lifecycle import hold_withdrawals
 
 Level = Callable[[float], float]
@@ -126,7 +126,7 @@ def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
             {
                 **about(hypothesis, plan),
                 "prompts": prompts,
-                "a": side_row(hypothesis.a, sides.a, prompts),
+                "a": side_row(hypothesis.a, sides.a, prompts, hypothesis.measure == ALONE),
                 "b": side_row(hypothesis.b, sides.b, prompts) if hypothesis.b else None,
                 "value": tested.value,
                 "ci": low_high(tested.ci),

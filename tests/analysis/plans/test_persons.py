@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.plans.scenarios import MIDDLE
+from analysis.plans.scenarios import HOPEFUL, MIDDLE
 from analysis.plans.simulating import Setting, simulate_size
 from analysis.plans.worlds import Prompted, crowd_world, reached_in_crowd, share_world
 from analysis.report.persons import explanations, person_or_dice
 from analysis.report.planned.answers import find_sides
-from analysis.report.planned.part import hypothesis_rows, judge
+from analysis.report.planned.part import hypothesis_rows, judge, say_verdict
 from analysis.report.reports import Reporting
+from surveys.models import Participant, Response
 from surveys.studies.files.askings import Repeats
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from tests.analysis.report.asked_twice import Truth, make_asked_twice
@@ -57,6 +58,25 @@ def test_where_nothing_differs_hardly_anything_is_supported() -> None:
     cell = simulate_size(definition, definition.hypotheses, nothing, 200, Setting((200,), 100))
     assert [row["n_b"] for row in cell["rows"]] == [0, 50]
     assert all(row["supported"] <= 0.06 and row["width"] for row in cell["rows"])
+
+
+@pytest.mark.django_db
+def test_a_persons_share_is_decided_by_the_people_who_were_asked_twice() -> None:
+    """Forty people answered, fifteen of them twice: fewer than the twenty below which a page says nothing."""
+    study = make_asked_twice(Truth(people=40, calls=0))
+    people = Participant.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
+    again = study.current.prompts.filter(occasion=2, arm="")
+    Response.objects.filter(prompt__in=again, participant__in=[*people[15:]]).delete()
+    data = Reporting(study, draws=200).data
+    rows = hypothesis_rows(data, find_sides(data, PERSON), PlanKeys())
+    judge(rows, float, None, is_over=False)
+    (row,) = rows
+    assert row["a"]["n"] == 15 and row["p"] is not None
+    assert say_verdict(row) == "not enough yet: 15 of 20 people"
+    definition = replace(make_definition(50), repeats=Repeats(("teas",), people=0.5), hypotheses=(PERSON,))
+    found = [simulate_size(definition, (PERSON,), HOPEFUL, people, Setting((people,), 20)) for people in (78, 80)]
+    sizes, supported = zip(*((cell["rows"][0]["n_a"], cell["rows"][0]["supported"]) for cell in found), strict=True)
+    assert sizes == (39, 40) and not supported[0] and supported[1]  # 19 and 20 of them twice
 
 
 @pytest.mark.django_db
