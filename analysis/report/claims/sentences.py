@@ -242,7 +242,8 @@ def tell_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def between(ci: Span | None, digits: int = 2) -> str:
-    return " to ".join(decimal(end, digits) for end in ci or ())
+    """The ends of a difference's interval without signs, since words such as "takes away" or "nearer" tell them."""
+    return " to ".join(decimal(end, digits) for end in sorted(abs(end) for end in ci or ()))
 
 
 def tell_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:

@@ -1,5 +1,6 @@
 """Claims say what the rows say, are the strongest that a page could make, and assert nothing that chance explains."""
 
+import re
 from typing import Any
 
 import pytest
@@ -271,6 +272,25 @@ def test_a_group_is_held_against_twenty_other_people_or_nothing_is_said() -> Non
         assert groups.say(report).startswith("No group and everybody else with its chatbot have 20 answers each")
     unread = make_report(cells=[row | {"unknown": 40, "against_rest": {"entropy_bits": test | {"n": 20}}}])
     assert opening_of(unread, "demographics") == "Nothing is compared: in too many answers nothing was found."
+
+
+def test_what_takes_away_or_lies_nearer_has_an_interval_of_the_size_it_says() -> None:
+    """The size has no sign in words such as "takes away 0.30", so the ends of its interval have none either."""
+    less = {"effect": -0.3, "ci": [-0.4, -0.2], "p": 1e-9, "p_tail": 1e-9}
+    person = FIELD | less | {"prompt": "", "person": -0.3, "ci_person": [-0.4, -0.2], "between": 0.5, "within": 0.8}
+    state = FIELD | less | {"prompt": "", "arm": "new", "name": "New chat", "ci_effect": [-0.4, -0.2], "thrice": 60}
+    level = FIELD | less | {"label": "Plan", "level": "paid", "level_name": "Paid", "base_name": "Free", "units": 60}
+    report = make_report(
+        person_or_dice=[person | {"repeated": 60}], arms=[state], explanations=[level | {"by_lot": False}]
+    )
+    found = [*sentences(report, "person-or-dice"), *sentences(report, "explanations")]
+    assert [sentence.partition(" (simultaneous 95 % interval ")[0] for sentence in found] == [
+        "Two people’s answers lie 0.50 apart, one person’s own two 0.80: another person takes away 0.30",
+        "New chat: the same people’s answers (ChatGPT) lie 0.30 nearer than two in their usual state",
+        "Plan: with Paid, answers lie 0.300 nearer to everybody else’s than with Free",
+    ]
+    ends = [re.findall(r"interval ([−\d.]+) to ([−\d.]+)", sentence)[0] for sentence in found]
+    assert all(0 < float(low) < 0.3 < float(high) for low, high in ends)
 
 
 NEAR: Row = {
