@@ -118,7 +118,7 @@ def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     """Claims for how many prompts one side is more varied, and where most."""
     names, rows = [report["pair"][key]["name"] for key in "ab"], report["pair"]["varied"]
-    for one in found[:1]:
+    for one in [max(found, key=lambda one: abs(one.candidate.estimate))] if found else []:
         test, more = one.row["differences"][col.ENTROPY.key], one.candidate.estimate > 0
         same = [other for other in found if (other.candidate.estimate > 0) == more]
         first, second = names if more else reversed(names)

@@ -274,6 +274,22 @@ def test_a_group_is_held_against_twenty_other_people_or_nothing_is_said() -> Non
     assert opening_of(unread, "demographics") == "Nothing is compared: in too many answers nothing was found."
 
 
+def test_a_pair_is_most_varied_where_its_difference_is_largest_not_where_it_is_surest() -> None:
+    def varied(prompt: str, effect: float, error: float) -> Row:
+        test = {"effect": effect, "value": 4.0 + effect, "other": 4.0, "ci": [effect - 2 * error, effect + 2 * error]}
+        return {"prompt": prompt, "n": 200, "differences": {"entropy_bits": test}}
+
+    pair: Row = {"a": {"name": "One"}, "b": {"name": "Other"}, "items": [], "options": []}
+    found = make_report(pair=pair | {"varied": [varied("teas", 0.5, 0.02), varied("movies", 1.5, 0.1)]})
+    assert sentences(found, "pair")[0].startswith(
+        "One is more varied than Other for 2 of 2 prompts, most for “Movies”: entropy 1.50 bits above 4.00"
+    )
+    mixed = make_report(pair=pair | {"varied": [varied("teas", 0.5, 0.02), varied("movies", -1.5, 0.1)]})
+    assert sentences(mixed, "pair")[0].startswith(
+        "Other is more varied than One for 1 of 2 prompts, most for “Movies”: entropy 1.50 bits above 2.50"
+    )
+
+
 def test_what_takes_away_or_lies_nearer_has_an_interval_of_the_size_it_says() -> None:
     """The size has no sign in words such as "takes away 0.30", so the ends of its interval have none either."""
     less = {"effect": -0.3, "ci": [-0.4, -0.2], "p": 1e-9, "p_tail": 1e-9}
