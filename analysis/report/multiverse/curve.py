@@ -13,11 +13,11 @@ from analysis.report.planned.verdicts import unit_of, unit_word, written
 from surveys.console.wording import p_value, percent, plural, with_unit
 from surveys.studies.files.hypotheses import ALONE
 
-PLANNED, PASSES, FAILS = "as planned", "p at most alpha", "p above alpha"
+PLANNED, PASSES, FAILS, UNTESTED = "as planned", "p at most alpha", "p above alpha", "no p"
 SERIES = Series(
-    (PLANNED, PASSES, FAILS),
-    (LIGHT["other-2"], LIGHT["other-1"], LIGHT["strong-line"]),
-    ("diamond", "circle", "circle"),
+    (PLANNED, PASSES, FAILS, UNTESTED),
+    (LIGHT["other-2"], LIGHT["other-1"], LIGHT["strong-line"], LIGHT["strong-line"]),
+    ("diamond", "circle", "circle", "triangle-up"),
 )
 HEIGHT, STEP, APART = 190, 15, 6  # px: of the estimates, of an option, between two choices
 
@@ -92,12 +92,12 @@ def heading_of(curve: Row) -> str:
 
 
 def mark_of(curve: Row, row: Row, rank: int, scale: float) -> Row:
-    passes = row["p"] is not None and row["p"] <= curve["alpha"]
+    series = UNTESTED if row["p"] is None else PASSES if row["p"] <= curve["alpha"] else FAILS
     low, high = row["ci"] or (row["value"], row["value"])
     told = f"{written(curve['measure'], row['value'])} {unit_word(curve['measure'])}"
     return {
         "rank": rank,
-        "series": PLANNED if row == curve["planned"] else PASSES if passes else FAILS,
+        "series": PLANNED if row == curve["planned"] else series,
         "value": scale * row["value"],
         "low": scale * low,
         "high": scale * high,

@@ -18,7 +18,7 @@ from analysis.models import Answer, MetricValue
 from analysis.report.bundle import bundles
 from analysis.report.multiverse import kept, universes
 from analysis.report.multiverse.choices import CHOICES
-from analysis.report.multiverse.curve import draw_curve, rows_alone, say_curve
+from analysis.report.multiverse.curve import draw_curve, mark_of, rows_alone, say_curve
 from analysis.report.multiverse.kept import MultiverseError, find_multiverse, keep_multiverse
 from analysis.report.multiverse.universes import MOST, curves_of, universes_of
 from analysis.report.pages import planned_views
@@ -55,6 +55,13 @@ def make_closed(*hypotheses: Hypothesis, plan: PlanKeys = ALL_BUT_FLAGGED) -> St
 
 def test_every_choice_that_a_file_may_name_is_declared() -> None:
     assert tuple(CHOICES) == VARIED
+
+
+def test_a_universe_without_a_p_is_not_drawn_as_one_above_alpha() -> None:
+    rows = [{"value": value, "ci": None, "p": p, "options": []} for value, p in ((0.1, 0.5), (0.2, 0.01), (0.3, None))]
+    curve = {"measure": "correct_share", "alpha": 0.05, "planned": None, "rows": rows}
+    marks = [mark_of(curve, row, rank, 100) for rank, row in enumerate(rows, 1)]
+    assert [mark["series"] for mark in marks] == ["p above alpha", "p at most alpha", "no p"]
 
 
 def test_of_many_universes_a_part_is_drawn_with_all_that_change_one_choice() -> None:
