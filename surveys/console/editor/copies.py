@@ -58,16 +58,16 @@ def copy_of(study: Study, account: AbstractBaseUser) -> WorkingCopy:
     if found is None:
         begun = {"origin": origin_of(study), "text": file_of(current)}
         found, _ = WorkingCopy.objects.get_or_create(owner=account, study=study, defaults=begun)
-    elif (mine := check(found).definition) and is_older(study, mine):
+    elif (mine := check(found).definition) and is_untouched(found, mine) and is_behind(found):
         save(found, found.revision, file_of(current))
         begin_anew(found, study)
     return found
 
 
-def is_older(study: Study, definition: Definition) -> bool:
+def is_untouched(copy: WorkingCopy, definition: Definition) -> bool:
+    """Whether the copy, which holds this definition, says what it said when it was begun."""
     with suppress(StudyError):  # it names a set of questions that is not here
-        document = with_benchmark_items(definition).to_document()
-        return document != study.current.document and study.versions.filter(document=document).exists()
+        return with_benchmark_items(definition).to_document() == begun_from(copy)
     return False
 
 
@@ -153,12 +153,16 @@ def origin_of(study: Study) -> str:
     return f"{study.slug}, version {study.current.number}"
 
 
+def begun_from(copy: WorkingCopy) -> dict[str, Any] | None:
+    """The document of the study's version from which the copy was begun."""
+    return copy.study.versions.filter(created_at__lte=copy.made_at).values_list("document", flat=True).last()
+
+
 def is_behind(copy: WorkingCopy) -> bool:
     """Whether the study's current version has changed since the copy was begun."""
     if not copy.study or not copy.study.current:
         return False
-    before = copy.study.versions.filter(created_at__lte=copy.made_at).values_list("document", flat=True).last()
-    return before not in (None, copy.study.current.document)
+    return begun_from(copy) not in (None, copy.study.current.document)
 
 
 # --- a study written as a file

@@ -273,3 +273,23 @@ def test_text_that_is_no_toml_stays_and_names_its_line(site: Client, owner: Abst
     page = site.get(reverse("editor:text", args=[copy.pk])).content.decode()
     assert f'<td class="number">{broken.count(chr(10)) + 1}</td>' in page and "what is this</textarea>" in page
     assert "Edit: a file</h1>" in page
+
+
+def test_copy_that_goes_back_to_an_earlier_version_is_kept(site: Client, owner: AbstractUser) -> None:
+    study = create_study(parse_study(TEAS), owner)
+    copy = copy_of(study, owner)
+    before = writing.read(copy.text)["title"]
+    send(site, copy, "about", title="Other teas")
+    make(site, copy)
+    copy.refresh_from_db()
+    send(site, copy, "about", title=before)
+    study.refresh_from_db()
+    assert writing.read(copy_of(study, owner).text)["title"] == before
+    lifecycle.load_definition(replace(parse_study(TEAS), contact="Call us."), "somebody")
+    study.refresh_from_db()
+    assert writing.read(copy_of(study, owner).text)["title"] == before
+    site.post(reverse("editor:drop", args=[copy.pk]))
+    copy_of(study, owner)
+    lifecycle.load_definition(replace(parse_study(TEAS), contact="Do not call."), "somebody")
+    study.refresh_from_db()
+    assert writing.read(copy_of(study, owner).text)["contact"] == "Do not call."  # untouched, so renewed
