@@ -68,7 +68,7 @@ class Selection:
 def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterator[ExportTable]:
     person = (*ORIGIN, *person_columns(versions))
     answer = (*person, *asking_columns(versions))
-    asked = unique_names([*answer_columns(versions, imported), *check_columns(versions)])
+    asked = [*answer_columns(versions, imported), *check_columns(versions)]
     yield ExportTable(
         "responses",
         "the answer of one participant to one prompt: the newest accepted revision",
@@ -93,7 +93,12 @@ def people_tables(versions: tuple[Version, ...], imported: list[str]) -> Iterato
         500,
     )
     yield ExportTable(
-        "participants", "one person who agreed to take part", (*person, *PARTICIPANT, *asked), participants, 500, ""
+        "participants",
+        "one person who agreed to take part",
+        tuple(unique_names([*person, *PARTICIPANT, *asked])),
+        participants,
+        500,
+        "",
     )
     yield ExportTable("flow", "how many people of one version and origin had one outcome", (*ORIGIN, *FLOW), Flow)
     yield ExportTable(

@@ -77,6 +77,13 @@ def test_names_that_differ_only_in_signs_are_told_apart() -> None:
     assert named == ["answer_a_b", "answer_a_b_2", "answer_A_B_3", "answer__", "a" * 60]
 
 
+def test_check_called_like_a_column_of_all_studies_has_a_column_of_its_own() -> None:
+    checks = make_definition().attention
+    study = make_study(definition=make_definition(attention=(replace(checks[0], slug="failed"), *checks[1:])))
+    names = [column.name for column in codebook_of(study).tables["participants"].columns]
+    assert len(names) == len({*names}) and {"attention_failed", "attention_failed_2"} <= {*names}
+
+
 def test_document_is_json_and_markdown_obeys_no_sign_of_the_study() -> None:
     definition: Definition = make_definition(title="Teas | <script>alert(1)</script> `x`")
     codebook = codebook_of(make_study("draft", definition))
