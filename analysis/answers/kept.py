@@ -150,6 +150,8 @@ def forget_spellings(study: Study, own: set[str], answers: list[int]) -> None:
     gone = own - {*chain.from_iterable(others.values_list("items", flat=True))}
     for row in rows:
         left = [name for name in (row.item, *row.spellings) if name not in gone]
+        if row.item in gone and row.action != AliasDecision.Action.ACCEPT:
+            left = []  # what is not the lost item may still be one thing
         row.item, row.spellings = (left[0], left[1:]) if left else ("", [])
     with connection.cursor() as cursor:  # the database refuses updates, and checks references only at the end
         cursor.execute("DELETE FROM analysis_aliasdecision WHERE id = ANY(%s)", [[row.pk for row in rows]])

@@ -23,6 +23,7 @@ from analysis.answers.aliases import (
 from analysis.answers.readings import read_new
 from analysis.models import Alias, AliasDecision
 from surveys.models import AuditEvent, Study
+from surveys.participation.recruitment import withdraw
 from tests.analysis.answers.answer_samples import give
 from tests.factories import make_participant, make_response, make_study
 
@@ -205,3 +206,14 @@ def test_only_the_newest_revision_is_counted(study: Study) -> None:
     make_response(person, "teas", text="1. Assam\n2. Sencha", keep=True)
     read_new(study)
     assert propose(study) == []
+
+
+def test_withdrawal_tells_nothing_apart_that_nobody_told_apart(study: Study) -> None:
+    give(study, "teas", "1. Earl Grey\n2. Assam")
+    give(study, "teas", "1. Earl-Grey\n2. Assam")
+    person = make_participant(study)
+    make_response(person, "teas", text="1. Pearl Gray\n2. Assam", keep=True)
+    read_new(study)
+    reject(study, "teas", ["earl grey", "earl-grey"], "pearl gray", "ada")
+    withdraw(person)
+    assert [(p.item.name, p.others[0].name) for p in propose(study)] == [("earl grey", "earl-grey")]
