@@ -29,6 +29,7 @@ BATCH = 500
 ANALYZE = "ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response"
 OTHER_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,49}")
 LONGEST_CELL = 2_000
+DIGITS = 15  # of a whole number that every format of the exports can hold
 MOST = 1_000  # places in an order, and occasions
 PERSON = 400  # bytes that are kept of a person while a file is checked, beside their name
 NO_TEXT = "the text is empty; leave the row out where there is no answer"
@@ -138,7 +139,7 @@ class ResponseReader:
             value = clean_text(cell.strip())
             if len(value) > LONGEST_CELL:
                 raise files.CellFault(f"{name} has more than {LONGEST_CELL:,} characters")
-            if value and self.questions.get(slug) == "number" and not value.isdecimal():
+            if value and self.questions.get(slug) == "number" and not (value.isdecimal() and len(value) <= DIGITS):
                 raise files.CellFault(f"{name} must be a whole number, not {value[:40]!r}")
             return value
 
@@ -260,13 +261,19 @@ def _give_orders(people: Iterable[Participant], orders: Mapping[str, list[str]])
 
 
 def _find_people(study: Study, batch: list[ResponseRow], reader: ResponseReader) -> dict[str, Participant]:
-    first = {row.participant: (row.line, row.chatbot) for row in reversed(batch)}
-    people = files.people_there(study, {name: line for name, (line, _) in first.items()}, reader.faults)
+    first = {row.participant: row for row in reversed(batch)}
+    people = files.people_there(study, {name: row.line for name, row in first.items()}, reader.faults)
     for name, person in people.items():
-        line, chatbot = first[name]
-        if person.origin == Participant.Origin.IMPORTED and person.answers.get("chatbot") != chatbot:
+        row = first[name]
+        if person.origin != Participant.Origin.IMPORTED:
+            continue
+        if person.answers.get("chatbot") != row.chatbot:
             words = f"{name} is already in the study with another chatbot; one person has one chatbot"
-            reader.faults.add(line, words)
+            reader.faults.add(row.line, words)
+        elif other := [key for key, said in row.answers.items() if said and person.answers.get(key) != said]:
+            reader.faults.add(
+                row.line, f"says something else about {name} than an earlier file did: {', '.join(other)}"
+            )
     return people
 
 

@@ -132,6 +132,7 @@ def test_faulty_row_is_named_with_its_line(study: Study, file: Path, row: list[s
         ("submitted_at", "yesterday", "line 2: submitted_at 'yesterday' is not a time such as 2026-05-31T14:05:00Z"),
         ("submitted_at", "2026-02-31", "line 2: submitted_at '2026-02-31' is not a time such as 2026-05-31T14:05:00Z"),
         ("cups", "many", "line 2: cups must be a whole number, not 'many'"),
+        ("cups", "9" * 19, f"line 2: cups must be a whole number, not '{'9' * 19}'"),
         ("town", "u" * 2_001, "line 2: town has more than 2,000 characters"),
     ],
 )
@@ -196,6 +197,15 @@ def test_other_answer_than_the_one_imported_before_is_a_fault(study: Study, file
     with pytest.raises(ImportFault, match="line 3: P1 already has another answer to teas in the study"):
         import_responses(study, file, "tests")
     assert [response.text for response in Response.objects.all()] == ["One."]
+
+
+def test_later_file_says_nothing_else_about_a_person(study: Study, file: Path) -> None:
+    header = [*HEADER, "milk", "town"]
+    import_responses(study, write_rows(file, ["P1", "gemini", "teas", "Tea.", "Milk", ""], header=header), "tests")
+    import_responses(study, write_rows(file, ["P1", "gemini", "water", "C", "", ""], header=header), "tests")
+    write_rows(file, ["P1", "gemini", "teas", "Tea.", "Oat milk", "Ulm"], header=header)
+    with pytest.raises(ImportFault, match="line 2: says something else about P1 than an earlier file did: milk, town"):
+        import_responses(study, file, "tests")
 
 
 def test_person_of_our_own_cannot_be_imported_again(study: Study, file: Path) -> None:
