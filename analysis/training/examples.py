@@ -189,8 +189,16 @@ def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
         return split_as_published(examples)
     if by == "users" and not all(each.user for each in examples):
         raise TrainingError("These examples do not say which user they are about: split by groups or items.")
-    names = {"users": lambda each: each.user, "items": lambda each: hash_text(each.first), "groups": lambda e: e.group}
-    return [replace(each, group=names[by](each), split=part_of(names[by](each))) for each in examples]
+    return [replace(each, split=part_of(each.group)) for each in regroup(examples, by)]
+
+
+def regroup(examples: Iterable[Labelled], by: str) -> list[Labelled]:
+    """Names groups as `split_by` does; only users, items and a corpus give them other names."""
+    if by.startswith(LEFT_OUT):
+        return [replace(each, group=f"{each.corpus} {each.group}") for each in examples]
+    if by == "users":
+        return [replace(each, group=each.user) for each in examples]
+    return [replace(each, group=hash_text(each.first)) if by == "items" else each for each in examples]
 
 
 LEFT_OUT = "corpus:"  # prefix of a split that leaves one corpus out
@@ -202,10 +210,9 @@ def leave_out(examples: Sequence[Labelled], corpus: str) -> list[Labelled]:
     if not any(each.corpus == corpus for each in examples):
         known = ", ".join(sorted({each.corpus for each in examples if each.corpus})) or "none is named"
         raise TrainingError(f"No example is of the corpus {corpus} ({known}).")
-    named = [replace(each, group=f"{each.corpus} {each.group}") for each in examples]
     return [
         replace(each, split=TEST if each.corpus == corpus else VALID if hash_text(each.group)[0] in "012" else TRAIN)
-        for each in named
+        for each in regroup(examples, LEFT_OUT)
     ]
 
 

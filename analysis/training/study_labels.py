@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.models import TrainedModel
 from analysis.models.training import TrainingTask
-from analysis.training.examples import TEST, Labelled, TrainingError, fill_split, hash_text
+from analysis.training.examples import TEST, Labelled, TrainingError, fill_split, hash_text, regroup
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALITY, RELEVANCE, LabelQuestion
 from surveys.studies.labels import TRAINED, iter_labels, questions_of, record_judgement
@@ -84,8 +84,9 @@ def texts_of(task: str, payload: dict[str, Any]) -> Iterable[tuple[str, str, str
 
 
 def unseen(study: Study, model: TrainedModel, learned: set[str]) -> list[Labelled]:
-    """Returns what the model may label: pairs of groups that it neither learned from nor was chosen by."""
-    return [each for each in study_pairs(study, model.task) if hash_text(each.group)[:16] not in learned]
+    """Returns what the model may label: pairs of groups, as its split names them, that had no part in making it."""
+    pairs = regroup(study_pairs(study, model.task), model.settings.get("split", ""))
+    return [each for each in pairs if hash_text(each.group)[:16] not in learned]
 
 
 def groups_learned(examples: Iterable[Labelled]) -> list[str]:

@@ -7,7 +7,8 @@ from django.core.management import CommandError, call_command
 
 from analysis.agreement.agreements import agreement_of
 from analysis.models import TrainedModel
-from analysis.training.study_labels import study_examples, study_pairs
+from analysis.training.jobs import examples_for
+from analysis.training.study_labels import groups_learned, study_examples, study_pairs, unseen
 from analysis.training.tasks import train_next
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.labels import record_judgement
@@ -25,14 +26,18 @@ def is_relevant(item: AnnotationItem) -> bool:
     return any(topic in item.payload["attribute"] and topic in item.payload["prompt"] for topic in TOPICS)
 
 
-def labelled_study(prompts: int = 160) -> Study:
-    """Two attributes per prompt, three people who are nearly always right, and a judge who says yes too often."""
+def labelled_study(prompts: int = 160, users: int = 0) -> Study:
+    """Two attributes per prompt, three people who are nearly always right, and a judge who says yes too often.
+
+    With `users` every other prompt is about these of one corpus, the rest about the same ones of another.
+    """
     study = make_annotation_study(overlap=3, quota=10_000)
     for number in range(prompts):
         topic, other = TOPICS[number % 8], TOPICS[(number + 3) % 8]
         prompt = f"Which {topic} for week {number}?"
-        make_items(study, 1, 2 * number, attribute=f"Likes {topic} a lot.", prompt=prompt)
-        make_items(study, 1, 2 * number + 1, attribute=f"Likes {other} a lot.", prompt=prompt)
+        about = {"cluster": f"user {number % users}", "corpus": ("real", "synthetic")[number % 2]} if users else {}
+        make_items(study, 1, 2 * number, attribute=f"Likes {topic} a lot.", prompt=prompt, **about)
+        make_items(study, 1, 2 * number + 1, attribute=f"Likes {other} a lot.", prompt=prompt, **about)
     people = [make_annotator(study, origin=Participant.Origin.IMPORTED) for _ in range(3)]
     rows = []
     for item in AnnotationItem.objects.filter(study=study).order_by("position"):
@@ -84,6 +89,15 @@ def test_a_model_labels_nothing_that_it_learned_from_and_beats_a_judge_who_says_
     before = agreement_of(study, draws=200)["questions"][0]["groups"]
     for name in ("humans", "models", "all"):  # it is no judge and votes in no group
         assert groups[name]["mean_pairwise"] == before[name]["mean_pairwise"]
+
+
+@pytest.mark.parametrize("split", ["", "users", "corpus:real"])
+def test_however_the_examples_were_divided_a_model_labels_exactly_the_test_part(split: str) -> None:
+    study = labelled_study(24, users=8)
+    model = TrainedModel(task="relevance", study=study, settings={"split": split})
+    examples = examples_for(model)
+    labelled = {each.key for each in unseen(study, model, set(groups_learned(examples)))}
+    assert labelled == {each.key for each in examples if each.split == "test"} != set()
 
 
 def test_without_labels_there_is_nothing_to_learn() -> None:
