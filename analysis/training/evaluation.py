@@ -42,7 +42,7 @@ def cases_of(examples: Sequence[Labelled]) -> Cases:
     return Cases(
         truth=np.array([each.is_positive for each in examples], bool),
         groups=_codes([each.group for each in examples]),
-        queries=_codes([each.key for each in examples]),
+        queries=_codes([each.turn or each.key for each in examples]),
         ratings=ratings if len(set(ratings.tolist())) > 2 else None,
     )
 

@@ -39,7 +39,8 @@ class TrainingError(Exception):
 class Labelled:
     """One example as a model sees it. `label`: the share of people who say yes, or who prefer the first response.
 
-    `key`: the list in which it is ranked; `ratings`: what each person said, from 0 to 1, if known.
+    `key`: its line or item; `turn`: the list in which it is ranked, by default its line; `ratings`: what each person
+    said, from 0 to 1, if known.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Labelled:
     ratings: tuple[tuple[str, float], ...] = ()
     user: str = ""
     corpus: str = ""
+    turn: str = ""
 
     @property
     def is_positive(self) -> bool:

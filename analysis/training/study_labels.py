@@ -34,7 +34,10 @@ def study_examples(study: Study, task: str) -> list[Labelled]:
 
 
 def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labelled]:
-    """Returns every pair of texts of the study's items, labelled or not. `user` is the item's cluster."""
+    """Returns every pair of texts of the study's items, labelled or not. `user` is the item's cluster.
+
+    An item has one attribute, so a `turn` is all that was asked about one prompt and user.
+    """
     kind, question = SOURCES[task]
     said: dict[str, list[tuple[str, float]]] = defaultdict(list)
     if question.name in {asked.name for asked in questions_of(study)}:
@@ -59,6 +62,7 @@ def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labell
                     ratings=ratings,
                     user=item.cluster,
                     corpus=item.corpus,
+                    turn=f"{group} {item.cluster}" if task == TrainingTask.RELEVANCE else "",
                 )
             )
     return found

@@ -2,16 +2,20 @@
 
 from uuid import uuid4
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
 from analysis.agreement.agreements import agreement_of
 from analysis.models import TrainedModel
+from analysis.stats.detection import Scored, measure_scores
+from analysis.training.evaluation import cases_of
 from analysis.training.jobs import examples_for
 from analysis.training.study_labels import groups_learned, study_examples, study_pairs, unseen
 from analysis.training.tasks import train_next
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.labels import record_judgement
+from tests.analysis.agreement.annotation_samples import label_all
 from tests.analysis.people.people_samples import command
 from tests.analysis.training.training_samples import TOPICS
 from tests.factories import make_annotation_study, make_annotator, make_items
@@ -89,6 +93,17 @@ def test_a_model_labels_nothing_that_it_learned_from_and_beats_a_judge_who_says_
     before = agreement_of(study, draws=200)["questions"][0]["groups"]
     for name in ("humans", "models", "all"):  # it is no judge and votes in no group
         assert groups[name]["mean_pairwise"] == before[name]["mean_pairwise"]
+
+
+def test_attributes_of_one_prompt_and_user_are_ranked_in_one_list() -> None:
+    """One relevant attribute of two, scored below the other: average precision 1/2 for one user, 1 for the other."""
+    study = make_annotation_study(overlap=1)
+    for number, user in enumerate(("ann", "ann", "bob", "bob")):
+        make_items(study, 1, number, cluster=user)
+    label_all(make_annotator(study), "ynyn")
+    cases = cases_of(study_examples(study, "relevance"))
+    found = measure_scores(cases, Scored(np.array([0.2, 0.8, 0.9, 0.1]), 0.5), ["map", "mrr"])
+    assert (found["map"].value, found["mrr"].value) == (0.75, 0.75)
 
 
 @pytest.mark.parametrize("split", ["", "users", "corpus:real"])
