@@ -62,16 +62,11 @@ class Ratings:
     conditions: list[str]
     given: int
     by_user: bool
+    voting: np.ndarray  # (ratings,) whether it is a voter's, who say what a response is worth
 
     @property
     def n_items(self) -> int:
         return len(self.named)
-
-    @property
-    def voting(self) -> np.ndarray:
-        """Mask, (ratings,), of those that say what a response is worth: people's, or judges' if there are none."""
-        by_people = self.rater == 0
-        return by_people if by_people.any() else ~by_people
 
 
 def has_sides(asked: QuestionLabels) -> bool:
@@ -86,7 +81,8 @@ def has_sides(asked: QuestionLabels) -> bool:
 def read_ratings(study: Study, asked: QuestionLabels, pilot: bool) -> Ratings:
     units = number(asked.units)
     names = [row.rater if row.is_model else PEOPLE for row in asked.given]
-    raters = number([PEOPLE, *sorted({name for name in names if name != PEOPLE})])
+    models = {row.rater: row.is_trained for row in asked.given if row.is_model}
+    raters = number([PEOPLE, *sorted(models, key=lambda name: (models[name], name))])  # trained ones last
     by_unit = {row.unit: str(row.tags.get(GENERATOR, "")) for row in asked.rows}
     generators = number(sorted(set(by_unit.values())))
     chosen_by = {row.unit: str(row.tags.get(RELEVANT_BY, PEOPLE)) for row in asked.rows}
@@ -108,6 +104,7 @@ def read_ratings(study: Study, asked: QuestionLabels, pilot: bool) -> Ratings:
         conditions=list(conditions),
         given=sum(said[unit][1] for unit in asked.units),
         by_user=asked.by_user,
+        voting=np.isin([row.rater for row in asked.given], list(asked.voters)),
     )
 
 

@@ -123,6 +123,18 @@ def test_judges_alone_are_compared_with_nobody() -> None:
     assert found["generators"][0]["mean"]["value"] == 4
 
 
+def test_a_trained_model_has_no_say_in_what_responses_are_worth_even_if_only_judges_rated_them() -> None:
+    study = make_annotation_study(slug="herbs", kind="preference")
+    push_items(study, [item_of("plain", 0, True, "", True)], "tests")
+    item = AnnotationItem.objects.get(study=study)
+    for rater, said in (("trained taste 1", "5"), ("zeta same-1", "2")):
+        record_judgement(item, rater, {"preference/milk": said}, left="generic")
+    found = ratings_of(study)
+    assert [row["rater"] for row in found["raters"]] == ["zeta same-1", "trained taste 1"]
+    (writer,) = found["generators"]
+    assert (writer["n"], writer["mean"]["value"], writer["no_better"]["value"]) == (1, 2, 1)
+
+
 def test_kinds_without_sides_have_no_ratings() -> None:
     study = make_annotation_study(slug="herbs", overlap=1)
     push_items(study, [{"key": "a", "attribute": "Has a cup.", "prompt": "Which tea?"}], "tests")

@@ -16,6 +16,7 @@ import pandas as pd
 from bundle_checks import OF_WIDTH, Check, Checks, compare, interval_checks, known
 from bundle_labels import (
     COEFFICIENTS,
+    JUDGE,
     PAIR_MEASURES,
     PEOPLE,
     PERSON,
@@ -195,11 +196,14 @@ def time_checks(bundle: LabelTables, question: QuestionTable) -> Checks:
 # --- parts of the labels, and readings of Maybe ------------------------------
 
 
+def of_voters(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keeps the labels of people, without any those of judges, and without these all."""
+    return next((rows[rows["kind"] <= kind] for kind in (PERSON, JUDGE) if (rows["kind"] <= kind).any()), rows)
+
+
 def check_parts(bundle: LabelTables) -> Checks:
     for question in bundle.questions:
-        rows = question.labels
-        people = rows[rows["kind"] == PERSON]
-        rows = people if len(people) else rows[rows["kind"] < 2] if (rows["kind"] < 2).any() else rows
+        rows = of_voters(question.labels)
         of = {
             "corpus": lambda label: [label["corpus"]],
             "user": lambda label: [label["cluster"]],
@@ -252,7 +256,7 @@ def check_ratings(bundle: LabelTables) -> Checks:
         if said := question.row.get("ratings"):
             given = rated(bundle, question)
             yield from rating_checks(question, given, said["raters"], "rater", "who")
-            voting = given[given["who"] == PEOPLE] if (given["who"] == PEOPLE).any() else given
+            voting = of_voters(given)
             yield from rating_checks(question, voting, said["generators"], "generator", "generator")
             yield from rating_checks(question, voting, said.get("conditions", []), "relevant_by", "relevant_by")
             units = given.drop_duplicates("unit")
