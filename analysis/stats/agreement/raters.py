@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, kron
+from scipy.sparse import csr_array, eye_array, hstack, kron
 
 from analysis.stats.agreement.coefficients import count_coincidences, fit_metrics, krippendorff_alpha
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, block_uses
@@ -209,7 +209,8 @@ def distribution_statistic(labels: Labels) -> Statistic:
 def leave_out_statistic(labels: Labels, scale: Scale) -> Statistic:
     """`alpha_without` (raters, draws): alpha (ordinal if labels are ordered, else nominal) without each rater.
 
-    Columns: the coincidences of each kind of raters, and for each rater the changes without its labels.
+    Columns: the coincidences of each kind of raters, for each rater the changes without its labels, and whether an
+    item can be compared without it, which says how many units the number rests on.
     """
     k, raters = labels.n_labels, labels.n_raters
     kinds = [count_votes(labels, labels.kinds == kind) for kind in range(len(KIND_NAMES))]
@@ -220,12 +221,13 @@ def leave_out_statistic(labels: Labels, scale: Scale) -> Statistic:
     metric = fit_metrics(scale)["alpha_ordinal" if scale.ordered else "alpha_nominal"]
 
     def measure(sums: Floats) -> dict[str, Floats]:
-        parts = sums.reshape(len(kinds) + raters, k, k, sums.shape[1])
+        parts = sums[: (len(kinds) + raters) * k * k].reshape(len(kinds) + raters, k, k, sums.shape[1])
         return {"alpha_without": krippendorff_alpha(parts[labels.kinds] + parts[len(kinds) :], metric)}
 
-    of_kind = np.repeat(np.eye(len(kinds))[labels.kinds], k * k, axis=1)
-    uses = {"alpha_without": csr_array(hstack([csr_array(of_kind), csr_array((raters, raters * k * k))]))}
-    summary = hstack([*(csr_array(each) for each in whole), changes])
+    before = csr_array((raters, (len(kinds) + raters) * k * k))
+    uses = {"alpha_without": csr_array(hstack([before, eye_array(raters)]))}
+    left = csr_array(find_pairable_without(labels).astype(float))
+    summary = csr_array(hstack([*(csr_array(each) for each in whole), changes, left]))
     return Statistic(summary, measure, uses, (-1.0, 1.0))
 
 
@@ -247,7 +249,9 @@ def make_raters(
     """One entry for each rater with labels; `partners`: (n_raters,) pairs with another of its kind."""
     totals, k = labels.per_rater.tolist(), labels.n_labels
     shares = spreads["distribution"].shares(np.repeat(totals, k).tolist(), NO_LABELS)
-    left = spreads["alpha_without"].estimates(count_pairable_without(labels), "without it no two labels can differ")
+    left = spreads["alpha_without"].estimates(
+        find_pairable_without(labels).sum(axis=0).tolist(), "without it no two labels can differ"
+    )
     kappas = spreads["kappa_of_rater"].estimates(partners.tolist(), NO_PAIRS)
     return [
         RaterScores(
@@ -264,11 +268,10 @@ def make_raters(
     ]
 
 
-def count_pairable_without(labels: Labels) -> list[int]:
-    """By rater: items that keep two labels or more of its kind without its own."""
+def find_pairable_without(labels: Labels) -> Bools:
+    """(n_items, n_raters) whether an item keeps two labels or more of the rater's kind without its own."""
     of_labels = labels.kinds[labels.raters]
-    kinds = np.stack(
-        [np.bincount(labels.items[of_labels == kind], minlength=labels.n_items) for kind in range(len(KIND_NAMES))]
-    )
-    lost = np.bincount(labels.raters[kinds[of_labels, labels.items] == 2], minlength=labels.n_raters)
-    return ((kinds > 1).sum(axis=1)[labels.kinds] - lost).tolist()
+    sizes = [np.bincount(labels.items[of_labels == kind], minlength=labels.n_items) for kind in range(len(KIND_NAMES))]
+    kept = np.stack(sizes, axis=1)[:, labels.kinds]
+    kept[labels.items, labels.raters] -= 1
+    return kept > 1

@@ -165,6 +165,16 @@ def test_alpha_without_a_rater_is_that_of_the_rest_of_its_kind(scale):
         )
 
 
+def test_alpha_without_a_rater_has_the_interval_of_the_items_that_the_others_share():
+    """Without rater 2 five items are left, too few for draws with replacement: they are left out one by one."""
+    table = [[1, 1, None], [0, 0, None], [1, 0, None], [0, 0, None], [1, 1, None]] + [[0, None, 0], [1, None, 1]] * 6
+    labels = make_labels(table)
+    found = measure(labels).raters[2].alpha_without
+    rest = measure(keep_raters(labels, np.array([True, True, False]))).coefficients["all"].alpha_nominal
+    assert (found.n, found.units, rest.units) == (5, 5, 5)
+    assert found.ci == pytest.approx(rest.ci)
+
+
 def test_alpha_without_the_only_one_who_differs_is_undefined():
     """Seven raters give every item 0; alpha without the eighth must be undefined, not a rounding error."""
     table = [[*[0] * 7, item % 2] for item in range(9)]
