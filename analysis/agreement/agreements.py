@@ -230,7 +230,8 @@ def measure_sides(measuring: Measuring, asked: QuestionLabels) -> Row | None:
 
 
 def find_sided(asked: QuestionLabels) -> list[Label]:
-    return [row for row in asked.given if row.left in (GENERIC, PERSONALISED)]
+    """Finds labels given side by side; a trained model always has the personalised response first, whatever it says."""
+    return [row for row in asked.given if row.left in (GENERIC, PERSONALISED) and not row.is_trained]
 
 
 def place_shown(asked: QuestionLabels, row: Label) -> float:

@@ -121,6 +121,11 @@ def test_preferences_are_turned_back_and_sides_counted_as_shown() -> None:
     assert (person["value"], person["n"], person["unit"], person["units"]) == (1, 4, "item", 4)
     assert everybody["ci"] is None and person["ci"][1] == 1
     assert question["sides"]["neither"] == 4
+    for item in AnnotationItem.objects.filter(study=study):  # to a trained model sides mean nothing
+        record_judgement(
+            item, "trained taste 1", {"preference/milk": "5", "preference/budget": "5"}, left="personalised"
+        )
+    assert agreement_of(study, draws=20)["questions"][0]["sides"] == question["sides"]
     assert question["sides"]["interval"] == {"kind": "wilson", "unit": "item"}
 
 

@@ -20,6 +20,7 @@ from bundle_labels import (
     PAIR_MEASURES,
     PEOPLE,
     PERSON,
+    TRAINED,
     Compared,
     LabelCodes,
     LabelTables,
@@ -315,7 +316,7 @@ def check_sides(bundle: LabelTables) -> Checks:
     """Checks how often the left side is preferred, and how often judges choose one side or response in both orders."""
     for question in bundle.questions:
         if said := question.row.get("sides"):
-            given = question.given[question.given["left"] != ""]
+            given = question.given[(question.given["left"] != "") & (question.given["kind"] != TRAINED)]
             place = given["shown"] - (len(question.values) - 1) / 2
             yield Check(question.name, "neither", said["neither"], int((place == 0).sum()))
             for who, share in said["left"].items():
