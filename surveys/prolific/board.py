@@ -84,13 +84,12 @@ class Board:
 
 
 def read_board(study: Study) -> Board:
-    """Read both sides, in two queries however many submissions there are."""
-    definition = definition_of(study.current_id)
+    """Read both sides, in as many queries however many submissions there are."""
     remotes, submissions = read_theirs(study)
     visits = read_sessions(study)
     read_at = min((remote.read_at.timestamp() for remote in remotes if remote.read_at), default=None)
     chosen = choose(submissions, visits)
-    no_data = [definition.codes.get(outcome, "") for outcome in ("no_consent", "withdrawn")]
+    no_data = codes_without_data(study)
     rows = []
     for theirs in submissions:
         ours = visits.get(theirs.submission_id)
@@ -102,6 +101,13 @@ def read_board(study: Study) -> Board:
         rows.append(Pair(meaning, ours, theirs, counts=not has_other))
     there = {theirs.submission_id for theirs in submissions}
     return Board(remotes, rows + list(find_unknown(visits, there, read_at)))
+
+
+def codes_without_data(study: Study) -> set[str]:
+    """The codes that people got of whom nothing is kept, of every version that people can have come under."""
+    versions = study.versions.filter(frozen_at__isnull=False).values_list("pk", flat=True)
+    codes = [definition_of(version).codes for version in versions]
+    return {each.get(outcome, "") for each in codes for outcome in ("no_consent", "withdrawn")}
 
 
 def screen_out_of(ours: Ours | None) -> int:

@@ -134,6 +134,20 @@ def test_screen_out_pays_what_the_version_that_the_person_came_under_promised(
     assert [each.cents for each in propose(board)] == [30, 0]
 
 
+def test_code_of_an_earlier_version_still_says_that_nothing_is_kept(books: Books, prolific: ProlificClient) -> None:
+    study = make_paid_study()
+    definition = definition_of(study.current_id)
+    codes = {**definition.codes, "no_consent": "NEWCODE1", "withdrawn": "NEWCODE2"}
+    study, _ = load_definition(replace(definition, codes=codes), "ada", "other codes")
+    given = (definition.codes["no_consent"], definition.codes["withdrawn"], "NEWCODE1", "NEWCODE2", "TYPO")
+    names = [f"ab{number:022x}" for number in range(len(given))]
+    for name, code in zip(names, given, strict=True):
+        books.add_submission(name, PROLIFIC_STUDY, "f" * 24, status="AWAITING REVIEW", entered_code=code)
+    read_back(study, prolific)
+    board = read_board(study)
+    assert [row_of(board, name).meaning for name in names] == ["no-data"] * 4 + ["unknown-here"]
+
+
 def test_nothing_ever_rejects() -> None:
     assert {meaning.action for meaning in MEANINGS.values() if not meaning.is_fine} <= set(ACTIONS)
     assert not [words for words in ACTIONS.values() if "reject" in words.lower()]
