@@ -460,6 +460,8 @@ def trouble(request: HttpRequest, template: str = "participation/trouble.html") 
     if request.method == "POST" and request.participant.has_ended:
         drop_draft(request, "trouble")
         return redirect(current_page(request.participant, request.definition))
+    if request.method == "POST" and is_unproven():
+        return redirect(address(request.participant, "stop"))  # which says how to stop without proof
     form = TroubleForm(posted(request, "trouble"))
     if request.method == "POST" and form.is_valid():
         participant = recruitment.stop(request.participant, State.TECHNICAL, form.reason())

@@ -102,6 +102,18 @@ def test_another_session_erases_ends_and_overwrites_nothing(study: Study) -> Non
     assert Draft.objects.get(step=f"prompt:{participant.order[1]}").data == {"text": "a draft of mine"}
 
 
+def test_another_session_ends_nothing_for_technical_trouble(study: Study) -> None:
+    participant = somebody(study, make_visit(1))
+    link = made_up_link(study)
+    refused = Client().post(f"{link}help/", {"why": "no-access"}, follow=True)
+    assert place(refused) == f"{link}stop/" and "another visit cannot prove that it is you" in refused.text
+    participant.refresh_from_db()
+    assert participant.state == "active"
+    Client().post(address(participant, "trouble"), {"why": "no-access"})
+    participant.refresh_from_db()
+    assert participant.state == "technical"
+
+
 def test_another_session_can_do_the_rest_of_the_work(study: Study) -> None:
     participant = make_participant(study, visit=make_visit(1))
     answer_all(participant)
