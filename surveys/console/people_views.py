@@ -16,7 +16,6 @@ from django.views.decorators.http import require_POST, require_safe
 from surveys.console.monitoring.people import (
     CHECK_NAMES,
     SORTS,
-    STATE_WORDS,
     WHO,
     DecisionError,
     find_people,
@@ -42,7 +41,7 @@ from surveys.models import (
 from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
 from surveys.studies.labels import newest
-from surveys.studies.lifecycle import definition_of, prompts_of
+from surveys.studies.lifecycle import STATE_WORDS, definition_of, prompts_of
 
 PAGE_SIZE = 50
 EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest has an address of its own

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, STATE_WORDS, DecisionError, start_preview
+from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, DecisionError, start_preview
 from surveys.console.notes_views import notes_on
 from surveys.console.pages import FORM, may, saved_as, saying, show, study_page
 from surveys.console.wording import language_name
@@ -254,8 +254,9 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
         messages.error(request, str(error))
     else:
         request.study.refresh_from_db()
+        state = lifecycle.STATE_WORDS[request.study.state]
         where = " and in the archive" if request.study.archived_at else ""
-        messages.success(request, step.done or f"Done. The study is {STATE_WORDS[request.study.state]}{where} now.")
+        messages.success(request, step.done or f"Done. The study is {state}{where} now.")
     return redirect(back)
 
 

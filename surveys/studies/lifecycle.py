@@ -43,6 +43,8 @@ from surveys.studies.files.schema import AnnotationWork, PromptDefinition
 
 State = Study.State
 SHIPPED = Path(__file__).parent
+# What follows "The study is".
+STATE_WORDS = {"draft": "a draft", "pilot": "in its pilot", "live": "live", "paused": "paused", "closed": "closed"}
 
 
 class StudyError(Exception):
@@ -381,7 +383,9 @@ def change_state(
         if study.archived_at:
             raise StudyError(f"{study.slug} is in the archive. Take it back first.")
         if study.state not in allowed:
-            raise StudyError(f"{study.slug} is {study.get_state_display().lower()}, so it can't be {action} now.")
+            *pilot, done = action.split()
+            what = "its pilot" if pilot else "it"
+            raise StudyError(f"{study.slug} is {STATE_WORDS[study.state]}, so {what} can't be {done} now.")
         if action == LAUNCHED and study.current:
             second_person.require(definition_of(study.current.pk).second_person, "launch", study, second)
             if second and second.detail.get("sha256") != study.current.sha256:

@@ -98,8 +98,6 @@ def count_in(rows: QuerySet, count: Count) -> Coalesce:
 
 # What researchers read for the slugs in rows.
 CHECK_NAMES = {name: check.label for name, check in CHECKS.items()}
-# What follows "The study is".
-STATE_WORDS = {"draft": "a draft", "pilot": "in its pilot", "live": "live", "paused": "paused", "closed": "closed"}
 OUTCOME_NAMES = {
     "no_consent": "No consent",
     "screened_out": "Screened out",

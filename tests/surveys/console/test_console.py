@@ -340,6 +340,19 @@ def test_step_that_is_not_possible_or_not_known_says_so() -> None:
     assert client.post("/console/teas/setup/state/delete/").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("state", "step", "says"),
+    [
+        ("live", "pilot", "teas is live, so its pilot can't be started now."),
+        ("draft", "end-pilot", "teas is a draft, so its pilot can't be ended now."),
+        ("pilot", "pause", "teas is in its pilot, so it can't be paused now."),
+    ],
+)
+def test_refused_step_is_a_sentence(state: str, step: str, says: str) -> None:
+    client = log_in(make_study(state))
+    assert said(client.post(f"/console/teas/setup/state/{step}/", follow=True)) == [says]
+
+
 def test_setup_of_a_study_of_annotators_counts_items_and_places() -> None:
     page = lines_of(log_in(make_annotation_study("draft", places=7, items=3)).get("/console/teas/setup/"))
     assert "Teas: 3 items, 7 places" in page and "0 chatbots" not in page
