@@ -91,12 +91,17 @@ def say_board(board: Board, proposals: list[ProposedDecision], currency: str) ->
     if not any(remote.read_at for remote in board.remotes):
         return "Nothing has been read from Prolific yet."
     there = sum(row.theirs is not None for row in board.rows)
-    if not board.open:
-        return f"Both sides agree on {plural(there, 'submission')}."
-    cents = sum(each.cents for each in proposals if each.moves_money)
-    need = "needs" if len(board.open) == 1 else "need"
-    words = f"{len(board.open):,} of {plural(len(board.rows), 'submission')} {need} a decision"
-    return f"{words}: {money(cents, currency)} to people." if cents else f"{words}."
+    undecided = sum(row.theirs is not None for row in board.open)
+    if undecided:
+        cents = sum(each.cents for each in proposals if each.moves_money)
+        need = "needs" if undecided == 1 else "need"
+        words = f"{undecided:,} of {plural(there, 'submission')} {need} a decision"
+        words += f": {money(cents, currency)} to people." if cents else "."
+    else:
+        words = f"Both sides agree on {plural(there, 'submission')}."
+    if alone := len(board.rows) - there:
+        words += f" {plural(alone, 'session')} here {'has' if alone == 1 else 'have'} no submission on Prolific."
+    return words
 
 
 def read_when(at: datetime | None) -> str:

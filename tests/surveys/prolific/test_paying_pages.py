@@ -100,6 +100,21 @@ def test_button_decides_what_it_says_and_hands_it_to_the_worker(
     assert "0 payments in the ledger in this state." in page and "No payment is in this state." in page
 
 
+def test_sessions_that_prolific_does_not_have_are_no_submissions(
+    study: Study, books: Books, prolific: ProlificClient
+) -> None:
+    names = make_people(study, books, 4)
+    books.submissions = {names[0]: books.submissions[names[0]], names[1]: books.submissions[names[1]]}
+    read_back(study, prolific)
+    client = log_in(study)
+    counted = "2 of 2 submissions need a decision: $4.00 to people. 2 sessions here have no submission on Prolific."
+    assert counted in lines_of(client.get(AT))
+    Submission.objects.update(status="APPROVED")
+    Session.objects.get(session_id=names[2]).delete()
+    agreed = "Both sides agree on 2 submissions. 1 session here has no submission on Prolific."
+    assert agreed in lines_of(client.get(AT))
+
+
 def test_sheet_pays_exactly_whom_it_listed(study: Study, books: Books, prolific: ProlificClient) -> None:
     first, second, third = read_people(study, books, prolific, 3)
     client, mary = log_in(study), log_in(study, name="mary")
