@@ -314,4 +314,5 @@ def delete(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"{study.title} has been deleted.")
             return redirect("console:studies")
     page = {"problem": problem, "kept": keeping.why_kept(study), "people": study.participants.count()}
+    page["instead"] = keeping.instead_of_deleting(study)
     return show(request, "console/delete.html", "setup", 409 if problem else 200, **page)

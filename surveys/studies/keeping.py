@@ -53,6 +53,13 @@ def why_kept(study: Study) -> str:
     return ""
 
 
+def instead_of_deleting(study: Study) -> str:
+    """What can be done with a study that has to stay."""
+    if study.archived_at:
+        return "It is in the archive already."
+    return "Pause or end it, then archive it." if study.is_open else "Archive it instead."
+
+
 def delete_study(study: Study, actor: str) -> None:
     """Delete it with its previews, simulated people, items and audit trail. Raises StudyError if it has to stay.
 
@@ -61,7 +68,7 @@ def delete_study(study: Study, actor: str) -> None:
     with transaction.atomic():
         study = lock_study(study)
         if reason := why_kept(study):
-            raise StudyError(f"{reason} Archive it instead.")
+            raise StudyError(f"{reason} {instead_of_deleting(study)}")
         try:
             Study.objects.filter(pk=study.pk).update(current=None)
             Place.objects.filter(cell__study=study).delete()
@@ -73,5 +80,6 @@ def delete_study(study: Study, actor: str) -> None:
             study.delete()
         except ProtectedError as error:
             kinds = sorted({str(row._meta.verbose_name) for row in error.protected_objects})
-            raise StudyError(f"Something was made with it: {', '.join(kinds)}. Archive it instead.") from None
+            reason = f"Something was made with it: {', '.join(kinds)}."
+            raise StudyError(f"{reason} {instead_of_deleting(study)}") from None
     log.warning("%s deleted the study %s, which was never launched", actor, study.slug)

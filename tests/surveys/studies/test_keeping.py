@@ -8,7 +8,7 @@ from surveys.models import AuditEvent, Participant, Study
 from surveys.studies import keeping, lifecycle
 from surveys.studies.lifecycle import StudyError
 from tests.factories import make_definition, make_participant, make_response, make_study, make_visit
-from tests.surveys.console.console_pages import lines_of, log_in, said
+from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -69,6 +69,26 @@ def test_a_launched_study_is_kept_by_page_and_database(state: str) -> None:
     with pytest.raises(IntegrityError, match="never deleted"), transaction.atomic():
         Study.objects.update(current=None)
         study.delete()
+
+
+@pytest.mark.parametrize(
+    ("state", "archived", "says"),
+    [
+        ("closed", False, "are kept. Archive it instead."),
+        ("closed", True, "are kept. It is in the archive already."),
+        ("live", False, "are kept. Pause or end it, then archive it."),
+        ("pilot", False, "are kept. Pause or end it, then archive it."),
+    ],
+)
+def test_the_page_offers_the_archive_only_where_the_study_can_go_there(state: str, archived: bool, says: str) -> None:
+    study = make_study(state)
+    if archived:
+        keeping.archive(study, "ada")
+    page = log_in(study).get("/console/teas/setup/delete/")
+    assert says in lines_of(page)
+    assert ("/setup/state/archive/" in text_of(page)) == ("Archive it instead" in says)
+    with pytest.raises(StudyError, match=says.partition("kept. ")[2]):
+        keeping.delete_study(study, "ada")
 
 
 def test_a_draft_whose_pilot_had_people_is_kept() -> None:
