@@ -22,7 +22,7 @@ from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 from surveys.studies.files.lines import Misfit
-from surveys.studies.lifecycle import StudyError
+from surveys.studies.lifecycle import STATE_WORDS, StudyError
 from surveys.studies.members import change_study, check_version, create_study, misfits_of_new, misfits_of_version
 
 
@@ -146,5 +146,9 @@ def say_outcome(request: HttpRequest, study: Study, outcome: str) -> None:
     study.refresh_from_db()
     if outcome == "unchanged":
         messages.info(request, "The file says the same as the current version. Nothing was changed.")
-    else:
+    elif study.is_open:
         messages.success(request, f"Version {study.current.number} is what people see from now on.")
+    else:
+        state = STATE_WORDS[study.state]
+        words = f"Version {study.current.number} is the current one. Nobody can begin while the study is {state}."
+        messages.success(request, words)

@@ -213,6 +213,21 @@ def test_new_version_of_a_draft_needs_no_reason() -> None:
     assert (study.current.number, lifecycle.definition_of(study.current_id).minutes) == (2, 12)
 
 
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("draft", "Version 2 is the current one. Nobody can begin while the study is a draft."),
+        ("pilot", "Version 2 is what people see from now on."),
+        ("live", "Version 2 is what people see from now on."),
+        ("closed", "Version 2 is the current one. Nobody can begin while the study is closed."),
+    ],
+)
+def test_new_version_is_said_to_be_seen_only_where_people_can_begin(state: str, says: str) -> None:
+    sent = {"text": changed(("minutes = 10", "minutes = 12")), "amendment": "People took longer"}
+    client = log_in(make_study(state))
+    assert said(client.post("/console/teas/setup/new-version/", sent, follow=True)) == [says]
+
+
 def test_launched_study_asks_why_it_is_changed() -> None:
     study, text = make_study(), changed(("minutes = 10", "minutes = 12"))
     client = log_in(study)
