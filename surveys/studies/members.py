@@ -31,7 +31,7 @@ from surveys.studies.lifecycle import (
 
 
 class MemberError(Exception):
-    """A change that would leave a study without an owner, or add somebody twice; the message says so."""
+    """A change that would leave a study without an owner, add somebody twice or find them gone; the message says so."""
 
 
 def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
@@ -136,7 +136,7 @@ def add_member(study: Study, user: AbstractBaseUser, role: str, actor: str) -> M
 
 def change_role(membership: Membership, role: str, actor: str) -> None:
     with transaction.atomic():
-        lock_members(membership.study)
+        lock_member(membership)
         if role != Role.OWNER:
             keep_an_owner(membership)
         before = membership.role
@@ -147,7 +147,7 @@ def change_role(membership: Membership, role: str, actor: str) -> None:
 
 def remove_member(membership: Membership, actor: str) -> None:
     with transaction.atomic():
-        lock_members(membership.study)
+        lock_member(membership)
         keep_an_owner(membership)
         membership.delete()
         audit.record(membership.study, actor, "member removed", membership.user.get_username(), role=membership.role)
@@ -156,6 +156,15 @@ def remove_member(membership: Membership, actor: str) -> None:
 def lock_members(study: Study) -> None:
     # One change of members at a time: two owners can't remove each other at once.
     Study.objects.select_for_update().get(pk=study.pk)
+
+
+def lock_member(membership: Membership) -> None:
+    """Lock the study's members and read this one's role anew: another change may have come first."""
+    lock_members(membership.study)
+    role = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
+    if role is None:
+        raise MemberError(f"{membership.user.get_username()} no longer works on this study.")
+    membership.role = role
 
 
 def keep_an_owner(membership: Membership) -> None:
