@@ -162,12 +162,16 @@ def chatbot_of(request: HttpRequest) -> Chatbot | None:
 
 
 def go_on(request: HttpRequest, step: str) -> HttpResponse:
-    """Note that the person has reached `step`, renew their place, and redirect to where they go on."""
+    """Note that the person has reached `step`, renew their place, and redirect to where they go on.
+
+    Raises Participant.DoesNotExist if another window ended or erased the part meanwhile: an end stays as it is.
+    """
     participant = request.participant
     if not has_reached(participant, step):
         participant.step = step
-    participant.last_seen_at = timezone.now()
-    participant.save(update_fields=["step", "last_seen_at", "checks"])
+    rows = Participant.objects.filter(pk=participant.pk).exclude(step=Step.END)
+    if not rows.update(step=participant.step, last_seen_at=timezone.now(), checks=participant.checks):
+        raise Participant.DoesNotExist
     hold_place_again(participant)
     return redirect(current_page(participant, request.definition))
 

@@ -249,6 +249,22 @@ def test_stop_sent_twice_leads_to_the_same_page(participant: Participant, how: s
     assert all(reply.request["PATH_INFO"].endswith(expected) for reply in replies)
 
 
+@pytest.mark.parametrize("step,name", [("instructions", "instructions"), ("debrief", "attention")])
+def test_form_that_waits_for_the_window_that_ends_the_part_leaves_the_end_as_it_is(step: str, name: str) -> None:
+    person = make_participant(at=step)
+    Participant.objects.filter(pk=person.pk).update(checks={})
+    path = address(person, name, "leaf") if name == "attention" else address(person, name)
+    with one_thread() as pool:
+        with transaction.atomic():
+            recruitment.stop(person, Participant.State.RETURNED)
+            waiting = beside(lambda: Client().post(path, {"answer": "Green tea"}, follow=True), pool)
+            wait_until_somebody_waits()
+        page = waiting.result(PATIENCE)
+    person.refresh_from_db()
+    assert (person.step, person.state, person.checks) == ("end", "returned", {})
+    assert page.status_code == 200 and page.request["PATH_INFO"] == address(person, "end")
+
+
 def test_answer_while_another_window_withdraws_is_erased_too() -> None:
     study = make_study()
     for _ in range(4):
