@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+import aiohttp
+import httpx2
 from django.db import transaction
 from django.db.models import Q
 
@@ -45,6 +47,7 @@ LEASE_SECONDS = 26 * 3600  # a batch may take 24 hours
 ENDED = ("completed", "expired", "cancelled", "failed")
 NOTHING_TO_COME = (*ENDED, "not sent", "gone")
 TRY_AGAIN = (408, 409, 425, 429)
+BROKEN = (TimeoutError, aiohttp.ClientError, httpx2.TransportError)  # while a file is read
 PATH: Final = "/v1/chat/completions"
 
 
@@ -61,9 +64,20 @@ def work(run_id: int) -> int:
         return asyncio.run(work_in_loop(run))
     except CANNOT_GO_ON as error:
         stop(run, str(error))
-    except openai_package().APIError as error:
-        stop(run, f"The batch API refused: {error}")
+    except (openai_package().APIError, *BROKEN) as error:
+        if passes(error):
+            log.warning("Run %s, whose batches are looked after again later: %s", run.pk, error or "no answer in time")
+        else:
+            stop(run, f"The batch API refused: {error}")
     return 0
+
+
+def passes(error: Any) -> bool:
+    """Whether what the batch API could not do now may be done at the next look."""
+    if isinstance(error, openai_package().APIStatusError):
+        status, has_quota = error.status_code, error.code != "insufficient_quota"
+        return has_quota and (status >= 500 or status in TRY_AGAIN)
+    return isinstance(error, (openai_package().APIConnectionError, *BROKEN))
 
 
 def stop(run: Run, reason: str) -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import httpx2
+import openai
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -172,6 +174,29 @@ def test_answers_about_a_user_erased_meanwhile_are_read_back_too(monkeypatch: py
         erase_user(corpus, "ann")
         run = work_until_done(run)
     assert (run.state, run.reserved, run.completions.filter(status="done").count()) == ("done", 0, 4)
+
+
+def test_passing_fault_while_a_batch_is_looked_after_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = httpx2.Request("GET", "http://provider/batches")
+    down = openai.InternalServerError("down", response=httpx2.Response(503, request=asked), body=None)
+    refused = openai.AuthenticationError("no key", response=httpx2.Response(401, request=asked), body=None)
+
+    def work_with(method: str, fault: Exception) -> str:
+        def fail(*given: object) -> None:
+            raise fault
+
+        with monkeypatch.context() as patch:
+            patch.setattr(batches.Desk, method, fail)
+            assert batches.work(run.pk) == 0
+        return Run.objects.get(pk=run.pk).state
+
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=2)
+        assert {work_with("find", fault) for fault in (down, openai.APITimeoutError(asked))} == {"running"}
+        assert work_with("lines_of", httpx2.ReadError("half a file")) == "running"
+        assert work_with("find", refused) == "stopped"
+        run = work_until_done(runs.resume(run))
+        assert run.state == "done" and set(server.answers().values()) == {1}
 
 
 def test_batch_that_the_provider_has_forgotten_ends_with_its_cancelled_run() -> None:
