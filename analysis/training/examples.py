@@ -129,7 +129,7 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
     """Returns a text, or the messages of a conversation one after the other. Raises LineFault."""
     value = row.get(name)
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-        value = "\n".join(str(each.get("content", "")) for each in value)
+        value = "\n".join(str(each.get("content") or "") for each in value)
     if not isinstance(value, str) or not value.strip():
         raise LineFault(f"{name} must be a text")
     return storable(value)

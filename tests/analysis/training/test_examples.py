@@ -62,6 +62,14 @@ def test_topics_of_two_years_are_two_groups(tmp_path: Path) -> None:
     assert sorted(Example.objects.values_list("group", flat=True)) == ["2023 1-1", "2024 1-1"]
 
 
+def test_message_without_content_has_no_text(tmp_path: Path) -> None:
+    calls = {"role": "assistant", "content": None, "tool_calls": []}
+    with pytest.raises(CommandError, match="line 1: prompt must be a text"):
+        import_rows(tmp_path, [CHOSEN | {"prompt": [calls]}])
+    import_rows(tmp_path, [CHOSEN | {"prompt": [calls, *CHOSEN["prompt"]]}])
+    assert Example.objects.get().first == "\nHello"
+
+
 def test_every_fault_is_told_with_its_line_and_nothing_is_imported(tmp_path: Path) -> None:
     rows = [
         SUPPORT,
