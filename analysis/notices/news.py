@@ -60,7 +60,8 @@ def failures(study: Study) -> Iterator[News]:
 def drift(study: Study) -> Iterator[News]:
     """Read the newest drift that was computed; compute nothing."""
     kept = MetricValue.objects.filter(study=study, name__startswith="drift:").order_by("-computed_at").first()
-    sure = [row for row in kept.value if (row.get("p_holm") or 1) < SURE] if kept else []
+    tested = [row for row in kept.value if row.get("p_holm") is not None] if kept else []
+    sure = [row for row in tested if row["p_holm"] < SURE]
     if sure:
         where = sorted({str(row["again"]) for row in sure})
         words = f"Models answer otherwise than on the first day: {plural(len(sure), 'comparison')} of a repeated run."

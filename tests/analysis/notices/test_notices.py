@@ -327,7 +327,7 @@ def test_what_was_told_of_a_study_is_not_told_again_after_it_could_not_be_counte
 def test_each_kind_of_news_is_found_and_nothing_of_a_new_study(study: Study) -> None:
     assert news_of(study) == []
     run = make_running(study, budget=Decimal(10), spent=Decimal(8))
-    drifted = [{"again": run.pk, "p_holm": 0.01}, {"again": run.pk, "p_holm": None}]
+    drifted = [{"again": run.pk, "p_holm": 0.0}, {"again": run.pk, "p_holm": None}]
     MetricValue.objects.create(study=study, name="drift:x", fingerprint="x", value=drifted, seconds=1)
     assert [piece.key for piece in news_of(study)] == [f"budget {run.pk}", "drift"]
     assert "spent 80" in news_of(study)[0].words
