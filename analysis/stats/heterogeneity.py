@@ -237,8 +237,8 @@ class Distance:
     into two such samples; a distance not above it is none. If units have several responses, splits take one of each;
     `even_*` is the mean distance of such samples, to compare with `chance_*`, and otherwise the distance itself. `ci_*`
     are bootstrap intervals over the units of both, moved by the draws' bias, since redrawn distances are larger still;
-    `ci_why` says why there is none. `drawn_jsd` are the draws, for `mean_excess`, `split_jsd` the distances of the
-    splits, and `units` the number of units of the smaller side.
+    `ci_why` and `ci_tv_why` say why there is none. `drawn_jsd` are the draws, for `mean_excess`, `split_jsd` the
+    distances of the splits, and `units` the number of units of the smaller side.
     """
 
     jsd_bits: float | None
@@ -253,6 +253,7 @@ class Distance:
     p_tail: float | None
     why: str | None
     ci_why: str | None
+    ci_tv_why: str | None
     units: int
     drawn_jsd: Floats = field(repr=False, compare=False)
     split_jsd: Floats = field(repr=False, compare=False)
@@ -317,7 +318,7 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
     if splits.observed.ndim > 1:
         even_jsd, even_tv = measure_distance(*splits.seen)
     units = min(a.sample.unit_count, b.sample.unit_count)
-    ci_jsd = redrawn_interval(drawn_jsd, jsd, units, 0.0, 1.0)
+    ci_jsd, ci_tv = (redrawn_interval(*of, units, 0.0, 1.0) for of in ((drawn_jsd, jsd), (drawn_tv, tv)))
     seen, by_chance = mean_of_known(even_jsd), p_value(mean_of_known(even_jsd), chance_jsd)
     # If units of both are split within themselves, there are fewer ways than to split all.
     tail = (
@@ -329,7 +330,7 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
         jsd_bits=jsd,
         tv=tv,
         ci_jsd=ci_jsd,
-        ci_tv=redrawn_interval(drawn_tv, tv, units, 0.0, 1.0),
+        ci_tv=ci_tv,
         even_jsd=seen,
         even_tv=mean_of_known(even_tv),
         chance_jsd=mean_of_known(chance_jsd),
@@ -338,6 +339,7 @@ def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
         p_tail=tail,
         why=None,
         ci_why=why_no_interval(ci_jsd, units, drawn_jsd),
+        ci_tv_why=why_no_interval(ci_tv, units, drawn_tv),
         units=units,
         drawn_jsd=drawn_jsd,
         split_jsd=chance_jsd,
@@ -491,4 +493,4 @@ def compare_sources(
 
 def _undefined(draws: int) -> Distance:
     undrawn = np.full(draws, np.nan)
-    return Distance(*(None,) * 10, NONE_TO_COMPARE, None, 0, undrawn, undrawn)
+    return Distance(*(None,) * 10, NONE_TO_COMPARE, None, None, 0, undrawn, undrawn)

@@ -53,7 +53,7 @@ def distance_values(found: Distance) -> Row:
         "p_tail": found.p_tail,
         "p_holm": None,
     }
-    return values | reasons(ci_why=found.ci_why, ci_tv_why=found.ci_why, why=found.why)
+    return values | reasons(ci_why=found.ci_why, ci_tv_why=found.ci_tv_why, why=found.why)
 
 
 # In a figure -----------------------------------------------------------------------------------------------

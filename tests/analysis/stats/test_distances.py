@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
+from analysis.report.parts.distances import distance_values
 from analysis.stats.heterogeneity import (
     MeanExcess,
     compare,
@@ -16,7 +17,7 @@ from analysis.stats.heterogeneity import (
     measure_distance,
     p_farther,
 )
-from analysis.stats.intervals import FEW_UNITS
+from analysis.stats.intervals import ALIKE, FEW_UNITS
 from analysis.stats.resampling import ItemSample, SharedDraws
 from tests.analysis.stats import sample_factories
 from tests.analysis.stats.sample_factories import (
@@ -129,6 +130,14 @@ def test_interval_lies_around_the_distance() -> None:
 def test_distance_of_few_responses_has_no_interval() -> None:
     found = compare(draw_items(rng(1), 100), draw_items(rng(2), 4), rng(), 50)
     assert (found.ci_jsd, found.ci_tv, found.ci_why) == (None, None, FEW_UNITS)
+
+
+def test_each_distance_says_why_it_has_no_interval_of_its_own() -> None:
+    # With A in every response of one and never in the other, half of all mentions differ, however B and C divide.
+    found = compare(make_items(*("ab", "ac") * 10), make_items(*["bc"] * 20), rng(), 200)
+    assert found.ci_jsd and (found.ci_tv, found.tv) == (None, 0.5)
+    row = distance_values(found)
+    assert "ci_why" not in row and row["ci_tv_why"] == ALIKE
 
 
 def test_distance_to_a_source_without_items_says_why() -> None:
