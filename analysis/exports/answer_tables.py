@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
 
 from django.db.models import BooleanField, Case, F, Func, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.functions import Coalesce, NullIf
@@ -350,16 +351,15 @@ class Mentions(AnswerRows):
                     yield row | {"place": place, "item": item, "spelling": spelling, "name": name}
 
     def count(self) -> int:
-        return sum(map(self._count, ((self.people, "response"), (self.models, "completion"))))
+        return self._count(self.people, OF_PEOPLE["prompt"]) + self._count(self.models, OF_MODELS["prompt"])
 
-    def _count(self, of: tuple[QuerySet[Answer], str]) -> int:
+    def _count(self, rows: QuerySet[Answer], prompt_of: Any) -> int:
         """All spellings, less those that merging makes duplicates within an answer."""
-        rows, way = of
         size = rows.aggregate(n=Sum(Func("items", function="cardinality")))["n"] or 0
         spelt = sorted({spelling for table in self.spellings.values() for pair in table.items() for spelling in pair})
         double = 0
         if spelt:
-            some = rows.filter(items__overlap=spelt).values_list(f"{way}__prompt__slug", "items")
+            some = rows.filter(items__overlap=spelt).values_list(prompt_of, "items")
             for prompt, items in some.iterator():
                 table = self.spellings.get(prompt, {})
                 double += len(items) - len({table.get(item, item) for item in items})

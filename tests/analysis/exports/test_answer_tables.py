@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from django.db import connection
+from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from analysis.answers.aliases import accept
@@ -18,11 +19,13 @@ from analysis.report.reports import report
 from surveys.models import Participant, Study
 from surveys.participation import recruitment
 from surveys.participation.pasting.read_back import ReadReply, mark_of
+from surveys.studies.files.askings import Repeats
+from surveys.studies.lifecycle import load_definition
 from tests.analysis.exports.exported import rows_of
 from tests.analysis.report.field_benchmark_world import RIGHT, SUMS, make_sums_in_field
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_item
-from tests.factories import make_participant, make_response, make_study
+from tests.factories import make_definition, make_participant, make_response, make_study
 from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
@@ -113,6 +116,18 @@ def test_two_spellings_of_one_item_are_one_row(study: Study) -> None:
         (1, "assam", "assam tea", "assam tea"),
         (3, "chai", "chai", "Chai"),
     ]
+
+
+def test_two_spellings_in_a_repeat_that_was_dropped_count_as_one_row() -> None:
+    study = make_study(places=20, slug="again", repeats=Repeats(("teas",), apart=1))
+    person = make_participant(study)
+    for asked in study.current.prompts.filter(Q(slug="teas") | Q(asks="teas")):
+        make_response(person, asked, text=listed(["assam tea", "Assam"]), keep=True)
+    read_new(study)
+    accept(study, "teas", ["assam tea"], "assam", "tests")
+    load_definition(make_definition(20, slug="again"), "tests", "Nothing is asked twice.")
+    study.refresh_from_db()
+    assert len(rows_of(study, "mentions")) == count_rows(study, codebook_of(study).tables["mentions"], EVERYBODY) == 2
 
 
 def test_every_reading_names_its_answer_and_says_whether_it_counts(study: Study) -> None:
