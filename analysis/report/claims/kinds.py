@@ -36,7 +36,7 @@ def no_letter(report: Report) -> str:
 
 
 def no_drift(report: Report) -> str:
-    compared = plural(len(report["drift"]), "comparison")
+    compared = plural(gathered.drift(report).tests, "comparison")
     return f"In none of {compared} of a run and its repetition is drift sure."
 
 

@@ -247,6 +247,8 @@ def test_drift_is_held_against_all_repetitions() -> None:
     )
     others = [row | {"prompt": f"list-{k}", "p": 0.5} for k in range(12)]
     assert make_report(drift=[row, *others])["claims"] == []
+    untested = [row | {"p": None}, row | {"n_first": 3}]
+    assert said_of(make_report(drift=[*others, *untested]), ("drift",)).startswith("In none of 12 comparisons of a run")
 
 
 def test_groups_are_held_against_all_groups_and_prompts() -> None:
