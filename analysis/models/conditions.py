@@ -10,6 +10,10 @@ class ConditionError(Exception):
     """A run's messages can't be built; the message says what is missing."""
 
 
+class GoneError(ConditionError):
+    """What one simulated user was made of is gone, as after a person was erased; others' messages can be built."""
+
+
 @dataclass(frozen=True)
 class Look:
     """A colour for each scheme, and the shape that goes with it: one of Vega-Lite's, or a name that the theme knows."""

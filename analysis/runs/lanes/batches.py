@@ -144,7 +144,13 @@ class Desk:
         if not calls:
             return False
         await self.note(name, calls=0, batch="")
-        lines, prepared = await in_thread(self.write_lines, calls)
+        gone: list[CallOutcome] = []
+        lines, prepared = await in_thread(self.write_lines, calls, gone)
+        if gone:
+            await book.settle(gone)
+        if not prepared:
+            await self.note(name, state="not sent")
+            return True
         costs = await self.afford(
             {entry.call.id: (entry.cost * BATCH_PRICE).quantize(Decimal("1e-8")) for entry in prepared}
         )
@@ -173,12 +179,12 @@ class Desk:
             affordable[call] = cost
         return affordable
 
-    def write_lines(self, calls: list[LeasedCall]) -> tuple[list[bytes], list[Prepared]]:
-        """The file's lines and their calls, in the run's order, as far as the size allows."""
+    def write_lines(self, calls: list[LeasedCall], gone: list[CallOutcome]) -> tuple[list[bytes], list[Prepared]]:
+        """The file's lines and their calls, in the run's order, as far as the size allows; `gone`: see prepare_each."""
         lines: list[bytes] = []
         prepared: list[Prepared] = []
         size = 0
-        for entry in self.lane.prepare_each(calls):
+        for entry in self.lane.prepare_each(calls, gone):
             body = entry.body.decode()
             line = f'{{"custom_id": "{entry.call.id}", "method": "POST", "url": "{PATH}", "body": {body}}}\n'
             size += len(line)

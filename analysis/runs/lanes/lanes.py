@@ -24,7 +24,7 @@ from analysis.endpoints.endpoints import EndpointError, calling, cost_of, price
 from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Completion, Run, SimulatedUser, Task
-from analysis.models.conditions import ConditionError
+from analysis.models.conditions import ConditionError, GoneError
 from analysis.models.settings import DRAWN
 from analysis.runs.asking.registry import kind_of, longest_reply
 from analysis.runs.lanes.calls import (
@@ -159,15 +159,20 @@ class Lane:
             self.queue.put_nowait(None)
 
     async def lease(self) -> list[Prepared]:
-        if self.is_over:
-            return []
-        most = max(self.width, MOST_BYTES_AHEAD // self.body_size)
-        calls = await self.book.lease(min(LEASED_AT_ONCE, 4 * self.width, most))
-        try:
-            return await in_thread(list, self.prepare_each(calls)) if calls else []
-        except Exception:
-            await self.feed_book.give_back([call.id for call in calls])
-            raise
+        while not self.is_over:
+            most = max(self.width, MOST_BYTES_AHEAD // self.body_size)
+            calls = await self.book.lease(min(LEASED_AT_ONCE, 4 * self.width, most))
+            gone: list[CallOutcome] = []
+            try:
+                ready = await in_thread(list, self.prepare_each(calls, gone)) if calls else []
+            except Exception:
+                await self.feed_book.give_back([call.id for call in calls])
+                raise
+            if gone:
+                await self.book.settle(gone)
+            if ready or not calls:
+                return ready
+        return []
 
     async def hand_over(self, calls: list[Prepared]) -> None:
         left = list(calls)
@@ -222,15 +227,25 @@ class Lane:
 
     # --- messages
 
-    def prepare_each(self, calls: Sequence[LeasedCall]) -> Iterator[Prepared]:
-        """Yield calls ready to be sent. Repeats of one prompt are adjacent and share a body, which is built once."""
+    def prepare_each(self, calls: Sequence[LeasedCall], gone: list[CallOutcome] | None = None) -> Iterator[Prepared]:
+        """Yield calls ready to be sent. Repeats of one prompt are adjacent and share a body, which is built once.
+
+        Calls whose simulated user is gone fail into `gone`; without it, they raise GoneError.
+        """
         for first in range(0, len(calls), TASKS_AT_ONCE):
             group = calls[first : first + TASKS_AT_ONCE]
             tasks = self.find_tasks([call.task_id for call in group if call.task_id])
             for call in group:
                 about = (call.user_id, call.prompt_id, call.item_id, call.task_id)
-                if about not in self.fronts:
-                    self.fronts = {about: self.build(call, *self.find_subject(call, tasks))}
+                try:
+                    if about not in self.fronts:
+                        self.fronts = {about: self.build(call, *self.find_subject(call, tasks))}
+                except GoneError as error:
+                    if gone is None:
+                        raise
+                    given = call.id, "failed", call.attempts, call.lost_answers
+                    gone.append(CallOutcome(*given, error=str(error), error_kind="refused"))
+                    continue
                 key = f"{self.run.created_at:%Y%m%d%H%M%S%f}-{self.run.pk}-{call.id}"
                 yield Prepared(call, self.fronts[about][0], key, *self.fronts[about][1:])
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.models import Attribute, Corpus, CorpusStep, Run
-from analysis.models.conditions import ConditionError
+from analysis.models.conditions import ConditionError, GoneError
 from analysis.models.settings import number_in_front
 from analysis.people.corpora.embeddings import embedder_named
 from analysis.people.corpora.records import Message
@@ -169,16 +169,16 @@ def memory_front(run: Run, recipe: Recipe, key: str) -> list[Message]:
 
 
 def texts_of(corpus: Corpus, user: str, hashes: Sequence[str]) -> list[str]:
-    """Texts of a user's attributes, in this order. Raises ConditionError if one is gone, or the user."""
+    """Texts of a user's attributes, in this order. Raises GoneError if one is gone, or the user."""
     rows = Attribute.objects.filter(user__corpus=corpus, user__key=user, sha256__in=hashes)
     found = dict(rows.values_list("sha256", "text"))
     gone = [sha256 for sha256 in hashes if sha256 not in found]
     if gone:
-        raise ConditionError(
+        raise GoneError(
             f"{len(gone)} attributes of the recipe ({gone[0][:12]}…) are no longer in the corpus {corpus.name}."
         )
     if not hashes:
-        raise ConditionError(f"The user of the recipe was erased from the corpus {corpus.name}.")
+        raise GoneError(f"The user of the recipe was erased from the corpus {corpus.name}.")
     return [found[sha256] for sha256 in hashes]
 
 

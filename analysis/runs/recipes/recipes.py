@@ -7,7 +7,7 @@ from django.conf.locale import LANG_INFO
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from analysis.models import Conversation, ConversationVector, Corpus, Run
-from analysis.models.conditions import ConditionError
+from analysis.models.conditions import ConditionError, GoneError
 from analysis.models.settings import number_in_front
 from analysis.people.corpora.embeddings import LOCAL, effort_of, embedder_named
 from analysis.people.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
@@ -222,7 +222,7 @@ def conversations_of(run: Run, hashes: list[str]) -> list[Message]:
     found = dict(rows)
     gone = [sha256 for sha256 in hashes if sha256 not in found]
     if gone:
-        raise ConditionError(
+        raise GoneError(
             f"{len(gone)} conversations of the recipe ({gone[0][:12]}…) are no longer in the corpus "
             f"{run.corpus.name}. Import its file again."
         )

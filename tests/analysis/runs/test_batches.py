@@ -176,6 +176,22 @@ def test_answers_about_a_user_erased_meanwhile_are_read_back_too(monkeypatch: py
     assert (run.state, run.reserved, run.completions.filter(status="done").count()) == ("done", 0, 4)
 
 
+def test_calls_of_others_are_sent_after_a_user_was_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_letters(monkeypatch)
+    known = {name: ["Bakes dark bread.", f"Plays vivid jazz as {name}."] for name in ("ann", "ben")}
+    corpus = remember(make_corpus(), known)
+    about = {"condition": "sp-memory", "version": make_study().current, "corpus": corpus, "memory_size": 2, "users": 2}
+    with serving("--batch-seconds", "0") as server:
+        run, _ = plan_run(Plan(endpoint=make_server_endpoint(server), batch=True, **about), 2, "tests")
+        erase_user(corpus, "ann")
+        run = work_until_done(runs.start(run))
+        assert (run.state, run.reserved, len(server.answers())) == ("done", 0, 4)
+        erase_user(corpus, "ben")
+        runs.retry_failed(run)
+        run = work_until_done(runs.start(run))
+        assert (run.state, len(server.answers()), run.completions.filter(status="failed").count()) == ("done", 4, 4)
+
+
 def test_passing_fault_while_a_batch_is_looked_after_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = httpx2.Request("GET", "http://provider/batches")
     down = openai.InternalServerError("down", response=httpx2.Response(503, request=asked), body=None)

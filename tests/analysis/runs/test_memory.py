@@ -260,8 +260,24 @@ def test_a_user_erased_between_two_lanes_is_sent_no_more(corpus: Corpus) -> None
     plan_run(plan, 2, "tests")
     list(run_inline(start(run)))
     run.refresh_from_db()
-    assert (run.state, run.completions.filter(status="done").count()) == ("stopped", 2)
-    assert "user of the recipe was erased" in run.reason
+    failed = run.completions.filter(status="failed", error_kind="refused")
+    assert (run.state, run.completions.filter(status="done").count(), failed.count()) == ("done", 2, 2)
+    assert all("user of the recipe was erased" in call.error for call in failed)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_calls_of_others_are_sent_after_a_user_was_erased(corpus: Corpus) -> None:
+    plan = Plan(
+        endpoint=make_endpoint(), condition="sp-memory", version=make_study("live").current, corpus=corpus, users=2,
+        memory_size=3,
+    )  # fmt: skip
+    run, _ = plan_run(plan, 2, "tests")
+    erased, other = users_of(run)
+    erase_user(corpus, erased.recipe["corpus_user"])
+    list(run_inline(start(run)))
+    run.refresh_from_db()
+    assert (run.state, run.reserved) == ("done", 0)
+    assert set(run.completions.values_list("user", "status")) == {(erased.pk, "failed"), (other.pk, "done")}
 
 
 def test_without_merged_attributes_it_says_what_to_do() -> None:
