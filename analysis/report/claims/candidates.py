@@ -299,6 +299,8 @@ def may_meet(report: Report, row: Row) -> bool:
     wanted = {"source": OFFLINE, "benchmark": row["benchmark"], "model": row["model"], **(row.get("offline") or {})}
     rows = report.get("benchmarks") or []
     same = [other for other in rows if all(other.get(name) == value for name, value in wanted.items())]
+    if "shared_min" in row:  # how many of its unknown answers are to shared questions is not known
+        return any(each.get("unknown_answers") for each in (row, *same))
     return any(highest(row) >= other["min"] and highest(other) >= row["min"] for other in same)
 
 
@@ -322,14 +324,26 @@ def spread(report: Report) -> Candidates:
     rows = [row for row in of_runs(report) if row["source"] in PUPPETS and (row.get("noise_floor") or {}).get("p")]
     found = []
     for row in rows:
-        floor, range_ = row["noise_floor"], row["max"] - row["min"]
+        floor, range_ = row["noise_floor"], shared_range(row)
         if range_ > floor["range"]:
             turns = least_range(row) <= floor["range"]
             found.append(Candidate(strength_of(floor["p"]), range_ - floor["range"], row, turns=turns))
     return of_normal(found, len(rows))
 
 
+def shared_ends(row: Row) -> tuple[float, float]:
+    """The lowest and highest score on the questions that offline runs were asked too, as the noise floor takes them."""
+    return (row["shared_min"], row["shared_max"]) if "shared_min" in row else (row["min"], row["max"])
+
+
+def shared_range(row: Row) -> float:
+    low, high = shared_ends(row)
+    return high - low
+
+
 def least_range(row: Row) -> float:
-    """The least range that the runs' scores can have, whatever unknown answers say."""
+    """The least range that the runs' scores can have, whatever unknown answers say; 0 if it may be any on a part."""
+    if "shared_min" in row:
+        return 0.0 if row.get("unknown_answers") else shared_range(row)
     highs = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]
     return float(row["max"] - min([row["max"], *highs])) if highs else float(row["max"] - row["min"])

@@ -7,8 +7,8 @@ from analysis.charts.figure import Report
 from analysis.charts.tables import at
 from analysis.report.claims import candidates as gathered
 from analysis.report.claims import sentences as told
-from analysis.report.claims.candidates import Gather, pair_shares
-from analysis.report.claims.sentences import Tell, points
+from analysis.report.claims.candidates import Gather, pair_shares, shared_range
+from analysis.report.claims.sentences import Tell, asked_of, points
 from analysis.report.dataset import OFFLINE
 from analysis.report.sentences import who
 from analysis.stats.simultaneous import PART_WAY
@@ -51,13 +51,13 @@ def no_spread(report: Report) -> str:
     puppets = [row for row in rows if row["source"] != OFFLINE]
     if not puppets:
         return "Whether scores hold cannot be told: simulated users and repeats have too few runs."
-    row = max(puppets, key=lambda row: row["max"] - row["min"])
+    row = max(puppets, key=shared_range)
     floor, runs = row["noise_floor"], len(row["runs"])
-    is_usual = all(each["max"] - each["min"] <= each["noise_floor"]["ci"][1] for each in puppets)
+    is_usual = all(shared_range(each) <= each["noise_floor"]["ci"][1] for each in puppets)
     opening = f"Fewer than {FEW_RUNS} runs do not tell whether scores hold" if runs < FEW_RUNS else HOLD[is_usual]
     return (
-        f"{opening}: {runs} runs of {who(report, row)} lie {points(row['max'] - row['min'])} points "
-        f"apart on {row['benchmark']}, as many offline repeats {points(floor['range'])} "
+        f"{opening}: {runs} runs of {who(report, row)} lie {points(shared_range(row))} points "
+        f"apart on {asked_of(row)}, as many offline repeats {points(floor['range'])} "
         f"({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from analysis.charts.figure import Report, Row, prompt_name
 from analysis.charts.rows import amount_of, amount_words, shown_source, without_amount
 from analysis.report import columns as col
-from analysis.report.claims.candidates import Candidate
+from analysis.report.claims.candidates import Candidate, shared_ends, shared_range
 from analysis.report.columns import is_choice
 from analysis.report.dataset import ALL, FIELD, OFFLINE
 from analysis.report.sentences import chatbot_name, settings_among, who, within
@@ -300,12 +300,17 @@ def tell_drift(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield claim(one, measure, words, distance, ["drift"], params=params)
 
 
+def asked_of(row: Row) -> str:
+    """The benchmark, or how many of its questions, that the offline runs were asked too."""
+    return f"{row['shared_questions']:,} questions of {row['benchmark']}" if "shared_min" in row else row["benchmark"]
+
+
 def tell_ranges(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row = one.row
-        scores = f"{percent(row['min'])} to {percent(row['max'])} in {len(row['runs'])} runs"
+        scores = f"{' to '.join(map(percent, shared_ends(row)))} in {len(row['runs'])} runs"
         words = (
-            f"{who(report, row)}{settings_among(row, report['benchmarks'])} scores {scores} of {row['benchmark']}: a "
+            f"{who(report, row)}{settings_among(row, report['benchmarks'])} scores {scores} of {asked_of(row)}: a "
             f"range that none of {plural(row['offline_runs'], 'offline run')} reaches."
         )
         yield of_benchmark(one, "overlaps_offline", words, abs(one.candidate.estimate))
@@ -325,11 +330,11 @@ def tell_new_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_spread(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    for some in [max(found, key=lambda one: one.row["max"] - one.row["min"])] if found else []:
+    for some in [max(found, key=lambda one: shared_range(one.row))] if found else []:
         row, floor = some.row, some.row["noise_floor"]
         words = (
-            f"The choice of simulated user moves the score on {row['benchmark']} by "
-            f"{points(row['max'] - row['min'])} points over {len(row['runs'])} runs of {who(report, row)}; "
+            f"The choice of simulated user moves the score on {asked_of(row)} by "
+            f"{points(shared_range(row))} points over {len(row['runs'])} runs of {who(report, row)}; "
             f"as many offline repeats alone would move it by {points(floor['range'])} "
             f"({INTERVAL} {'–'.join(points(end) for end in floor['ci'])})."
         )

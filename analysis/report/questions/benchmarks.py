@@ -199,6 +199,8 @@ def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | str
     if offline is runs:
         return row
     row["overlaps_offline"] = benchmark_runs.overlap(ends_of(others), ends_of(scores))
+    if len(shared) < len(runs.questions):
+        row["shared_min"], row["shared_max"] = ends_of(scores)
     return row | {"shared_questions": len(shared)} | novel_letters(data, runs, theirs, mine)
 
 

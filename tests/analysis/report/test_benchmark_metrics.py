@@ -181,6 +181,20 @@ def test_references_that_fit_no_benchmark_are_told() -> None:
     assert row["why_references"] in table.reasons
 
 
+def test_range_beside_offline_runs_is_that_on_the_questions_of_both() -> None:
+    study = make_study("draft")
+    for number in range(1, 4):
+        make_item(number)
+    offline = make_model_run(study, benchmark="sums")
+    for repeat, letters in enumerate(("BBB", "BBA")):
+        answer_items(offline, letters, repeat)
+    make_item(4)
+    add_users(study, "BAAB", "BBAA")
+    (row,) = benchmark_rows(study, source="sp-history")
+    assert (row["questions"], row["shared_questions"], row["min"], row["max"]) == (4, 3, 0.5, 0.5)
+    assert (row["shared_min"], row["shared_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+
+
 def test_runs_are_compared_with_offline_runs_that_were_asked_in_the_same_form() -> None:
     study, _ = make_sums("BBBB", "BBBA")
     for form in ("helm", "bare"):

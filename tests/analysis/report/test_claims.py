@@ -228,6 +228,21 @@ def test_benchmarks_that_do_not_hold() -> None:
     assert "with 4 runs of each that is 12 points more than held-out offline runs give" in found[2]
 
 
+@pytest.mark.parametrize(("unknown", "said"), [(0, 2), (9, 0)])
+def test_scores_beside_offline_runs_are_those_on_the_questions_that_both_were_asked(unknown: int, said: int) -> None:
+    floor = {"range": 0.02, "ci": [0.01, 0.03], "p": 0.0005}
+    changes = {"overlaps_offline": False, "noise_floor": floor, "shared_min": 0.69, "shared_max": 0.77}
+    found = sentences(make_report(benchmarks=[BENCHMARK | changes | {"unknown_answers": unknown}]), "benchmarks")
+    assert len(found) == said
+    if found:
+        assert "moves the score on 514 questions of mmlu by 8 points over 17 runs" in found[0]
+        assert "scores 69 % to 77 % in 17 runs of 514 questions of mmlu: a range that none of 9" in found[1]
+    usual = make_report(benchmarks=[BENCHMARK | {"shared_min": 0.69, "shared_max": 0.77}])
+    assert "17 runs of SP-History with gpt-4o-mini lie 8 points apart on 514 questions of" in said_of(
+        usual, ("spread",)
+    )
+
+
 @pytest.mark.parametrize(("units", "offline_runs", "said"), [(9, 1, 0), (39, 1, 0), (3, 3, 0), (6, 6, 1), (3, 20, 1)])
 def test_a_range_apart_from_so_few_offline_runs_may_be_chance(units: int, offline_runs: int, said: int) -> None:
     """Among three kinds of claim this one has three tenths of the page's 5 in 100; 2 · 6! · 6! / 12! = .002."""
