@@ -164,7 +164,7 @@ class Lane:
             calls = await self.book.lease(min(LEASED_AT_ONCE, 4 * self.width, most))
             gone: list[CallOutcome] = []
             try:
-                ready = await in_thread(list, self.prepare_each(calls, gone)) if calls else []
+                ready: list[Prepared] = await in_thread(list, self.prepare_each(calls, gone)) if calls else []
             except Exception:
                 await self.feed_book.give_back([call.id for call in calls])
                 raise
