@@ -1,7 +1,7 @@
 """Tables of some kinds of annotation only: ratings, Maybe read four ways, sides, and published values."""
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -87,7 +87,7 @@ def make_ratings(question: Row) -> RatingTables | None:
         return None
     writers, raters, both = found["generators"], found["raters"], found["habits"]["models"]
     return RatingTables(
-        answer=_summarise_ratings(found),
+        answer=_summarise_ratings(found, {rater["rater"]: rater["kind"] for rater in question["raters"]}),
         mentions=_summarise_mentions(found["mentions"]),
         units=found["units"],
         drawn=found["drawn"],
@@ -111,11 +111,12 @@ def _gaps(writers: Sequence[Row], raters: Sequence[str]) -> Table:
     return make_table(columns, [{"generator": row["generator"], **row["gaps"]} for row in writers], is_broad=True)
 
 
-def _summarise_ratings(found: Row) -> str:
-    """Says how often people (without any, the first judge) find personalised responses no better than generic."""
+def _summarise_ratings(found: Row, kinds: Mapping[str, str]) -> str:
+    """Says how often people (without any, the first judge or other model) find personalised responses no better."""
     first = found["raters"][0]
     average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
-    who = f"The judge {first['rater']} finds" if first["is_model"] else "People find"
+    what = "trained model" if (kind := kinds.get(first["rater"])) == "trained" else kind or "judge"
+    who = f"The {what} {first['rater']} finds" if first["is_model"] else "People find"
     answer = f"{who} the personalised response no better than the generic one, by the mean of their ratings, for "
     answer += f"{low_means.text} of the attributes rated{aside(low_means)}, and in {low.text} of ratings{aside(low)}"
     return f"{answer}; the mean rating is {average.text}{aside(average)}."

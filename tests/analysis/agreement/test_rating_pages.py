@@ -51,6 +51,9 @@ def test_without_people_the_sentence_names_the_judge_whose_numbers_it_gives(rate
     found = make_ratings(question)
     assert found and found.answer.startswith("The judge plain same-1 finds the personalised response no better")
     assert "the mean rating is 2.75" in found.answer  # 2 for the one that names the attribute, else 3
+    for kind, who in (("trained", "The trained model"), ("baseline", "The baseline")):
+        found = make_ratings(question | {"raters": [rater | {"kind": kind} for rater in question["raters"]]})
+        assert found and found.answer.startswith(f"{who} plain same-1 finds the")
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])
