@@ -42,8 +42,13 @@ class CorpusFile:
 
     def note(self, fault: str) -> None:
         self.fault_count += 1
-        if len(self.faults) < MOST_FAULTS:
+        if self.lists_more:
             self.faults.append(fault[:LONGEST_FAULT])
+
+    @property
+    def lists_more(self) -> bool:
+        """Whether the next fault is listed; of millions, only the first need be put into words."""
+        return len(self.faults) < MOST_FAULTS
 
     @property
     def share(self) -> float:
@@ -96,7 +101,7 @@ class CorpusFile:
             try:
                 record = read_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except ValueError as error:
-                self.note(f"line {number:,}: {say_fault(error)}")
+                self.note(f"line {number:,}: {say_fault(error)}" if self.lists_more else "")
                 continue
             yield f"line {number:,}", record
 
