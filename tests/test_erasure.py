@@ -222,7 +222,9 @@ def mirror_and_pay(study: Study, person: Participant) -> None:
     remote, _ = ProlificStudy.objects.get_or_create(study=study, prolific_id="5f" * 12)
     ProlificStudy.objects.update(fault=f"{PID} is nobody")
     mirrored = Submission.objects.create(remote=remote, submission_id=SESSION, pid=PID, status="AWAITING REVIEW")
-    Payment.objects.create(submission=mirrored, kind="approve", decided_by="ada", note=f"{mark('note')} {PID}")
+    Payment.objects.create(
+        submission=mirrored, kind="approve", decided_by="ada", state="failed", note=f"{mark('note')} {PID}"
+    )
     ProlificGroup.objects.create(study=study, kind="blocked", prolific_id="6f" * 12, fault=f"{PID} is nobody")
     ask_messages(study, "unfinished", [person.pseudonym], "ada")
     ProlificMessage.objects.update(note=f"{mark('message')} {PID}")
