@@ -139,8 +139,11 @@ class ResponseReader:
             value = clean_text(cell.strip())
             if len(value) > LONGEST_CELL:
                 raise files.CellFault(f"{name} has more than {LONGEST_CELL:,} characters")
-            if value and self.questions.get(slug) == "number" and not (value.isdecimal() and len(value) <= DIGITS):
-                raise files.CellFault(f"{name} must be a whole number, not {value[:40]!r}")
+            if value and self.questions.get(slug) == "number":
+                if not value.isdecimal():
+                    raise files.CellFault(f"{name} must be a whole number, not {value[:40]!r}")
+                if len(value) > DIGITS:
+                    raise files.CellFault(f"{name} has more than {DIGITS} digits: {value[:40]!r}")
             return value
 
         return files.FileColumn(slug, read)

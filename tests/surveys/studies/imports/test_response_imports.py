@@ -132,7 +132,7 @@ def test_faulty_row_is_named_with_its_line(study: Study, file: Path, row: list[s
         ("submitted_at", "yesterday", "line 2: submitted_at 'yesterday' is not a time such as 2026-05-31T14:05:00Z"),
         ("submitted_at", "2026-02-31", "line 2: submitted_at '2026-02-31' is not a time such as 2026-05-31T14:05:00Z"),
         ("cups", "many", "line 2: cups must be a whole number, not 'many'"),
-        ("cups", "9" * 19, f"line 2: cups must be a whole number, not '{'9' * 19}'"),
+        ("cups", "9" * 16, f"line 2: cups has more than 15 digits: '{'9' * 16}'"),
         ("town", "u" * 2_001, "line 2: town has more than 2,000 characters"),
     ],
 )
@@ -325,7 +325,6 @@ def test_rows_say_occasion_arm_place_and_rating(asking_study: Study, file: Path)
         (["teas", "x", "", "", "00000000199999999999", ""], "position '00000000199999999999' is not a whole number"),
         (["teas", "x", "", "", "", "6"], "rating '6' is not a whole number from 1 to 5"),
         (["teas", "x", "", "", "", "00000000051"], "rating '00000000051' is not a whole number from 1 to 5"),
-        (["teas", "x", "", "", "0000000019999999999", ""], "position '0000000019999999999' is not a whole number"),
     ],
 )
 def test_fault_of_what_was_asked_again_names_its_line(
