@@ -203,9 +203,8 @@ def simulate_size(
     """
     columns = columns_of(definition, hypotheses, scenario, people, setting)
     able = [
-        [[one if is_enough else UNTESTED for one, is_enough in zip(study, enough, strict=True)] for study in column]
+        where_enough(column, has_enough(definition, hypothesis, people, setting.calls))
         for hypothesis, column in zip(hypotheses, columns, strict=True)
-        for enough in [has_enough(definition, hypothesis, people, setting.calls)]
     ]
     judged, alphas = judge_looks(hypotheses, able, definition), alphas_of(hypotheses, definition)
     rows = []
@@ -241,6 +240,11 @@ def has_enough(definition: Definition, hypothesis: Hypothesis, people: int, call
         min(n if is_model else int(round(n * share) * twice) for n, is_model in sizes) >= FEWEST
         for share in times_of(definition)
     ]
+
+
+def where_enough(column: list[list[Tested]], enough: list[bool]) -> list[list[Tested]]:
+    """The tests of each study, by look, with nothing tested at the looks that have too few."""
+    return [[one if is_enough else UNTESTED for one, is_enough in zip(study, enough, strict=True)] for study in column]
 
 
 def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> list[Prompted]:
