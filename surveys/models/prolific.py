@@ -33,6 +33,8 @@ class ProlificStudy(models.Model):
 class Submission(models.Model):
     """A submission as Prolific has it. Keeps the PID only of people who agreed to take part here."""
 
+    UNREWARDED = ("RETURNED", "TIMED-OUT")  # statuses in which Prolific does not pay the reward
+
     remote = models.ForeignKey(ProlificStudy, on_delete=models.PROTECT, related_name="submissions")
     submission_id = models.CharField(max_length=64, unique=True)
     pid = models.CharField(max_length=64, blank=True)

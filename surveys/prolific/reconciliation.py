@@ -242,7 +242,7 @@ def say_other(ours: Ours, theirs: Submission) -> str:
         return "rejected"
     if status == "SCREENED OUT":
         return "screened-out-there" if completed else "agree"
-    if status in ("RETURNED", "TIMED-OUT") and completed:
+    if status in Submission.UNREWARDED and completed:
         return "agree" if theirs.done(Kind.BONUS, Kind.APPROVE) else f"{status.lower()}-after-completing"
     if status == "RETURNED":
         return "returned-there" if working else "agree"

@@ -35,7 +35,6 @@ from surveys.studies.lifecycle import definition_of, prompts_of
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 FEWEST = 5  # people below which a median says nothing
-UNREWARDED = ("RETURNED", "TIMED-OUT")  # statuses on Prolific of submissions whose reward is not paid
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def bonuses_of(study: Study, sittings: Mapping[int, datetime]) -> tuple[dict[int
         for session, participant, began in sessions.values_list("session_id", "participant", "first_seen_at"):
             if began >= sittings.get(participant, began):
                 found[participant] += there[session].bonuses
-                instead.update([participant] if there[session].status in UNREWARDED else [])
+                instead.update([participant] if there[session].status in Submission.UNREWARDED else [])
     return dict(found), instead
 
 
