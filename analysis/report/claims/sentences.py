@@ -242,8 +242,9 @@ def tell_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def between(ci: Span | None, digits: int = 2) -> str:
-    """The ends of a difference's interval without signs, since words such as "takes away" or "nearer" tell them."""
-    return " to ".join(decimal(end, digits) for end in sorted(abs(end) for end in ci or ()))
+    """The ends of a difference's interval; without signs if both are below 0, as "takes away" or "nearer" says so."""
+    ends = [-end for end in reversed(ci)] if ci and ci[1] < 0 else ci or ()
+    return " to ".join(decimal(end, digits) for end in ends)
 
 
 def tell_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:

@@ -7,6 +7,7 @@ import pytest
 
 from analysis.report.claims.gate import claims_of, opening_of, said_of
 from analysis.report.claims.kinds import KINDS, PAGES
+from analysis.report.claims.sentences import between
 from analysis.report.parts import groups
 from analysis.report.reports import findings, tidy
 from analysis.stats.simultaneous import share_gaps
@@ -324,6 +325,7 @@ def test_what_takes_away_or_lies_nearer_has_an_interval_of_the_size_it_says() ->
     ]
     ends = [re.findall(r"interval ([−\d.]+) to ([−\d.]+)", sentence)[0] for sentence in found]
     assert all(0 < float(low) < 0.3 < float(high) for low, high in ends)
+    assert between((-0.1, 0.3)) == "−0.10 to 0.30"
 
 
 NEAR: Row = {
