@@ -380,8 +380,8 @@ def say(report: Report) -> str:
     if not report["cells"]:
         return "Nobody has answered in a group."
     return (
-        f"No group and everybody else with its chatbot have {FEWEST_TOLD} answers each to a prompt: too few to tell "
-        "groups apart."
+        f"No group can be compared: that takes {FEWEST_TOLD} answers to a prompt in the group, and as many from "
+        "everybody else with its chatbot."
     )
 
 

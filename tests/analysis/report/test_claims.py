@@ -287,7 +287,7 @@ def test_a_group_is_held_against_twenty_other_people_or_nothing_is_said() -> Non
     for few in (row, row | {"against_rest": {"entropy_bits": test | {"n": 5}}}):
         report = make_report(cells=[few])
         assert (report["claims"], report["families"]) == ([], [])
-        assert groups.say(report).startswith("No group and everybody else with its chatbot have 20 answers each")
+        assert groups.say(report).startswith("No group can be compared: that takes 20 answers to a prompt in the group")
     unread = make_report(cells=[row | {"unknown": 40, "against_rest": {"entropy_bits": test | {"n": 20}}}])
     assert opening_of(unread, "demographics") == "Nothing is compared: in too many answers nothing was found."
 
