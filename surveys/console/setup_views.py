@@ -264,7 +264,7 @@ def launch_by_two(request: HttpRequest) -> str:
     """Ask for the launch, or answer a request for it; return what happened, in a sentence."""
     study, account, said = request.study, request.user, request.POST.get("answer", "")
     if said not in ("confirm", "decline"):
-        second_person.ask(study, "launch", "launch", account, what_is_launched(study))
+        second_person.ask(study, "launch", "launch", account, lifecycle.what_is_launched(study))
         return "You have asked. The study is launched once another researcher or owner confirms it."
     known = {str(each.pk): each for each in study.team_requests.filter(what="launch").select_related("asked_by")}
     asked = known.get(request.POST.get("request", ""))
@@ -277,15 +277,11 @@ def launch_by_two(request: HttpRequest) -> str:
     return f"Done, as {asked.asked_by} asked. The study is live now."
 
 
-def what_is_launched(study: Study) -> dict[str, str]:
-    return {"sha256": study.current.sha256}
-
-
 def stale_launch(study: Study, asked: TeamRequest | None) -> str:
     """Why the launch asked for cannot be confirmed any more; empty if it can."""
-    if asked is None or asked.detail == what_is_launched(study):
+    if asked is None or asked.detail == lifecycle.what_is_launched(study):
         return ""
-    return f"The version has changed since {asked.asked_by} asked. It has to be asked anew."
+    return f"The study or its pages have changed since {asked.asked_by} asked. It has to be asked anew."
 
 
 @study_page(Role.OWNER, require_POST)

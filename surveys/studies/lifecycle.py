@@ -201,7 +201,7 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
         number=newest.number + 1 if newest else 1,
         document=document,
         interface_sha256=interface,
-        sha256=fingerprint({"document": document, "interface": interface}),
+        sha256=version_hash(document, interface),
         amendment=amendment,
         created_by=actor,
         frozen_at=timezone.now() if study.is_launched else None,
@@ -235,6 +235,10 @@ def write_version(study: Study, document: dict, actor: str, amendment: str = "")
     study.current = version
     study.save(update_fields=["title", "current"])
     return version
+
+
+def version_hash(document: dict, interface: str) -> str:
+    return fingerprint({"document": document, "interface": interface})
 
 
 def drawn_prompts(version: StudyVersion, definition: Definition) -> Iterator[Prompt]:
@@ -388,8 +392,8 @@ def change_state(
             raise StudyError(f"{study.slug} is {STATE_WORDS[study.state]}, so {what} can't be {done} now.")
         if action == LAUNCHED and study.current:
             second_person.require(definition_of(study.current.pk).second_person, "launch", study, second)
-            if second and second.detail.get("sha256") != study.current.sha256:
-                raise StudyError("The version has changed since it was asked for. It has to be asked anew.")
+            if second and second.detail != what_is_launched(study):
+                raise StudyError("The study or its pages have changed since it was asked for. It has to be asked anew.")
         if state in (State.PILOT, State.LIVE):
             freeze(study, actor)
         study.state = state
@@ -404,6 +408,11 @@ def change_state(
 def lock_study(study: Study) -> Study:
     """Lock the study, but not against foreign keys to it: people who answer or withdraw never wait for this."""
     return Study.objects.select_for_update(of=("self",), no_key=True).select_related("current").get(pk=study.pk)
+
+
+def what_is_launched(study: Study) -> dict[str, str]:
+    """What a second person confirms: the hash that a launch now would freeze."""
+    return {"sha256": version_hash(study.current.document, interface_hash())}
 
 
 def freeze(study: Study, actor: str) -> None:

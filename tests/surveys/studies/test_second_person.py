@@ -101,13 +101,21 @@ def test_declining_needs_a_reason_that_whoever_asked_sees(study: Study) -> None:
     )
 
 
-def test_version_that_has_changed_since_is_not_launched(study: Study) -> None:
+@pytest.mark.parametrize("what", ["study", "pages"])
+def test_study_or_pages_that_have_changed_since_are_not_launched(
+    study: Study, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     launching("ada")
-    lifecycle.load_definition(replace(definition_of(study), title="Other teas"), "ada")
+    if what == "study":
+        lifecycle.load_definition(replace(definition_of(study), title="Other teas"), "ada")
+    else:
+        monkeypatch.setattr(lifecycle, "interface_hash", lambda: "0" * 64)
     assert "has to be asked anew" in launching("eve", answer="confirm") and state() == "draft"
     launching("ada", answer="anew")
     launching("eve", answer="confirm")
+    study.refresh_from_db()
     assert state() == "live"
+    assert TeamRequest.objects.get(state="confirmed").detail == {"sha256": study.current.sha256}
     assert list(TeamRequest.objects.order_by("pk").values_list("state", flat=True)) == ["replaced", "confirmed"]
 
 
@@ -126,7 +134,7 @@ def test_answer_is_to_the_request_that_was_seen(study: Study) -> None:
 def test_rule_launches_only_the_version_that_was_asked_for(study: Study) -> None:
     asked = ask(study, "launch", "launch", account(study, "ada"), {"sha256": study.current.sha256})
     lifecycle.load_definition(replace(definition_of(study), title="Other teas"), "ada")
-    with pytest.raises(StudyError, match="The version has changed since it was asked for. It has to be asked anew."):
+    with pytest.raises(StudyError, match="have changed since it was asked for. It has to be asked anew."):
         confirm(asked, account(study, "eve"), lambda second: lifecycle.launch(study, "eve", second))
     asked.refresh_from_db()
     assert (state(), asked.state) == ("draft", "waiting")
