@@ -127,7 +127,7 @@ def arranged(text: str, do: str) -> str:
     """The text after a button: `add/prompts`, `remove/prompts/3`, `up/prompts/3`, `down/prompts/3`, `speak/de`."""
     what, _, rest = do.partition("/")
     name, _, number = rest.partition("/")
-    count = len(writing.read(text).get(name, ())) if what != "speak" else 0
+    count = len(writing.read(text).get(name, ())) if name in LISTS else 0
     at = int(number) if number.isdecimal() and len(number) < 5 else 0
     if what == "add" and name in LISTS:
         return writing.add_entry(text, name)

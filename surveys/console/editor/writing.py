@@ -1,7 +1,7 @@
 """Changes to the text of a study file that leave every other line, comments and order as they are."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from typing import Any
@@ -42,21 +42,34 @@ def plain(text: str) -> str:
 
 def change(text: str, table: str, changes: Mapping[str, Value | None]) -> str:
     """The text with these keys of a table set, or removed if None. Raises CannotWriteError if more would change."""
-    wanted, changed = read(text), to_own_ends(text)
-    try:
+
+    def rewrite(own: str, wanted: dict[str, Any]) -> str:
         for key, value in changes.items():
             wanted_table = _table_in(wanted, table, value is not None)
             if value is not None:
                 wanted_table[key] = read(f"value = {literal(value)}")["value"]
-                changed = _set(changed, table, key, value)
+                own = _set(own, table, key, value)
             elif key in wanted_table:
                 del wanted_table[key]
-                changed = _remove(changed, table, key)
+                own = _remove(own, table, key)
+        return own
+
+    return _rewritten_as_meant(text, table, rewrite)
+
+
+def _rewritten_as_meant(text: str, place: str, rewrite: Callable[[str, dict[str, Any]], str]) -> str:
+    """The text as `rewrite` makes it; it also changes the file's content to what the text is to say.
+
+    Raises CannotWriteError if the text does not say that.
+    """
+    wanted = read(text)
+    try:
+        changed = rewrite(to_own_ends(text), wanted)
         if read(changed) == wanted:
             return with_ends_of(text, changed)
     except (StudyFileError, *UNUSUAL):
         pass
-    raise CannotWriteError(f"{table or 'The top of the file'} is written in a way that this form cannot change.")
+    raise CannotWriteError(f"{place or 'The top of the file'} is written in a way that this form cannot change.")
 
 
 def to_own_ends(text: str) -> str:
@@ -221,33 +234,49 @@ def is_list_of_tables(text: str, name: str) -> bool:
 
 
 def add_entry(text: str, name: str) -> str:
-    own = to_own_ends(text)
-    if not read(own).get(name):
-        own = _remove(own, "", name)  # a list that is written as empty, `questions = []`
-    known = spans(own, name)
-    at = min(known[-1][1] + 1, len(own)) if known else len(own)
-    before, after = own[:at], own[at:]
-    gap = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
-    return with_ends_of(text, f"{before}{gap}[[{name}]]\n{after}")
+    def rewrite(own: str, wanted: dict[str, Any]) -> str:
+        if not wanted.get(name):
+            own = _remove(own, "", name)  # a list that is written as empty, `questions = []`
+        wanted[name] = [*wanted.get(name, []), {}]
+        known = spans(own, name)
+        at = min(known[-1][1] + 1, len(own)) if known else len(own)
+        before, after = own[:at], own[at:]
+        gap = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
+        return f"{before}{gap}[[{name}]]\n{after}"
+
+    return _rewritten_as_meant(text, name, rewrite)
 
 
 def add_table(text: str, place: str) -> str:
-    own = to_own_ends(text).rstrip("\n")
-    return with_ends_of(text, f"{own}\n\n[{place}]\n")
+    def rewrite(own: str, wanted: dict[str, Any]) -> str:
+        _table_in(wanted, place, make=True)
+        stripped = own.rstrip("\n")
+        return f"{stripped}\n\n[{place}]\n"
+
+    return _rewritten_as_meant(text, place, rewrite)
 
 
 def remove_entry(text: str, name: str, number: int) -> str:
-    own = to_own_ends(text)
-    start, end = spans(own, name)[number - 1]
-    rest = own[end + 1 :]
-    return with_ends_of(text, own[:start] + (rest.removeprefix("\n") if own[:start].endswith("\n\n") else rest))
+    def rewrite(own: str, wanted: dict[str, Any]) -> str:
+        del wanted[name][number - 1]
+        if not wanted[name]:
+            del wanted[name]
+        start, end = spans(own, name)[number - 1]
+        rest = own[end + 1 :]
+        return own[:start] + (rest.removeprefix("\n") if own[:start].endswith("\n\n") else rest)
+
+    return _rewritten_as_meant(text, name, rewrite)
 
 
 def move_entry(text: str, name: str, number: int) -> str:
     """Move an entry one place up; what is between the two stays."""
-    own = to_own_ends(text)
-    (start, end), (second, last) = spans(own, name)[number - 2 : number]
-    return with_ends_of(text, own[:start] + own[second:last] + own[end:second] + own[start:end] + own[last:])
+
+    def rewrite(own: str, wanted: dict[str, Any]) -> str:
+        wanted[name].insert(number - 2, wanted[name].pop(number - 1))
+        (start, end), (second, last) = spans(own, name)[number - 2 : number]
+        return own[:start] + own[second:last] + own[end:second] + own[start:end] + own[last:]
+
+    return _rewritten_as_meant(text, name, rewrite)
 
 
 def as_toml(value: Any) -> str:

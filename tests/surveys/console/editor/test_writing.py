@@ -1,6 +1,7 @@
 """What the editor writes: the same bytes if nothing changed, otherwise changes only in the lines concerned."""
 
 import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from surveys.console.editor import writing
 from surveys.console.editor.copies import to_file
 from surveys.console.editor.fields import FormField, as_words
 from surveys.console.editor.sections import LANGUAGES, SECTIONS, FileSection, locate, parts_of_section, sections_for
+from surveys.console.editor.views import arranged
 from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
 from surveys.studies.files.lines import statements
 from surveys.studies.files.schema import LISTS, TABLES
@@ -159,3 +161,33 @@ def test_first_entry_takes_the_place_of_an_empty_list(ends: str) -> None:
     text = '# Tea\nquestions = []\ntitle = "Teas"\n\n[debrief]\ntext = "Thanks."\n'
     added = '# Tea\ntitle = "Teas"\n\n[debrief]\ntext = "Thanks."\n\n[[questions]]\n'
     assert writing.add_entry(text.replace("\n", ends), "questions") == added.replace("\n", ends)
+
+
+# What is written below another table belongs to the last entry, wherever that is; `languages` is written in one line.
+SCATTERED = """languages = { fr = { title = "Thés" } }
+[[cells]]
+slug = "women"
+[[cells]]
+slug = "men"
+[pay]
+amount = 5
+[cells.where]
+gender = ["Man"]
+"""
+
+
+@pytest.mark.parametrize("do", ["up/cells/2", "down/cells/1", "remove/cells/2", "add/cells", "speak/de"])
+def test_a_button_changes_only_what_it_names_or_nothing(do: str) -> None:
+    with suppress(writing.CannotWriteError):
+        assert arranged(SCATTERED, do) == SCATTERED
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_entries_of_a_file_can_be_added_moved_and_removed(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for name, entries in writing.read(text).items():
+        if name in LISTS and writing.is_list_of_tables(text, name):
+            last = len(entries)
+            assert writing.read(arranged(text, f"up/{name}/{last}"))[name][-2:] == entries[-2:][::-1]
+            assert writing.read(arranged(text, f"add/{name}"))[name] == [*entries, {}]
+            assert writing.read(arranged(text, f"remove/{name}/{last}")).get(name, []) == entries[:-1]
