@@ -107,9 +107,15 @@ def renew(participant: Participant, minutes: int) -> bool:
 
 
 def release(participant: Participant) -> int:
-    """Give the place back."""
+    """Give the place back, also a confirmed one."""
     held = Place.objects.filter(participant=participant)
     return held.update(participant=None, expires_at=None, confirmed_at=None)
+
+
+def release_lease(participant: Participant) -> int:
+    """Give a leased place back; one that an annotator's earlier sitting confirmed stays theirs."""
+    leased = Place.objects.filter(participant=participant, confirmed_at=None)
+    return leased.update(participant=None, expires_at=None)
 
 
 def hold_place_again(participant: Participant) -> bool:

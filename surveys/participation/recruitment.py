@@ -19,6 +19,7 @@ from surveys.participation.places import (
     lease_place,
     release,
     release_holds,
+    release_lease,
     release_slots,
 )
 from surveys.participation.prolific import Visit
@@ -268,7 +269,7 @@ def end(participant: Participant, state: str, reason: str = "") -> Participant:
     participant.save()
     participant.drafts.filter(step="trouble").delete()  # nobody comes back to that page
     if state != State.COMPLETED:
-        release(participant)
+        release_lease(participant)
     if definition.annotation:
         release_holds(participant)
     return participant

@@ -17,8 +17,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from redis import RedisError
 
-from surveys.models import Participant, Place, Session, Submission
+from surveys.models import Participant, Session, Submission
 from surveys.participation import recruitment
+from surveys.participation.places import release_lease
 from surveys.reading.nesting import NestedTooDeeply, read_json
 from surveys.studies import access, audit
 
@@ -193,10 +194,7 @@ def apply_status(session: Session, status: str) -> None:
 
 
 def time_out(participant: Participant) -> None:
-    """Mark the person as timed out and give the place back; they may come back as after any time-out.
-
-    A place that an annotator's earlier sitting confirmed stays theirs.
-    """
-    Place.objects.filter(participant=participant, confirmed_at=None).update(participant=None, expires_at=None)
+    """Mark the person as timed out and give the place back; they may come back as after any time-out."""
+    release_lease(participant)
     participant.state = State.TIMED_OUT
     participant.save(update_fields=["state"])

@@ -88,6 +88,19 @@ def test_nobody_is_paid_in_a_further_sitting_for_what_the_one_before_held(client
     assert path_of(client.get(address(person, "debrief"), follow=True)) == address(person, "debrief")
 
 
+def test_returning_a_further_sitting_gives_nothing_back_of_the_one_before(client: Client) -> None:
+    person = make_annotator(make_annotation_study(quota=2, least=2, sittings=2, places=1, items=4))
+    sit_through(person)
+    place, done = Place.objects.get(participant=person), set(Slot.objects.exclude(done_at=None))
+    come(client, person)
+    recruitment.stop(Participant.objects.get(pk=person.pk), "returned")
+    assert Place.objects.get(participant=person) == place and set(Slot.objects.exclude(done_at=None)) == done
+    come(client, person)
+    sit_through(person := Participant.objects.get(pk=person.pk))
+    person.refresh_from_db()
+    assert (person.state, person.code, person.overflow) == ("completed", "CODE1", False)
+
+
 @pytest.mark.parametrize("why", ["once", "nothing-left", "paused", "excluded"])
 def test_no_further_sitting(client: Client, why: str) -> None:
     study = make_annotation_study(quota=2, sittings=1 if why == "once" else 9)
