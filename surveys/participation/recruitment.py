@@ -42,8 +42,8 @@ class ForgedVisit(Exception):
 # --- at the same moment -----------------------------------------------------
 
 ATTEMPTS = 8
-# PostgreSQL: a row that is referred to is gone, could not serialize, deadlock, lock not available.
-PASSING = ("23503", "40001", "40P01", "55P03")
+# PostgreSQL: a row that is referred to is gone, a row has come, could not serialize, deadlock, lock not available.
+PASSING = ("23503", "23505", "40001", "40P01", "55P03")
 
 
 def again(rule: Callable[[], T], *also: type[Exception]) -> T:
@@ -59,7 +59,7 @@ def again(rule: Callable[[], T], *also: type[Exception]) -> T:
 
 
 def is_passing(fault: DatabaseError) -> bool:
-    """Whether the next attempt may succeed: a row was erased, or two transactions waited for each other."""
+    """Whether the next attempt may succeed: a row was erased or made, or two transactions waited for each other."""
     met_no_row = type(fault) is DatabaseError  # of `update_fields`
     return met_no_row or getattr(fault.__cause__, "sqlstate", None) in PASSING
 

@@ -280,3 +280,12 @@ def test_answer_while_another_window_withdraws_is_erased_too() -> None:
         )
         assert [reply.status_code for reply in replies] == [200, 200]
         assert not Response.objects.exists() and not Participant.objects.exists()
+
+
+def test_settings_sent_twice_are_kept_once() -> None:
+    person = make_participant(at="context")
+    form = {"memory": "on", "personalisation": "off", "plan": "free"}
+    replies = at_once([lambda: Client().post(address(person, "context"), form) for _ in range(6)])
+    assert {reply.status_code for reply in replies} == {302}
+    person.refresh_from_db()
+    assert (person.step, person.context.memory) == ("prompts", "on")
