@@ -31,6 +31,7 @@ from surveys.participation.prepared import may_prepare, show_prepared
 from surveys.participation.prolific import completion_url
 from surveys.participation.statements import find_by_link, standing_of
 from surveys.participation.steps import (
+    STEPS,
     URL_NAMES,
     address,
     answered_slugs,
@@ -161,17 +162,20 @@ def chatbot_of(request: HttpRequest) -> Chatbot | None:
     return next((bot for bot in request.definition.chatbots if cell and bot.slug == cell.chatbot), None)
 
 
-def go_on(request: HttpRequest, step: str) -> HttpResponse:
+def go_on(request: HttpRequest, step: str, note: Callable[[dict], dict] = dict) -> HttpResponse:
     """Note that the person has reached `step`, renew their place, and redirect to where they go on.
 
-    Raises Participant.DoesNotExist if another window ended or erased the part meanwhile: an end stays as it is.
+    `note` adds to their checks. What another window has reached or noted meanwhile stays; if it ended or erased the
+    part, raises Participant.DoesNotExist.
     """
     participant = request.participant
-    if not has_reached(participant, step):
-        participant.step = step
-    rows = Participant.objects.filter(pk=participant.pk).exclude(step=Step.END)
-    if not rows.update(step=participant.step, last_seen_at=timezone.now(), checks=participant.checks):
-        raise Participant.DoesNotExist
+    with transaction.atomic():
+        there = recruitment.lock(participant)
+        if there.has_ended:
+            raise Participant.DoesNotExist
+        participant.step, participant.checks = max(there.step, step, key=STEPS.index), note(there.checks)
+        noted = {"step": participant.step, "checks": participant.checks, "last_seen_at": timezone.now()}
+        Participant.objects.filter(pk=participant.pk).update(**noted)
     hold_place_again(participant)
     return redirect(current_page(participant, request.definition))
 
@@ -332,13 +336,11 @@ def try_comprehension(request: HttpRequest, given: dict[str, str], following: st
     with transaction.atomic():
         participant = recruitment.lock(request.participant)
         tries = participant.checks.get("comprehension", [])
-        wrong = failed_checks(checks, given)
-        if not (tries and tries[-1] == given and known != str(len(tries))):
-            tries = [*tries, given]
-            participant.checks = {**participant.checks, "comprehension": tries}
-            Participant.objects.filter(pk=participant.pk).update(checks=participant.checks)
-    request.participant.checks = participant.checks
-    if not wrong:
+        has_passed = bool(tries) and not failed_checks(checks, tries[-1])  # in another window, at this moment
+        if not (has_passed or (tries and tries[-1] == given and known != str(len(tries)))):
+            tries = participant.checks["comprehension"] = [*tries, given]
+            participant.save(update_fields=["checks"])
+    if has_passed or not failed_checks(checks, given):
         return go_on(request, following)
     if len(tries) >= 2 and not participant.has_ended:
         participant = recruitment.stop(participant, State.MISUNDERSTOOD, "comprehension-failed-twice")
@@ -388,16 +390,15 @@ def attention(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect(next_prompt(participant, request.definition))
     form = CheckForm(check, posted(request, f"attention:{slug}"))
     if request.method == "POST" and form.is_valid():
-        note_attention(participant, check, form.cleaned_data["answer"])
-        return go_on(request, Step.PROMPTS)
+        return go_on(request, Step.PROMPTS, partial(note_attention, check, form.cleaned_data["answer"]))
     answered = len(answered_slugs(participant))
     return form_page(request, "participation/attention.html", f"attention:{slug}", form, answered=answered)
 
 
-def note_attention(participant: Participant, check: AttentionCheck, answer: str) -> None:
-    passed = check.passed_by(answer)
-    noted = participant.checks.get("attention", {}) | {check.slug: {"answer": answer, "passed": passed}}
-    participant.checks = {**participant.checks, "attention": noted}
+def note_attention(check: AttentionCheck, answer: str, checks: dict) -> dict:
+    """The checks with this answer, unless the check was answered before."""
+    noted = {check.slug: {"answer": answer, "passed": check.passed_by(answer)}} | checks.get("attention", {})
+    return checks | {"attention": noted}
 
 
 @participant_page(Step.PROMPTS)
@@ -413,8 +414,7 @@ def perception(request: HttpRequest) -> HttpResponse:
     form = words if in_words else seen
     if request.method == "POST" and form.is_valid():
         noted = note_seen(participant.pseudonym, asked, request.POST.dict() | form.cleaned_data, in_words)
-        participant.checks = {**participant.checks, "perception": noted}
-        return go_on(request, Step.PROMPTS)
+        return go_on(request, Step.PROMPTS, lambda checks: {"perception": noted} | checks)
     answered = len(answered_slugs(participant))
     more: dict[str, Any] = {"seen": seen, "words": words, "in_words": in_words}
     more["dots"] = figure_for(participant.pseudonym)[1]

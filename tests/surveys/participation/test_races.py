@@ -289,3 +289,43 @@ def test_settings_sent_twice_are_kept_once() -> None:
     assert {reply.status_code for reply in replies} == {302}
     person.refresh_from_db()
     assert (person.step, person.context.memory) == ("prompts", "on")
+
+
+SENT = {
+    "instructions": {},
+    "comprehension": {"task": "Answers"},
+    "attention/leaf": {"answer": "Green tea"},
+    "attention/sea": {"answer": "Disagree"},
+}
+
+
+@pytest.mark.parametrize(
+    ("at", "late", "form", "others", "step", "noted"),
+    [
+        ("instructions", "instructions", {}, ["instructions", "comprehension"], "context", "comprehension"),
+        ("comprehension", "comprehension", {"task": "Prompts"}, ["comprehension"], "context", "comprehension"),
+        ("debrief", "attention/leaf", {"answer": "Black tea"}, ["attention/leaf"], "prompts", "attention"),
+        ("debrief", "attention/leaf", {"answer": "Green tea"}, ["attention/sea"], "prompts", "attention"),
+    ],
+    ids=["earlier-step", "wrong-after-right", "same-check", "another-check"],
+)
+def test_form_that_waits_for_another_window_takes_nothing_of_it_back(
+    at: str, late: str, form: dict, others: list[str], step: str, noted: str
+) -> None:
+    person = make_participant(at=at)
+    Participant.objects.filter(pk=person.pk).update(checks={})
+    link = address(person, "resume")
+    with one_thread() as pool:
+        with transaction.atomic():
+            recruitment.lock(person)
+            waiting = beside(lambda: Client().post(f"{link}{late}/", form), pool)
+            wait_until_somebody_waits()
+            for page in others:
+                Client().post(f"{link}{page}/", SENT[page])
+            person.refresh_from_db()
+            before = person.checks[noted]
+        assert waiting.result(PATIENCE).status_code == 302
+    person.refresh_from_db()
+    assert (person.step, person.state) == (step, "active")
+    kept = person.checks[noted]
+    assert kept == (kept | before if noted == "attention" else before)
