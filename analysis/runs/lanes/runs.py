@@ -88,11 +88,12 @@ def finish_if_empty(run: Run) -> None:
 def retry_failed(run: Run) -> int:
     """Make every failed call pending again and return how many; lost answers stay counted."""
     with transaction.atomic():
+        # Calls before their run: the order in which lanes and whoever erases a user lock them.
+        failed = run.completions.filter(status=Status.FAILED)
+        count = failed.update(status=Status.PENDING, done_at=None, error="", error_kind="")
         run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
         if run.state == State.CANCELLED:
             raise RunError(f"Run {run.pk} is cancelled, so its failed calls can't be sent again.")
-        failed = run.completions.filter(status=Status.FAILED)
-        count = failed.update(status=Status.PENDING, done_at=None, error="", error_kind="")
         if not count:
             raise RunError(f"Run {run.pk} has no failed calls.")
         if run.state == State.DONE:

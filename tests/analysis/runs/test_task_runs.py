@@ -2,6 +2,7 @@
 
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from io import StringIO
 
@@ -14,6 +15,7 @@ from analysis.answers.readings import read_everywhere
 from analysis.endpoints.endpoints import open_provider
 from analysis.endpoints.limits import Limiter
 from analysis.models import Answer, Attribute, Completion, Conversation, Run, Task
+from analysis.people import erasing
 from analysis.people.erasing import erase_user
 from analysis.runs.asking.conversations import EXTRACT, generator_of
 from analysis.runs.asking.plans import plan_conversations
@@ -21,7 +23,7 @@ from analysis.runs.asking.registry import longest_reply
 from analysis.runs.asking.replies import count_replies
 from analysis.runs.lanes.calls import LeasedCall
 from analysis.runs.lanes.lanes import Bounds, Lane
-from analysis.runs.lanes.runs import RunError, cancel, make_schedule, run_inline, start
+from analysis.runs.lanes.runs import RunError, cancel, make_schedule, retry_failed, run_inline, start
 from analysis.runs.pages.reads import read_messages
 from analysis.runs.recipes.messages import messages_for
 from analysis.runs.recipes.questions import reply_format
@@ -29,6 +31,7 @@ from tests.analysis.people.people_samples import CHITCHAT, import_real, make_per
 from tests.analysis.runs.servers import Server, make_fake, make_server_endpoint, serving, wait_for_answers
 from tests.analysis.runs.task_samples import corpus_of, extract
 from tests.analysis.runs.test_exactly_once import key_of, start_worker, wait_for_leases
+from tests.surveys.participation.threads import PATIENCE, beside, wait_until_somebody_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -225,6 +228,29 @@ def test_erasing_a_user_gives_back_what_was_set_aside_for_their_calls() -> None:
     erase_user(corpus, "ann")
     run.refresh_from_db()
     assert run.reserved == 0 and not run.completions.exists() and calls > 0
+
+
+def test_failed_calls_are_sent_again_while_a_user_of_theirs_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_fake()
+    corpus = corpus_of("I live in Leeds.", "I have two cats.")
+    run = start(plan_conversations(EXTRACT, corpus, "scripted", "test")[0])
+    run.completions.update(status="failed", error_kind="lost", done_at=timezone.now())
+    Run.objects.filter(pk=run.pk).update(reserved=1)
+    give_back = erasing._give_back_budgets
+
+    def once_the_other_waits() -> None:
+        wait_until_somebody_waits()
+        give_back()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            list(run.completions.select_for_update())
+            waiting = beside(lambda: retry_failed(run), pool)
+            monkeypatch.setattr(erasing, "_give_back_budgets", once_the_other_waits)
+            erase_user(corpus, "ann")
+        with pytest.raises(RunError, match="has no failed calls"):
+            waiting.result(PATIENCE)
+    assert not run.completions.exists()
 
 
 # --- the real corpus, crashes
