@@ -303,8 +303,11 @@ def arrange_places(study: Study, definition: Definition) -> None:
 
 def set_capacity(cell: QuotaCell, places: int) -> None:
     surplus = cell.places.filter(number__gte=places)
-    if surplus.filter(participant__isnull=False).exists():
-        raise StudyError(f"{cell.name}: more than {places} places are held, so it can't be made that small.")
+    if last := surplus.filter(participant__isnull=False).order_by("number").last():
+        least = last.number + 1
+        raise StudyError(
+            f"{cell.name}: only the last places can be taken away. Place {least} is held, so it keeps at least {least}."
+        )
     surplus.delete()
     there = set(cell.places.values_list("number", flat=True))
     Place.objects.bulk_create(Place(cell=cell, number=n) for n in range(places) if n not in there)
