@@ -60,7 +60,7 @@ class LabellingProgress:
 
 
 class NotShown(ValueError):
-    """A seal that is not ours, or of another person's page."""
+    """A seal that is not ours or of another person's page, or an item that was erased since."""
 
 
 # --- beginning --------------------------------------------------------------
@@ -315,5 +315,8 @@ def open_task(participant: Participant, sealed: str) -> ShownTask:
         raise NotShown("This page was not sent by us.") from None
     if int(person) != participant.pk:
         raise NotShown("This page was sent to somebody else.")
+    shown = AnnotationItem.objects.filter(pk=int(item)).first()
+    if shown is None:
+        raise NotShown("What this page showed was erased.")
     at = datetime.fromtimestamp(b62_decode(sealed.rsplit(PAGE.sep, 2)[1]), tz=UTC)
-    return ShownTask(AnnotationItem.objects.get(pk=int(item)), left, int(revision), at)
+    return ShownTask(shown, left, int(revision), at)

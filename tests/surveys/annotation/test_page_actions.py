@@ -50,6 +50,16 @@ def test_training_says_what_was_right_and_why(client: Client) -> None:
     assert "0 of 1 done" in page.text and "Practice" not in page.text
 
 
+def test_label_of_an_item_that_was_erased_meanwhile_leads_to_the_next_one(client: Client) -> None:
+    someone = make_annotator(make_annotation_study(kind="relevance", items=2))
+    page = open_work(client, someone)
+    shown = Slot.objects.get(participant=someone).item
+    Slot.objects.filter(item=shown).delete()
+    shown.delete()
+    page = send(client, page, relevance="yes")
+    assert path_of(page) == address(someone, "item", Slot.objects.get(participant=someone).item_id)
+
+
 def test_training_failed_twice_ends_kindly_with_its_code(client: Client) -> None:
     study = with_training()
     someone = make_annotator(study)
