@@ -39,7 +39,6 @@ from surveys.participation.steps import (
     current_page,
     first_work,
     has_reached,
-    is_settings_due,
     minutes_left,
     next_prompt,
     open_page,
@@ -426,8 +425,9 @@ def perception(request: HttpRequest) -> HttpResponse:
 @participant_page(Step.PROMPTS)
 def debrief(request: HttpRequest) -> HttpResponse:
     participant = request.participant
-    if set(participant.order) - answered_slugs(participant) or is_settings_due(participant, request.definition):
-        return redirect(next_prompt(participant, request.definition))
+    following = next_prompt(participant, request.definition)
+    if following != address(participant, "debrief"):
+        return redirect(following)
     return last_page(request, "participation/debrief.html", ("prompt", len(participant.order)))
 
 

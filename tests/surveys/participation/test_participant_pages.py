@@ -228,6 +228,13 @@ def test_pages_ahead_lead_back_to_where_the_person_is(client: Client, step: str)
         assert page.redirect_chain[-1][0] == here
 
 
+def test_last_page_cannot_be_reached_past_an_attention_check(client: Client) -> None:
+    participant = make_participant()
+    answer_all(participant)
+    for send in (client.get, client.post):
+        assert send(address(participant, "debrief")).url == address(participant, "attention", "leaf")
+
+
 def test_only_ends_that_need_it_go_to_prolific_by_themselves(client: Client) -> None:
     study = make_study()
     shown = client.get(address(make_participant(study, at="completed"), "end")).text
