@@ -18,6 +18,8 @@ from surveys.studies.access import unproven, within_limit
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_in, definition_of
 
+SEEN = "VERSION"  # in the form of the consent page: the hash of the version that it showed
+
 
 # No cookie carries any right on these pages, so a foreign page has nothing that it could make a browser send along.
 @csrf_exempt
@@ -67,11 +69,14 @@ def let_in(
         return to_page(request, participant, visit)
     if not found.is_open:
         return trouble(request, found.state, definition, status=200)
-    if request.POST.get("consent") in ("yes", "no"):
+    # A page that was open while the study was amended showed another text, or other pay: it is shown anew.
+    seen = request.POST.get(SEEN, found.current.sha256)
+    if request.POST.get("consent") == "no" or (request.POST.get("consent") == "yes" and seen == found.current.sha256):
         return decide(request, found, visit, language, begin)
     if request.method == "POST":
         return redirect(f"{request.path}?{request.POST.urlencode()}")
     page = consent_page(request, found, definition, visit) | language_menu(definition, language)
+    page["visit"] |= {SEEN: found.current.sha256}
     return render(request, "participation/consent.html", page)
 
 

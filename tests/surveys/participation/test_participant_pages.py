@@ -13,6 +13,8 @@ from surveys.models import AnonymousExit, Draft, Participant, Response
 from surveys.participation.recruitment import complete
 from surveys.participation.steps import address
 from surveys.participation.views import device_of
+from surveys.studies.files.schema import Consent
+from surveys.studies.lifecycle import load_definition
 from tests.factories import (
     answer_all,
     answer_text,
@@ -41,6 +43,18 @@ def send(client: Client, participant: Participant, text: str, number: int = 1, *
     page = client.get(url)
     fields = {name: hidden(page, name) for name in ("key", "page", "evidence", "html", "privacy", "removed")}
     return client.post(url, fields | {"text": text} | more)
+
+
+def test_nobody_agrees_to_a_version_that_their_page_did_not_show(client: Client) -> None:
+    study, visit = make_study(), make_visit().as_parameters()
+    entry = reverse("survey:arrive", args=[study.slug])
+    old = client.get(entry, visit)
+    load_definition(make_definition(consent=Consent("2", "Other words.")), "tests", amendment="clearer")
+    sent = {"consent": "yes", **visit, "VERSION": hidden(old, "VERSION")}
+    new = client.post(entry, sent, follow=True)
+    assert "Other words." in new.text and not Participant.objects.exists()
+    client.post(entry, sent | {"VERSION": hidden(new, "VERSION")})
+    assert Participant.objects.get().consent_version == "2"
 
 
 def test_whole_way_by_plain_forms(client: Client) -> None:
