@@ -298,9 +298,9 @@ class Desk:
         return {str(row.pk): row for row in rows.only("reserved", *LeasedCall._fields)}
 
     def judge(self, row: Any, document: dict[str, Any], entry: Prepared) -> CallOutcome:
-        """The outcome of a call; one that never comes whole fails in the end, since each try may be paid for."""
+        """The outcome of a call; one that never comes whole fails at every eighth try, since each may be paid for."""
         outcome = self.judge_response(row, document, entry)
-        if outcome.status == "pending" and outcome.attempts >= MOST_ATTEMPTS:
+        if outcome.status == "pending" and outcome.attempts % MOST_ATTEMPTS == 0:
             outcome.status = "failed"
         return outcome
 

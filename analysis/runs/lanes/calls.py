@@ -87,10 +87,11 @@ FROM (SELECT id, reserved FROM analysis_completion WHERE id = ANY(%(ids)s) FOR U
 WHERE c.id = held.id AND c.lane = %(lane)s
 RETURNING held.reserved
 """
-# A row that was marked as sent may have been paid for; after MOST_ATTEMPTS such losses it fails.
+# A row that was marked as sent may have been paid for; after MOST_ATTEMPTS such losses it fails, and as many again if
+# it was retried.
 EXPIRE = """
 UPDATE analysis_completion c SET
-  status = CASE WHEN c.lost_answers + ended.sent >= %(most)s THEN 'failed' ELSE 'pending' END,
+  status = CASE WHEN ended.sent > 0 AND mod(c.lost_answers + 1, %(most)s) = 0 THEN 'failed' ELSE 'pending' END,
   error_kind = CASE WHEN ended.sent > 0 THEN 'lost' ELSE c.error_kind END,
   error = CASE WHEN ended.sent > 0 THEN 'The worker ended before the answer was stored.' ELSE c.error END,
   lane = '', lease_until = NULL, reserved = 0,

@@ -312,7 +312,7 @@ class Lane:
                 outcome.lost_answers += failure.maybe_paid
                 outcome.error, outcome.error_kind = failure.reason, failure.kind
                 await self.limiter.note(failure.kind == "rate-limit", failure.retry_after)
-                if await self.is_final(failure, outcome, max(faults, outcome.lost_answers)):
+                if await self.is_final(failure, outcome, faults):
                     return outcome
                 if not await self.back_off(failure, tries, entry.tokens):
                     return outcome
@@ -329,8 +329,9 @@ class Lane:
             await self.book.stop(failure.reason)
             self.end()
             return True
-        # Answers lost before somebody retried the call count among its faults, but a refusal costs nothing.
-        if failure.kind in FAILS_CALL or (faults >= MOST_ATTEMPTS and failure.kind != "rate-limit"):
+        # Answers that other lanes lost count too; a call that somebody retried may lose as many again.
+        has_lost_most = failure.maybe_paid and outcome.lost_answers % MOST_ATTEMPTS == 0
+        if failure.kind in FAILS_CALL or faults >= MOST_ATTEMPTS or has_lost_most:
             outcome.status = "failed"
         return outcome.status == "failed" or self.stopping
 

@@ -84,6 +84,15 @@ def test_what_never_comes_whole_fails_after_eight_batches() -> None:
     assert set(run.completions.values_list("status", "error_kind", "lost_answers")) == {("failed", "no-choices", 8)}
 
 
+def test_retried_call_has_eight_batches_again() -> None:
+    with serving("--fault", "500=1", "--batch-seconds", "0") as server:
+        run = make_planned(make_study(), make_server_endpoint(server), 1, batch=True)
+        run.completions.update(status="failed", attempts=8)
+        runs.retry_failed(run)
+        batches.work(runs.start(run).pk)
+    assert set(run.completions.values_list("status", "attempts")) == {("pending", 9)}
+
+
 def test_batch_whose_number_was_not_noted_before_a_crash_is_found_and_not_paid_twice() -> None:
     with serving("--batch-seconds", "1") as server:
         run = make_batched(server, repeats=3)

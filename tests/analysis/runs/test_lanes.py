@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from analysis.endpoints.providers.calls import CallFailed, Reply
-from analysis.endpoints.providers.scripted import FakeProvider
+from analysis.endpoints.providers.scripted import FAULTS, FakeProvider
 from analysis.models import Completion, Run
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.calls import CallBook, CallOutcome, LeasedCall, expire_leases, open_database
@@ -85,23 +85,24 @@ def test_retry_failed_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert work_off(run).completions.filter(status="done", error="").count() == 4
 
 
-def test_call_whose_answers_were_lost_is_not_given_up_for_a_refusal_when_it_is_retried(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("fault", "lost"), [("rate-limit", 8), ("server", 8), ("timeout", 15)])
+def test_call_whose_answers_were_lost_has_eight_faults_again_when_it_is_retried(
+    monkeypatch: pytest.MonkeyPatch, fault: str, lost: int
 ) -> None:
-    refusals = [CallFailed("rate-limit", "429: Slow down.")]
+    faults = [FAULTS[fault]() for _ in range(7)]
     complete = FakeProvider.complete
 
-    async def refuse_once(provider: FakeProvider, body: bytes, key: str) -> Reply:
-        if refusals:
-            raise refusals.pop()
+    async def fail_first(provider: FakeProvider, body: bytes, key: str) -> Reply:
+        if faults:
+            raise faults.pop()
         return await complete(provider, body, key)
 
     monkeypatch.setattr("analysis.runs.lanes.lanes.LONGEST_BACKOFF", 0.01)
-    monkeypatch.setattr(FakeProvider, "complete", refuse_once)
-    run = make_planned(make_study(), make_fake(), repeats=1)
+    monkeypatch.setattr(FakeProvider, "complete", fail_first)
+    run = make_planned(make_study(), make_fake(concurrency=1), repeats=1, prompts=("teas",))
     run.completions.update(status="failed", attempts=8, lost_answers=8, done_at=timezone.now())
     runs.retry_failed(run)
-    assert set(work_off(run).completions.values_list("status", "lost_answers")) == {("done", 8)}
+    assert set(work_off(run).completions.values_list("status", "lost_answers")) == {("done", lost)}
 
 
 def test_lane_ends_after_its_time_and_the_next_goes_on() -> None:
@@ -152,15 +153,18 @@ def test_dead_lane_s_rows_come_back_and_only_the_sent_ones_count_as_lost() -> No
     assert run.reserved == 0
 
 
-def test_call_whose_answer_was_lost_eight_times_is_not_sent_again() -> None:
-    run = runs.start(make_planned(make_study(), make_fake(), repeats=1))
-    for lost, call in zip((6, 7), run.completions.order_by("position"), strict=True):
-        sent = {"status": "leased", "lane": "dead", "sent_at": timezone.now(), "attempts": lost, "lost_answers": lost}
+def test_call_whose_answer_was_lost_eight_times_is_not_sent_again_unless_it_is_retried() -> None:
+    run = runs.start(make_planned(make_study(), make_fake(), repeats=2))
+    now = timezone.now()
+    for (lost, at), call in zip(
+        [(6, now), (7, now), (8, now), (8, None)], run.completions.order_by("position"), strict=True
+    ):
+        sent = {"status": "leased", "lane": "dead", "sent_at": at, "attempts": lost, "lost_answers": lost}
         long_ago = timezone.now() - timedelta(seconds=1)
         Completion.objects.filter(pk=call.pk).update(**sent, lease_until=long_ago)
-    assert expire_leases(run.pk) == 2
+    assert expire_leases(run.pk) == 4
     seen = run.completions.order_by("position").values_list("status", "lost_answers", "error_kind")
-    assert list(seen) == [("pending", 7, "lost"), ("failed", 8, "lost")]
+    assert list(seen) == [("pending", 7, "lost"), ("failed", 8, "lost"), ("pending", 9, "lost"), ("pending", 8, "")]
 
 
 def test_rows_that_one_lane_is_leasing_are_passed_by_another() -> None:
