@@ -27,6 +27,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 LOCAL_NAMES = ("localhost", "metadata.google.internal", "metadata")
 LIMITS = ("requests_per_minute", "tokens_per_minute", "concurrency", "context_window", "max_tokens")
 OWN_FIELDS = ("model", "messages", "stream", "n")
+LENGTHS = ("max_completion_tokens", "max_tokens")  # of a reply, as an endpoint's own fields name it
 CALL_SECONDS = 120
 
 
@@ -76,8 +77,16 @@ def check_fields(endpoint: Endpoint) -> None:
     taken = sorted(set(OWN_FIELDS) & set(endpoint.extra))
     if taken:
         raise EndpointError(f"extra may not set {', '.join(taken)}: the run does.")
+    for field in LENGTHS:
+        most = endpoint.extra.get(field)
+        if most is not None and not is_length(most):
+            raise EndpointError(f"{field} is {most!r} in extra; it must be a whole number above 0.")
     if endpoint.provider == Endpoint.Provider.OPENAI:
         check_address(endpoint.base_url)
+
+
+def is_length(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def check_address(url: str) -> None:
@@ -186,8 +195,7 @@ def check_endpoint(endpoint: Endpoint, temperature: float) -> None:
 
 def most_tokens(endpoint: Endpoint, asked: int | None = None) -> int:
     """Most tokens of a reply: as `asked`, at most the endpoint's limit, unless its own fields overrule both."""
-    own = [endpoint.extra.get(name) for name in ("max_completion_tokens", "max_tokens")]
-    limits = [number for number in own if isinstance(number, int) and number > 0]
+    limits = [endpoint.extra[name] for name in LENGTHS if is_length(endpoint.extra.get(name))]
     return limits[0] if limits else min(endpoint.max_tokens, asked or endpoint.max_tokens)
 
 

@@ -60,8 +60,10 @@ class OpenAIProvider:
             "response_format": response_format,
             **self.settings.extra,
         }
-        if "max_completion_tokens" in body:
+        if body.get("max_completion_tokens") is not None:
             body["max_tokens"] = None
+        elif body["max_tokens"] is None:  # no length at all would be more than any budget sets aside
+            body["max_tokens"] = self.settings.max_tokens
         return json.dumps({name: value for name, value in body.items() if value is not None}).encode()
 
     async def complete(self, body: bytes, key: str) -> Reply:

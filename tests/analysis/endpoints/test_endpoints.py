@@ -34,6 +34,7 @@ GOOD = {"base_url": "https://203.0.113.7/v1", "model": "m"}
         ({"price_in": Decimal("NaN")}, "dollars per million"),
         ({"price_out": Decimal("-1")}, "dollars per million"),
         ({"extra": {"messages": []}}, "the run does"),
+        *(({"extra": {"max_tokens": most}}, "a whole number above 0") for most in (-1, 0, True, "9", 1.5)),
         *(({"name": name}, "not a valid name") for name in ("", "two words", "x" * 51, "../up")),
     ],
 )

@@ -1,6 +1,7 @@
 """What an address returns becomes a reply, or a failure that says what to do about it."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -130,6 +131,12 @@ def test_same_messages_give_the_same_body_and_extra_fields_go_along() -> None:
     body = provider.encode(ASKED)
     assert body == provider.encode(ASKED)
     assert b'"max_completion_tokens": 5' in body and b'"max_tokens"' not in body and b"seed" not in body
+
+
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_length_of_a_reply_that_an_endpoint_leaves_open_is_the_run_s(field: str) -> None:
+    provider = OpenAIProvider(Settings("http://x/v1", "m", max_tokens=7, extra={field: None}))
+    assert json.loads(provider.encode(ASKED))["max_tokens"] == 7
 
 
 @pytest.mark.parametrize(
