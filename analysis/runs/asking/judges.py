@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from analysis.endpoints.endpoints import most_tokens
 from analysis.models import Completion, Endpoint, Instruction, Run, Task
 from analysis.people.corpora.records import Message
 from analysis.runs.asking.kinds import TaskKind
@@ -230,7 +231,7 @@ def write_judged(prompt: JudgePrompt, task: Task) -> list[Message]:
 
 def message_room(endpoint: Endpoint) -> int:
     """Characters that certainly fit into the endpoint's window beside the reply."""
-    return max(0, endpoint.context_window - endpoint.max_tokens) * CHARACTERS_PER_TOKEN
+    return max(0, endpoint.context_window - most_tokens(endpoint)) * CHARACTERS_PER_TOKEN
 
 
 NOT_SAID = "not said"

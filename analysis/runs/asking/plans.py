@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
-from analysis.endpoints.endpoints import find_endpoint
+from analysis.endpoints.endpoints import find_endpoint, most_tokens
 from analysis.models import Completion, Corpus, Endpoint, Run, Task
 from analysis.models.conditions import ConditionError
 from analysis.runs.asking.conversations import LEAST_CHUNK, longest_chunk
@@ -51,10 +51,11 @@ def plan_conversations(
     """Plan tasks about the conversations of a corpus; `how` and the result are those of `plan_tasks`."""
     assert kind.conversations is not None, f"{kind.name} is not asked about conversations"
     asked = find_endpoint(endpoint)
-    most = longest_chunk(asked, min(asked.max_tokens, kind.most_tokens), CHARACTERS_PER_TOKEN)
+    reply = most_tokens(asked, kind.most_tokens)
+    most = longest_chunk(asked, reply, CHARACTERS_PER_TOKEN)
     if most < LEAST_CHUNK:
         raise RunPlanError(
-            f"{asked.name} has a window of {asked.context_window:,} tokens, and {asked.max_tokens:,} of them for the "
+            f"{asked.name} has a window of {asked.context_window:,} tokens, and {reply:,} of them for the "
             "reply: nothing of a conversation fits beside the question. Choose a model with a larger window."
         )
     return plan_tasks(asked, kind, kind.conversations(corpus, most), actor, corpus=corpus, **how)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from analysis.endpoints.endpoints import most_tokens
 from analysis.models import Run
 from analysis.models.settings import STORED, RunSetting
 from analysis.runs.lanes.runs import RunProgress
@@ -169,7 +170,7 @@ SETTINGS = (
     ShownSetting("Items", lambda run: "pilot" if run.pilot else None),
     ShownSetting("Sent", lambda run: "by batch" if run.batch else "live" if run.endpoint else None),
     ShownSetting("More fields", lambda run: ", ".join(run.request_fields) if run.endpoint else run.imported_settings),
-    ShownSetting("Longest reply", lambda run: run.endpoint and str(run.endpoint.max_tokens), ""),
+    ShownSetting("Longest reply", lambda run: run.endpoint and str(most_tokens(run.endpoint)), ""),
 )
 ONE = {"{} repeats": "{} repeat", "{} users": "{} user"}
 

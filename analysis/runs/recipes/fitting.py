@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from analysis.endpoints.endpoints import most_tokens
 from analysis.models import Corpus, Endpoint, Run
 from analysis.models.conditions import ConditionError
 from analysis.people.corpora.records import Message
@@ -98,10 +99,11 @@ def make_context(run: Run) -> RecipeContext:
         raise ConditionError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
     texts = [question_text(run, question) for question in questions.values()]
     longest = max(counter.messages([{"role": "user", "content": text}]) for text in texts)
-    room = run.endpoint.context_window - run.endpoint.max_tokens - longest
+    reply = most_tokens(run.endpoint)
+    room = run.endpoint.context_window - reply - longest
     if room < 0:
         raise ConditionError(
-            f"The longest prompt has {longest} tokens. With {run.endpoint.max_tokens} for the reply it does "
+            f"The longest prompt has {longest} tokens. With {reply} for the reply it does "
             f"not fit into {run.endpoint.name}'s window of {run.endpoint.context_window}."
         )
     return RecipeContext(run, counter, questions, room)

@@ -228,8 +228,9 @@ def test_corpus_without_enough_long_conversations_is_refused() -> None:
     assert not users_of(run)
 
 
-def test_prompt_longer_than_the_window_is_refused() -> None:
-    endpoint = make_endpoint(context_window=120, max_tokens=100)
+@pytest.mark.parametrize("length", [{"max_tokens": 100}, {"max_tokens": 1, "extra": {"max_completion_tokens": 100}}])
+def test_prompt_longer_than_the_window_is_refused(length: dict[str, Any]) -> None:
+    endpoint = make_endpoint(context_window=120, **length)
     run = make_run("sp-history", corpus=make_long_corpus(3), history_size=1, endpoint=endpoint)
 
     with pytest.raises(ConditionError, match="does not fit into .* window of 120"):

@@ -124,8 +124,9 @@ def test_unfiltered_corpora_are_refused() -> None:
 
 
 @pytest.mark.django_db
-def test_small_windows_are_refused_in_words() -> None:
-    make_fake(context_window=600)
+@pytest.mark.parametrize("own", [{}, {"max_completion_tokens": 127_000}])
+def test_small_windows_are_refused_in_words(own: dict[str, int]) -> None:
+    make_fake(context_window=128_000 if own else 600, extra=own)
     with pytest.raises(CommandError, match="Choose a model with a larger window"):
         extract(corpus_of("I live in Leeds."))
 
