@@ -311,7 +311,8 @@ def highest(row: Row) -> float:
 
 def new_letters(report: Report) -> Candidates:
     """Gathers shares of questions with a letter that no offline run gives, above what held-out offline runs give."""
-    rows = [row for row in of_runs(report) if row.get("novel_excess") is not None]
+    known = [row for row in of_runs(report) if row.get("novel_excess") is not None]
+    rows = [row for row in known if row["shared_questions"] >= benchmark_runs.FEWEST]
     made = (
         of_interval({"effect": row["novel_excess"], "ci": row.get("novel_excess_ci")}, row["shared_questions"] - 1, row)
         for row in rows

@@ -149,7 +149,7 @@ KINDS = {
     ),
     PAIR_OPTIONS: ClaimKind(
         "pair", "pair", pair_shares(PAIR_OPTIONS, "options", 8, 0.0), told.tell_pair_shares,
-        "share of an option", "shares of options",
+        "prompt, each option", "prompts, each option",
         "For no option is a difference between {sides} sure{within}.", "points",
     ),
     PAIR_VARIETY: ClaimKind(

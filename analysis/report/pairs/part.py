@@ -319,10 +319,14 @@ def caption(report: Report, names: Sequence[str], shown: Sequence[Row], rows: Se
     first = shown[0]
     n = sized(*(row[key]["n"] for row in shown for key in "ab"))
     units = join_words(list(dict.fromkeys(plural(first[key]["units"], first[key]["unit"]) for key in "ab")))
+    tested = sum(row.get("ci") is not None for row in rows)
+    some = f", of which {tested:,} {'was' if tested == 1 else 'were'} tested"
+    ends = ", with simultaneous 95 % intervals over all of them" if tested else ""
     return write_caption(
         report,
-        f"{names[0]} and {names[1]}: the largest of {plural(len(rows), 'difference')} that were tested. At the right "
-        f"the first side minus the second in points, with simultaneous 95 % intervals over all of them ({n}; {units})."
+        f"{names[0]} and {names[1]}: the largest of {plural(len(rows), 'difference')}"
+        f"{some if tested < len(rows) else ' that were tested'}. At the right the first side minus the second in "
+        f"points{ends} ({n}; {units})."
         f"{pooled(pair_in(report)['distance'].get('mean'))}",
         definitions=["item_share", "simultaneous", "jsd_excess"],
         sizes=False,

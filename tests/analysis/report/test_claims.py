@@ -251,6 +251,12 @@ def test_a_range_apart_from_so_few_offline_runs_may_be_chance(units: int, offlin
     assert len(sentences(make_report(benchmarks=[row]), "benchmarks")) == said
 
 
+def test_new_letters_on_too_few_questions_are_no_test() -> None:
+    few = BENCHMARK | {"benchmark": "two", "shared_questions": 2, "novel_excess_ci": None}
+    families = {family["page"]: family for family in make_report(benchmarks=[BENCHMARK, few])["families"]}
+    assert families["benchmarks"]["family"] == "2 ranges beside repeats; 2 places of ranges; 1 share of new letters"
+
+
 def test_drift_is_held_against_all_repetitions() -> None:
     row = OFFLINE | {
         "kind": "recommendation", "date": "2026-03-09", "first_date": "2026-03-02", "jsd_bits": 0.2, "ci": [0.1, 0.3],

@@ -70,6 +70,7 @@ def test_planted_differences_come_first_with_intervals_that_hold_them(study: Stu
     assert {claim["page"] for claim in pair["claims"]} == {"pair"}
     assert "Planted 0" in pair["claims"][0]["sentence"]
     assert pair["claims"][0]["n"] == [64, 60]
+    assert pair["claims"][0]["family"] == "1 prompt, each item; 1 prompt, each option; 1 entropy"
 
 
 def test_items_that_both_sides_name_alike_are_tested_too() -> None:
@@ -125,10 +126,18 @@ def test_two_plans_of_one_chatbot_differ_in_nothing(study: Study) -> None:
 
 
 def test_too_few_on_a_side_have_no_p(study: Study) -> None:
-    pair = pair_of(study, "field/gemini", "offline/gpt-4o-mini")
+    whole = report(study, Filters(compare=("field/gemini", "offline/gpt-4o-mini")), draws=FEW, parts=["pair"])
+    pair = whole["pair"]
     assert pair["items"] and all(row["p"] is None and row["ci"] is None for row in pair["items"])
     assert pair["items"][0]["why"] == "Fewer than 20 on one side: too few to test."
     assert pair["claims"] == []
+    rows = [*pair["items"], *pair["options"]]
+    assert (
+        f"the largest of {len(rows)} differences, of which 0 were tested. At"
+        in FIGURES["pair"](whole, Options()).caption
+    )
+    rows[0]["ci"] = [-1.0, 1.0]
+    assert "differences, of which 1 was tested. At" in FIGURES["pair"](whole, Options()).caption
 
 
 def test_sides_that_share_answers_are_not_compared(study: Study, client: Client) -> None:
