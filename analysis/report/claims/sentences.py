@@ -8,6 +8,7 @@ from analysis.charts.figure import Report, Row, prompt_name
 from analysis.charts.rows import amount_of, amount_words, shown_source, without_amount
 from analysis.report import columns as col
 from analysis.report.claims.candidates import Candidate, shared_ends, shared_range
+from analysis.report.claims.enough import few_in, is_enough
 from analysis.report.columns import is_choice
 from analysis.report.dataset import ALL, FIELD, OFFLINE
 from analysis.report.sentences import chatbot_name, settings_among, who, within
@@ -117,7 +118,8 @@ def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     """Claims for how many prompts one side is more varied, and where most."""
-    names, rows = [report["pair"][key]["name"] for key in "ab"], report["pair"]["varied"]
+    names = [report["pair"][key]["name"] for key in "ab"]
+    rows = [row for row in report["pair"]["varied"] if is_enough(row)]
     for one in [max(found, key=lambda one: abs(one.candidate.estimate))] if found else []:
         test, more = one.row["differences"][col.ENTROPY.key], one.candidate.estimate > 0
         same = [other for other in found if (other.candidate.estimate > 0) == more]
@@ -163,7 +165,10 @@ def tell_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def is_beside(other: Row, row: Row) -> bool:
-    return "against_field" in other and all(other[name] == row[name] for name in ("source", "model"))
+    """Whether the other row is of the same source, at a prompt with enough answers of it and of the field."""
+    if "against_field" not in other or few_in(other, (other["against_field"] or {}).get(col.ENTROPY.key)):
+        return False
+    return all(other[name] == row[name] for name in ("source", "model"))
 
 
 def tell_right(report: Report, found: Sequence[Sure]) -> Iterator[Row]:

@@ -125,7 +125,8 @@ def test_what_chance_explains_somewhere_on_the_page_is_not_claimed() -> None:
 
 def test_how_varied_the_field_is() -> None:
     lists = make_lists(1.5, shares={"tesla": (0.4, 0.4)})
-    report = make_report(heterogeneity=lists)
+    few = [row | {"prompt": "movies"} for row in make_lists(calls=19)]
+    report = make_report(heterogeneity=lists + few)
     (found,) = sentences(report, "heterogeneity")
     assert found.startswith(
         "The field is more varied than offline with gpt-4o-mini for 1 of 1 prompt, most for “Companies”: entropy 1.50 "
