@@ -104,7 +104,7 @@ class Limiter:
             self.pauses = 0
         elif self.refusals.count(True) >= REMEMBERED // 4 and self.paused_until <= time.monotonic():
             self.pauses += 1
-            seconds = retry_after if retry_after is not None else min(2.0**self.pauses / 2, 30.0)
+            seconds = retry_after or min(2.0**self.pauses / 2, 30.0)
             await self.pause(min(seconds, LONGEST_PAUSE))
 
     async def pause(self, seconds: float) -> None:

@@ -338,7 +338,7 @@ class Lane:
     async def back_off(self, failure: CallFailed, tries: int, tokens: int) -> bool:
         """Wait before the next try; False if the lane should end first."""
         seconds = uniform(0, min(LONGEST_BACKOFF, 0.5 * 2**tries))
-        if failure.retry_after is not None:
+        if failure.retry_after:  # a provider that says 0 is asked again with growing pauses too
             seconds = failure.retry_after + uniform(0, min(1.0, failure.retry_after / 4))
         if seconds > LONGEST_PAUSE:
             await self.book.stop(f"The provider asks to wait {seconds / 60:.0f} minutes: {failure.reason}")

@@ -270,6 +270,17 @@ def test_whole_reply_that_cannot_be_used_is_asked_for_under_another_key(monkeypa
     assert len(set(keys)) == len(keys) == 3 and keys[1] == f"{keys[0]}-1"
 
 
+@pytest.mark.parametrize("kind", ["rate-limit", "server"])
+def test_refusal_that_asks_for_no_wait_is_not_answered_at_once(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    async def refuse(provider: FakeProvider, body: bytes, key: str) -> Reply:
+        raise CallFailed(kind, "Come back.", retry_after=0.0)
+
+    monkeypatch.setattr(FakeProvider, "complete", refuse)
+    run = runs.start(make_planned(make_study(), make_fake(concurrency=1), repeats=1))
+    run_lane(run.pk, Bounds(seconds=0.2))
+    assert max(run.completions.values_list("attempts", flat=True)) < 8
+
+
 def test_run_that_mixes_two_served_models_says_so(capsys: pytest.CaptureFixture) -> None:
     make_study()
     with serving("--model", "m-old", "--model", "m-new") as server:
