@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from analysis.endpoints.endpoints import calling, cost_of, most_tokens, price
-from analysis.endpoints.limits import Limiter
+from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Endpoint
 
@@ -112,6 +112,9 @@ async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> 
         except CallFailed as failure:
             if failure.kind in STOPS_RUN:
                 spent.stopped = failure.reason
+                return None
+            if failure.retry_after and failure.retry_after > LONGEST_PAUSE:
+                spent.stopped = f"The provider asks to wait {failure.retry_after / 60:.0f} minutes: {failure.reason}"
                 return None
             if failure.kind == "refused":
                 break

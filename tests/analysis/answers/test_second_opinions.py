@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from analysis.answers import readings
 from analysis.answers.readings import give_opinions
 from analysis.endpoints import llm_queries
-from analysis.endpoints.providers.calls import Reply
+from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.endpoints.providers.scripted import FakeProvider
 from analysis.models import Answer, SecondOpinion
 from surveys.models import Study
@@ -92,6 +92,16 @@ def test_an_authentication_error_stops_with_its_reason(study: Study) -> None:
     reader("A", faults={"authentication": 1.0})
     given = give_opinions(study, "reader")
     assert (given.replies, given.stopped) == (0, "401: The script says so.")
+
+
+def test_a_provider_that_asks_to_wait_for_hours_stops_it(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(provider: FakeProvider, body: bytes, key: str) -> Reply:
+        raise CallFailed("rate-limit", "429: Slow down.", retry_after=7200)
+
+    monkeypatch.setattr(FakeProvider, "complete", refuse)
+    reader("A")
+    given = give_opinions(study, "reader")
+    assert (given.replies, given.stopped) == (0, "The provider asks to wait 120 minutes: 429: Slow down.")
 
 
 def test_what_is_refused_is_counted_and_the_rest_goes_on(study: Study) -> None:
