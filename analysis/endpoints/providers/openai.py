@@ -122,6 +122,8 @@ class OpenAIProvider:
         reason = self.clean(f"{status}: {message}")
         if status in (401, 403):
             return CallFailed("authentication", reason)
+        if status == 402:
+            return CallFailed("quota", reason)
         if status == 429:
             kind = "quota" if code == "insufficient_quota" else "rate-limit"
             return CallFailed(kind, reason, retry_after=read_retry_after(headers))

@@ -153,6 +153,15 @@ def test_retry_after_in_each_form(headers: dict[str, str], seconds: float | None
     assert read_retry_after(headers) == seconds
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [(402, "", "quota"), (429, "insufficient_quota", "quota"), (429, "", "rate-limit"), (404, "", "refused")],
+)
+def test_empty_account_is_told_from_a_refusal(status: int, code: str, kind: str) -> None:
+    content = json.dumps({"error": {"message": "Insufficient Balance", "code": code}}).encode()
+    assert OpenAIProvider(Settings("http://x/v1", "m")).read_failure(status, {}, content).kind == kind
+
+
 def test_error_wrapped_in_a_list() -> None:
     assert read_error(b'[{"error": {"message": "quota", "code": 429}}]') == ("quota", "429")
 
