@@ -206,7 +206,7 @@ def price(endpoint: Endpoint, prompt_tokens: int, completion_tokens: int, factor
 
 
 def cost_of(endpoint: Endpoint, reply: Reply, planned_tokens: int, factor: Decimal = Decimal(1)) -> Decimal:
-    """Dollars for a reply, by the provider's token counts or, if it gives none, by ours."""
-    asked = planned_tokens if reply.prompt_tokens is None else reply.prompt_tokens
-    written = len(reply.text) // 4 + 1 if reply.completion_tokens is None else reply.completion_tokens
+    """Dollars for a reply, by the provider's token counts or, if it gives none, or 0 for a text, by ours."""
+    uncounted = len(reply.text) // 4 + 1 if reply.text or reply.completion_tokens is None else 0
+    asked, written = reply.prompt_tokens or planned_tokens, reply.completion_tokens or uncounted
     return price(endpoint, asked, written, factor)

@@ -9,7 +9,16 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from analysis.endpoints.endpoints import EndpointError, add_endpoint, check_address, find_key, open_provider, price
+from analysis.endpoints.endpoints import (
+    EndpointError,
+    add_endpoint,
+    check_address,
+    cost_of,
+    find_key,
+    open_provider,
+    price,
+)
+from analysis.endpoints.providers.calls import Reply
 from analysis.models import ConversationVector, Endpoint
 from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_run
 from tests.analysis.runs.servers import make_fake, make_planned
@@ -108,6 +117,16 @@ def test_price_is_exact_to_eight_places() -> None:
     # 1000 x 0.15 / 1e6 + 500 x 0.6 / 1e6 = 0.00015 + 0.0003
     assert price(endpoint, 1000, 500) == Decimal("0.00045")
     assert price(endpoint, 1000, 500, Decimal("0.5")) == Decimal("0.000225")
+
+
+@pytest.mark.parametrize(
+    ("text", "counted", "usd"),
+    [("Assam tea.", 5, "5.2"), ("Assam tea.", 0, "3.2"), ("Assam tea.", None, "3.2"), ("", 0, "0.2")],
+)
+def test_tokens_that_a_provider_counts_as_none_have_their_price(text: str, counted: int | None, usd: str) -> None:
+    """Ten characters are three tokens; the prompt, which the provider counts as none, has 200,000 by our count."""
+    endpoint = Endpoint(price_in=Decimal(1), price_out=Decimal(1_000_000))
+    assert cost_of(endpoint, Reply(text, prompt_tokens=0, completion_tokens=counted), 200_000) == Decimal(usd)
 
 
 def test_command_makes_an_endpoint(capsys: pytest.CaptureFixture) -> None:
