@@ -177,7 +177,7 @@ def read_reply(document: Any, headers: Mapping[str, str], key: str = "") -> Repl
         reason = f"The model returned no choices{f': {error}' if error else '.'}"
         raise CallFailed("no-choices", clean_reason(reason, key)[:300], maybe_paid=True)
     try:
-        message, usage = choices[0]["message"], document.get("usage") or {}
+        message, usage = choices[0]["message"], object_of(document.get("usage"))
         return Reply(
             text=storable(message.get("content") or message.get("refusal") or ""),
             finish_reason=storable(str(choices[0].get("finish_reason") or ""))[:30],
@@ -185,12 +185,16 @@ def read_reply(document: Any, headers: Mapping[str, str], key: str = "") -> Repl
             fingerprint=storable(str(document.get("system_fingerprint") or ""))[:200],
             request_id=storable(str(headers.get("x-request-id") or document.get("id") or ""))[:200],
             prompt_tokens=read_count(usage.get("prompt_tokens")),
-            cached_tokens=read_count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
+            cached_tokens=read_count(object_of(usage.get("prompt_tokens_details")).get("cached_tokens")),
             completion_tokens=read_count(usage.get("completion_tokens")),
         )
     except (KeyError, TypeError, AttributeError) as error:
         reason = f"The answer is not a chat completion: {type(error).__name__} {error}"
         raise CallFailed("bad-reply", clean_reason(reason, key), maybe_paid=True) from None
+
+
+def object_of(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {}
 
 
 def read_count(given: Any) -> int | None:

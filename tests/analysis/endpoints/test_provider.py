@@ -171,6 +171,17 @@ def test_refusal_is_a_text_and_null_signs_are_dropped() -> None:
     assert read_reply({"choices": [choice]}, {}).text == "I can't."
 
 
+@pytest.mark.parametrize("usage", [None, [], "none", 5, {"prompt_tokens": -1, "prompt_tokens_details": "none"}])
+def test_strange_count_of_tokens_does_not_cost_the_answer(usage: object) -> None:
+    reply = read_reply({"choices": [{"message": {"content": "Assam"}}], "usage": usage}, {})
+    assert (reply.text, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens) == (
+        "Assam",
+        None,
+        None,
+        None,
+    )
+
+
 @pytest.mark.parametrize("document", [{"choices": []}, {}, [], {"choices": [{}]}, {"choices": ["x"]}])
 def test_other_documents_are_failures(document: object) -> None:
     with pytest.raises(CallFailed):
