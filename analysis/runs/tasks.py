@@ -1,5 +1,6 @@
 """Background tasks: lanes of runs, their replies, batches, and scheduled repeats. They carry ids instead of rows."""
 
+import logging
 import os
 import socket
 from contextlib import suppress
@@ -18,6 +19,7 @@ from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneTaken, run_lane
 from analysis.runs.lanes.runs import has_calls_to_send, needs_lane, open_runs, repeat_due
 
+log = logging.getLogger(__name__)
 QUEUED_SECONDS = 600  # after which a lane task that never began is taken for lost
 BEGUN_SECONDS = 5  # within which a worker begins what it took from the queue
 WANTED_SECONDS = 30 * 86400
@@ -88,7 +90,12 @@ def read_left_replies() -> int:
 @shared_task
 def work_batches() -> int:
     """Submit calls in batches, and read back what is ready."""
-    settled = sum(batches.work(run.pk) for run in batches.runs_with_batches())
+    settled = 0
+    for run in batches.runs_with_batches():
+        try:
+            settled += batches.work(run.pk)
+        except Exception:  # one run's trouble stops no other
+            log.exception("The batches of run %s are looked after again later.", run.pk)
     read_all_replies()
     return settled
 

@@ -20,7 +20,7 @@ from django.db.models import Q
 from analysis.endpoints.endpoints import EndpointError, calling, cost_of
 from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed
-from analysis.endpoints.providers.openai import OpenAIProvider, openai_package, read_reply
+from analysis.endpoints.providers.openai import OpenAIProvider, object_of, openai_package, read_reply
 from analysis.models import Run
 from analysis.models.conditions import ConditionError
 from analysis.models.settings import DRAWN
@@ -309,8 +309,10 @@ class Desk:
             row.pk, "pending", row.attempts + 1, row.lost_answers, reserved=row.reserved,
             included=entry.included, skipped=entry.skipped, messages_sha256=entry.sha256,
         )  # fmt: skip
-        response = document.get("response") or {}
-        status = response.get("status_code") or 500
+        response = object_of(document.get("response"))
+        status = response.get("status_code")
+        if not isinstance(status, int):  # none, as of a call for which its batch had no time left
+            status = 500
         if status == 200:
             return self.judge_reply(outcome, entry, response)
         outcome.error = self.provider.clean(f"{status}: {document.get('error') or response.get('body')}")
@@ -365,7 +367,6 @@ async def cancel_in_loop(run: Run, ids: list[str]) -> None:
 def document_of(line: str) -> dict[str, Any]:
     """The object in a line of a batch's file; empty if it is no JSON object, such as a proxy's page."""
     try:
-        document = read_json(line)
+        return object_of(read_json(line))
     except ValueError:
         return {}
-    return document if isinstance(document, dict) else {}

@@ -69,6 +69,35 @@ def test_answer_whose_tokens_the_provider_does_not_count_has_its_price(monkeypat
     assert run.spent > 0 and all(call.cost >= Decimal(len(call.reply) // 4) / 2000 for call in run.completions.all())
 
 
+@pytest.mark.parametrize(
+    "response", ["none", [200], {"status_code": "200"}, {"status_code": 200, "body": "none"}, None]
+)
+def test_odd_line_of_a_batch_is_a_fault_of_its_call(monkeypatch: pytest.MonkeyPatch, response: object) -> None:
+    document_of = batches.document_of
+    monkeypatch.setattr(batches, "document_of", lambda line: document_of(line) | {"response": response})
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=1)
+        assert batches.work(run.pk) == 2
+    assert set(run.completions.values_list("status", "attempts")) == {("pending", 1)}
+
+
+def test_one_run_s_trouble_with_its_batches_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=1)
+        make_planned(run.study, run.endpoint, 1, batch=True, temperature=0.5)
+        other = runs.start(Run.objects.exclude(pk=run.pk).get())
+        work = batches.work
+
+        def fail_for_one(run_id: int) -> int:
+            if run_id == other.pk:
+                raise ValueError("trouble")
+            return work(run_id)
+
+        monkeypatch.setattr(batches, "work", fail_for_one)
+        assert work_batches() == 2
+    assert set(run.completions.values_list("status", flat=True)) == {"done"}
+
+
 def test_part_that_failed_is_sent_again_or_failed_by_its_reason() -> None:
     with serving("--fault", "500=0.2", "--fault", "400=0.1", "--batch-seconds", "0") as server:
         run = work_until_done(make_batched(server, repeats=30))
