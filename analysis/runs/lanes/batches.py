@@ -226,9 +226,9 @@ class Desk:
             await self.give_all_back(name)
             await self.note(name, state="not sent")
             return 0
+        if self.run.state == Run.State.CANCELLED and batch.status not in (*ENDED, "cancelling"):
+            batch = await self.client.batches.cancel(batch.id)
         if batch.status not in ENDED:
-            if self.run.state == Run.State.CANCELLED and batch.status != "cancelling":
-                batch = await self.client.batches.cancel(batch.id)
             await self.note(name, batch=batch.id, state=batch.status)
             await self.book(name).renew()
             return 0

@@ -177,6 +177,16 @@ def test_answers_that_were_there_before_the_cancel_are_read_back_once_and_paid()
     assert set(run.completions.exclude(status="done").values_list("status", "lane")) == {("pending", "")}
 
 
+def test_answers_of_a_batch_that_ends_as_soon_as_it_is_cancelled_are_read_back() -> None:
+    with serving("--batch-seconds", "60", "--answered-before-cancel", "3") as server:
+        run = make_batched(server, repeats=4)
+        batches.work(run.pk)
+        runs.cancel(run)
+        assert work_batches() == 3
+    run.refresh_from_db()
+    assert run.reserved == 0 and not run.completions.filter(status="leased").exists()
+
+
 def test_cancel_that_the_provider_did_not_hear_is_said_again(capsys: pytest.CaptureFixture[str]) -> None:
     with serving("--batch-seconds", "60", "--answered-before-cancel", "2") as server:
         run = make_batched(server, repeats=4)
