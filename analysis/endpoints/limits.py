@@ -20,23 +20,29 @@ REMEMBERED = 20  # answers and refusals of a lane; a quarter refused is many
 POLL = 0.2
 
 # Each bucket is the time at which its next unit is due. A caller takes a slot at once and waits until it
-# comes, so that nobody asks twice and the spacing is exact however many workers there are.
+# comes, so that nobody asks twice and the spacing is exact however many workers there are. A slot that comes
+# later than the caller can wait (ARGV[6], seconds) is left to others: the result is negative.
 TAKE = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1e6
 local slot = math.max(now, tonumber(redis.call('GET', KEYS[3]) or 0))
+local taken = {}
 for bucket = 1, 2 do
   local amount, rate = tonumber(ARGV[bucket * 2 - 1]), tonumber(ARGV[bucket * 2])
   if rate > 0 and amount ~= 0 then
     local due = math.max(tonumber(redis.call('GET', KEYS[bucket]) or 0), now - tonumber(ARGV[5]))
     if due > slot then slot = due end
-    local after = due + amount * 60 / rate
-    local seconds = math.max(1, math.ceil(after - now) + 60)
-    redis.call('SET', KEYS[bucket], string.format('%.6f', after), 'EX', seconds)
+    taken[bucket] = due + amount * 60 / rate
   end
+end
+if slot - now > tonumber(ARGV[6]) then return -1 end
+for bucket, after in pairs(taken) do
+  local seconds = math.max(1, math.ceil(after - now) + 60)
+  redis.call('SET', KEYS[bucket], string.format('%.6f', after), 'EX', seconds)
 end
 return math.floor((slot - now) * 1e6)
 """
+LONGEST_WAIT = 1e9  # seconds; for callers that may wait for ever
 PAUSE = """
 local clock = redis.call('TIME')
 local till = clock[1] + clock[2] / 1e6 + tonumber(ARGV[1])
@@ -70,17 +76,25 @@ class Limiter:
     def has_rates(self) -> bool:
         return bool(self.requests or self.tokens)
 
-    async def wait(self, tokens: int) -> None:
-        """Wait until one more request of this many tokens may be sent."""
+    async def wait(self, tokens: int, until: float = LONGEST_WAIT) -> bool:
+        """Wait until one more request of this many tokens may be sent; False, at `until` by the monotonic clock, if
+        that is later.
+        """
         if self.has_rates:
             async with self.turn:  # one at a time, so that a lane that ends leaves one unused slot at most
-                arguments = [1, self.requests, tokens, self.tokens, SLACK]
-                await asyncio.sleep(await self.take_slot(arguments) / 1e6)
+                left = max(0.0, until - time.monotonic())
+                slot = await self.take_slot([1, self.requests, tokens, self.tokens, SLACK, left])
+                await asyncio.sleep(left if slot < 0 else slot / 1e6)
+            if slot < 0:
+                return False
         while (left := self.paused_until - time.monotonic()) > 0:
             await asyncio.sleep(left + uniform(0, min(1.0, left)))
+        return True
 
     async def take_slot(self, arguments: list[float]) -> int:
-        """Take a slot; returns microseconds until it comes. Waits for Valkey, without which nobody knows the rate."""
+        """Take a slot; returns microseconds until it comes, below 0 if that is too late. Waits for Valkey, without
+        which nobody knows the rate.
+        """
         while True:
             try:
                 return await self.take(self.keys, arguments)
@@ -91,7 +105,7 @@ class Limiter:
         """Give back tokens that were planned and not used, or take those used beyond the plan."""
         if self.tokens and used != planned:
             with suppress(redis.RedisError):
-                await self.take(self.keys, [0, 0, used - planned, self.tokens, SLACK])
+                await self.take(self.keys, [0, 0, used - planned, self.tokens, SLACK, LONGEST_WAIT])
 
     async def note(self, refused: bool, retry_after: float | None = None) -> None:
         """Count an answer or a refusal (429); many refusals together pause all lanes.

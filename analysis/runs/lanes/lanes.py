@@ -179,7 +179,8 @@ class Lane:
         while left and not self.is_over:
             await self.has_room.wait()
             part = left[: 1 if self.limiter.has_rates else self.room]
-            await self.limiter.wait(sum(entry.tokens for entry in part))
+            if not await self.limiter.wait(sum(entry.tokens for entry in part), self.deadline):
+                break
             ids = await self.reserve(part)
             if ids is None:
                 break
@@ -346,8 +347,7 @@ class Lane:
         if self.stopping or time.monotonic() + seconds > self.deadline:
             return False
         await asyncio.sleep(seconds)
-        await self.limiter.wait(tokens)
-        return not self.is_over
+        return await self.limiter.wait(tokens, self.deadline) and not self.is_over
 
     def record(self, outcome: CallOutcome, reply: Reply, entry: Prepared, seconds: float) -> CallOutcome:
         outcome.status, outcome.error, outcome.error_kind = "done", "", ""

@@ -14,11 +14,11 @@ from django.utils import timezone
 
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.endpoints.providers.scripted import FAULTS, FakeProvider
-from analysis.models import Completion, Run
+from analysis.models import Completion, Endpoint, Run
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.calls import CallBook, CallOutcome, LeasedCall, expire_leases, open_database
 from analysis.runs.lanes.lanes import Bounds, run_lane
-from analysis.runs.recipes.messages import hash_messages
+from analysis.runs.recipes.messages import estimate_prompt_tokens, hash_messages
 from tests.analysis.runs.servers import make_fake, make_planned, make_server_endpoint, serving, work_off
 from tests.factories import make_study
 from tests.surveys.participation.threads import beside
@@ -304,6 +304,15 @@ def test_endpoint_that_is_none_is_one_line(fault: str, words: str, planned: bool
     assert "\n" not in str(failed.value)
     assert Run.objects.exists() is planned
     assert not Completion.objects.exclude(status="pending").exists()
+
+
+def test_call_whose_turn_comes_after_its_lane_s_end_is_sent_by_a_later_lane() -> None:
+    """Each call has the tokens of some four seconds, and each lane works for one and a half."""
+    run = make_planned(make_study(), make_fake(tokens_per_minute=1, concurrency=1), repeats=1)
+    most = max(estimate_prompt_tokens(run, prompt) for prompt in run.version.prompts.all())
+    Endpoint.objects.update(tokens_per_minute=12 * most)
+    runs.start(run)
+    assert sum(run_lane(run.pk, Bounds(seconds=1.5)) for _ in range(5)) == 2
 
 
 def test_one_lane_obeys_the_rate_while_many_calls_are_in_flight() -> None:
