@@ -156,7 +156,7 @@ def fit_seeds(
     valid = features[parts.valid], cases_of(parts.of(parts.valid))
     trials: list[FrozenTrial] = []
     for seed in range(seeds):
-        places = redraw(parts, seed) if seed else parts.train
+        places = redraw(task, parts, seed) if seed else parts.train
         known: dict[str, Any] = {"strengths": (trials[0].fit.strength,)} if seed else {}
         train = features[places], labels_of(parts, places)
         fit, value = choose_frozen(task, train, valid, MAIN[TrainingTask(task)], *settings.weighing, **known)
@@ -165,13 +165,22 @@ def fit_seeds(
     return trials
 
 
-def redraw(parts: Parts, seed: int) -> np.ndarray:
+def redraw(task: str, parts: Parts, seed: int) -> np.ndarray:
+    """Draws as many training groups with replacement, anew while they have one label, from which nothing is learned."""
     groups: dict[str, list[int]] = {}
     for place in parts.train:
         groups.setdefault(parts.all[place].group, []).append(int(place))
     names = list(groups)
-    drawn = generator(seed, "groups").integers(0, len(names), len(names))
-    return np.array([place for number in drawn for place in groups[names[number]]], int)
+    rng = generator(seed, "groups")
+    while True:
+        drawn = rng.integers(0, len(names), len(names))
+        places = np.array([place for number in drawn for place in groups[names[number]]], int)
+        if can_learn(task, labels_of(parts, places)):
+            return places
+
+
+def can_learn(task: str, labels: np.ndarray) -> bool:
+    return task == TrainingTask.REWARD or len(set((labels > 0.5).tolist())) == 2
 
 
 def labels_of(parts: Parts, places: np.ndarray) -> np.ndarray:
@@ -192,7 +201,7 @@ def learning_curve(
             taken = {groups[number] for number in mixed}
             places = np.array([place for place in parts.train if parts.all[place].group in taken], int)
             labels = labels_of(parts, places)
-            if task != TrainingTask.REWARD and len(set((labels > 0.5).tolist())) < 2:
+            if not can_learn(task, labels):
                 continue
             fit = fit_frozen(task, features[places], labels, trial.fit.strength, *settings.weighing)
             values.append(value_of(test, Scored(fit.score(features[parts.test]), 0.5), MAIN[TrainingTask(task)]))
@@ -249,7 +258,7 @@ def summarise_seeds(task: str, test: Cases, scored: Sequence[Scored], valid: Seq
     names = measures_for(task, test)
     turned = [facing(POSITIVE[task], test, each) for each in scored]
     rows = [
-        {"seed": seed, "valid": valid[seed], **{name: none_if_nan(value_of(*each, name)) for name in names}}
+        {"seed": seed, "valid": none_if_nan(valid[seed]), **{name: none_if_nan(value_of(*each, name)) for name in names}}
         for seed, each in enumerate(turned)
     ]
     return {

@@ -113,6 +113,24 @@ def test_texts_on_both_sides_are_warned_of_and_left_out_beside(tmp_path: Path) -
     assert report["unshared"]["n"] == report["n"] - 1
 
 
+def test_a_validation_part_of_one_label_ranks_nothing(tmp_path: Path) -> None:
+    rows = [row | {"split": ("train", "test")[place % 2]} for place, row in enumerate(support_rows(150))]
+    for row in [row for row in rows if row["label"] == "supported"][:10]:
+        row["split"] = "valid"
+    import_rows(tmp_path, rows)
+    assert {each["valid"] for each in trained()["seeds"]} == {None}
+
+
+def test_seeds_whose_groups_have_one_label_are_drawn_again(tmp_path: Path) -> None:
+    rows = [row | {"group": row["label"], "split": "train"} for row in support_rows(60)]
+    rows += [
+        row | {"id": f"other {place}", "group": str(place % 8), "split": ("valid", "test")[place % 2]}
+        for place, row in enumerate(support_rows(60, seed=1))
+    ]
+    import_rows(tmp_path, rows)
+    assert len(trained("model", "set", "--seeds", "6")["seeds"]) == 6
+
+
 def test_length_that_tells_the_label_is_warned_of(tmp_path: Path) -> None:
     rows = support_rows(200)
     for row in rows:
