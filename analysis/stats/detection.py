@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -62,7 +63,7 @@ class Scored:
     """Scores of the cases, (n,), and the score from which a case is called positive."""
 
     scores: Floats
-    threshold: float
+    threshold: Any  # a float; (n,) floats if each case has its own
 
     @property
     def called(self) -> Bools:

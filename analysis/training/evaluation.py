@@ -100,7 +100,7 @@ def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
     if positive != NOT_SUPPORTED:
         return cases, scored
     ratings = None if cases.ratings is None else 1 - cases.ratings
-    turned = Scored(-scored.scores, float(np.nextafter(-scored.threshold, np.inf)))
+    turned = Scored(-scored.scores, np.nextafter(-scored.threshold, np.inf))
     return Cases(~cases.truth, cases.groups, cases.queries, ratings), turned
 
 

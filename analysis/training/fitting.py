@@ -99,8 +99,8 @@ class Parts:
         return [self.all[place] for place in places.tolist()]
 
 
-def divide(task: str, examples: Sequence[Labelled]) -> Parts:
-    """Divides the examples. Raises TrainingError if there are too few, or a group is in two parts.
+def divide(task: str, examples: Sequence[Labelled], folds: int = 0) -> Parts:
+    """Divides the examples. Raises TrainingError if there are too few, also for `folds`, or a group is in two parts.
 
     Without a validation part, takes one group in five of the training part for it.
     """
@@ -116,6 +116,7 @@ def divide(task: str, examples: Sequence[Labelled]) -> Parts:
     }
     parts = Parts(known, places[TRAIN], places[VALID], places[TEST])
     check_enough(task, parts)
+    divide_folds(task, known, folds)
     return parts
 
 
@@ -258,7 +259,11 @@ def summarise_seeds(task: str, test: Cases, scored: Sequence[Scored], valid: Seq
     names = measures_for(task, test)
     turned = [facing(POSITIVE[task], test, each) for each in scored]
     rows = [
-        {"seed": seed, "valid": none_if_nan(valid[seed]), **{name: none_if_nan(value_of(*each, name)) for name in names}}
+        {
+            "seed": seed,
+            "valid": none_if_nan(valid[seed]),
+            **{name: none_if_nan(value_of(*each, name)) for name in names},
+        }
         for seed, each in enumerate(turned)
     ]
     return {
@@ -300,36 +305,45 @@ def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: Tr
     }
 
 
+def divide_folds(task: str, examples: Sequence[Labelled], folds: int) -> list[Parts]:
+    """Makes each fold of the groups, by their hash, the test part once; the next one validates.
+
+    Raises TrainingError if too little is left to learn from.
+    """
+    fold = np.array([int(hash_text(f"fold {each.group}")[:8], 16) % max(folds, 1) for each in examples])
+    found = []
+    for number in range(folds):
+        after = (number + 1) % folds
+        known = (fold != number) & (fold != after), fold == after, fold == number
+        parts = Parts(list(examples), *map(np.flatnonzero, known))
+        if not len(parts.train) or not can_learn(task, labels_of(parts, parts.train)):
+            raise TrainingError(
+                f"There are too few groups for --folds {folds} ({len({each.group for each in examples}):,}): besides one "
+                "fold that tests and one that validates, examples of both labels must be left to learn from."
+            )
+        found.append(parts)
+    return found
+
+
 def cross_validate(
     task: str, examples: Sequence[Labelled], features: np.ndarray, folds: int, settings: TrainingSettings, texts: Texts
 ) -> Shape:
-    """Scores each group by a tier A fit that saw none of it; strength and threshold are chosen on another fold."""
-    fold = np.array([int(hash_text(f"fold {each.group}")[:8], 16) % folds for each in examples])
-    scores, called = np.zeros(len(examples)), np.zeros(len(examples), bool)
-    for number in range(folds):
-        inner = (fold == (number + 1) % folds) & (fold != number)
-        train, test = (fold != number) & ~inner, fold == number
-        known = [examples[place] for place in np.flatnonzero(inner).tolist()]
-        cases = cases_of(known)
-        labels = np.array([examples[place].label for place in np.flatnonzero(train).tolist()], float)
-        learned, valid = (features[train], labels), (features[inner], cases)
-        fit, _ = choose_frozen(task, learned, valid, MAIN[TrainingTask(task)], *settings.weighing)
-        scores[test] = fit.score(features[test])
-        called[test] = scores[test] >= threshold_on(task, fit.score(features[inner]), cases, settings.aim)
-    # One scale on which each fold's own threshold is 0.5.
-    centred = np.where(called, 0.5 + scores / 2, scores / 2) if task != TrainingTask.REWARD else scores
+    """Scores each group by a tier A fit that saw none of it; strength and thresholds, those of the baselines too, are
+    chosen on another fold.
+    """
     words = baseline_scores(task, list(examples), texts)
-    cases = cases_of(examples)
-    plain = {
-        name: Scored(
-            values, threshold_on(task, values, cases, settings.chosen_aim) if task != TrainingTask.REWARD else 0.0
-        )
-        for name, values in words.items()
-    }
-    result = evaluate(task, examples, Scored(scores, 0.5), plain)
-    calls = evaluate(task, examples, Scored(centred, 0.5), {})
+    found = {name: Scored(np.zeros(len(examples)), np.zeros(len(examples))) for name in ("", *words)}
+    for parts in divide_folds(task, examples, folds):
+        cases, test = cases_of(parts.of(parts.valid)), parts.test
+        learned = features[parts.train], labels_of(parts, parts.train)
+        valid = features[parts.valid], cases
+        fit, _ = choose_frozen(task, learned, valid, MAIN[TrainingTask(task)], *settings.weighing)
+        found[""].scores[test] = fit.score(features[test])
+        found[""].threshold[test] = threshold_on(task, fit.score(features[parts.valid]), cases, settings.aim)
+        rules = fit_baselines(task, parts, words, settings.chosen_aim)
+        for name, values in words.items():
+            found[name].scores[test] = rules[name]["sign"] * values[test]
+            found[name].threshold[test] = rules[name]["threshold"]
+    result = evaluate(task, examples, found.pop(""), found)
     del result["warnings"], result["threshold"]  # each fold has its own
-    for name in ("accuracy", "precision", "recall", "f1"):
-        if name in result:
-            result[name], result["ci"][name] = calls[name], calls["ci"].get(name)
     return {"folds": folds, **result}

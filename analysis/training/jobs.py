@@ -113,7 +113,7 @@ class Progress:
 def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]:
     """Returns the figures, and what the untrained model said of the test part, if it was asked."""
     settings = TrainingSettings(**model.settings)
-    parts = fitting.divide(model.task, examples_for(model))
+    parts = fitting.divide(model.task, examples_for(model), settings.folds)
     note_hashes(model, parts.all)
     embedder, is_public = find_embedder(settings.embedder), model.study is None
     texts = embed_texts(model.task, parts.all, embedder, progress.part(0.0, EMBEDDED), keep=is_public)
@@ -295,7 +295,7 @@ def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> S
     """Counts what would be trained on, without training. Raises TrainingError if it is not enough."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     examples = examples_for(TrainedModel(task=task, settings=asdict(settings), **where))
-    parts = fitting.divide(task, examples)
+    parts = fitting.divide(task, examples, settings.folds)
     return {
         "task": task,
         **count_parts(parts.all),

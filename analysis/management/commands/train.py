@@ -103,8 +103,8 @@ class Command(Action):
         return tell(report)
 
     def carry_out(self, settings: TrainingSettings, options: Options) -> Report:
-        if not 1 <= settings.seeds <= 20 or settings.folds == 1 or not 0 <= settings.folds <= 20:
-            raise TrainingError("--seeds takes 1 to 20, --folds 2 to 20.")
+        if not 1 <= settings.seeds <= 20 or settings.folds in (1, 2) or not 0 <= settings.folds <= 20:
+            raise TrainingError("--seeds takes 1 to 20, --folds 3 to 20.")
         if any(getattr(settings, name) < (0 if name in MAY_BE_0 else 1e-12) for name in NUMBERS):
             above = [f"--{name}" for name in NUMBERS if name not in MAY_BE_0]
             raise TrainingError(f"{', '.join(above)} must be above 0, --steps, --kl and --lora not below it.")

@@ -52,8 +52,13 @@ def test_labels_by_chance_beat_nothing(tmp_path: Path) -> None:
     import_rows(tmp_path, support_rows(300, noise=0.5))
     report = trained("model", "set", "--folds", "4")
     assert report["differences"]["prior"]["auroc"]["beats"] != "yes"
-    low, high = report["cross_validation"]["ci"]["auroc"]
+    found = report["cross_validation"]
+    low, high = found["ci"]["auroc"]
     assert low < 0.5 < high
+    # Thresholds of baselines are chosen on another fold, too: on the same cases each would have its best F1.
+    assert all(found["baselines"][name]["f1"] < found["baselines"][name]["best_f1"] for name in ("bm25", "cosine"))
+    gap = found["f1"] - found["baselines"]["cosine"]["f1"]
+    assert found["differences"]["cosine"]["f1"]["value"] == pytest.approx(gap)
 
 
 def test_lists_are_ranked_for_relevance(tmp_path: Path) -> None:
@@ -149,12 +154,19 @@ def test_length_that_tells_the_label_is_warned_of(tmp_path: Path) -> None:
             "more than",
         ),
         ([row | {"split": "train"} for row in support_rows(100)], "no example in the test part"),
+        (
+            [
+                row | {"group": f"{n % 3}", "split": ("train", "valid", "test")[n % 3]}
+                for n, row in enumerate(support_rows(100))
+            ],
+            r"too few groups for --folds 3 \(3\)",
+        ),
     ],
 )
 def test_what_cannot_be_trained_on_is_one_sentence(tmp_path: Path, rows: list[dict], reason: str) -> None:
     import_rows(tmp_path, rows)
     with pytest.raises(CommandError, match=reason):
-        trained()
+        trained("model", "set", "--folds", "3")
     assert not TrainedModel.objects.exists()
 
 
