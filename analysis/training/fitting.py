@@ -237,6 +237,15 @@ def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: A
     return found
 
 
+def score_by_part(task: str, parts: Parts, texts: Texts) -> dict[str, np.ndarray]:
+    """Scores each part by itself, as the test part is: BM25 rises with the number of texts that it is among."""
+    found: dict[str, np.ndarray] = {}
+    for places in (parts.train, parts.valid):
+        for name, values in baseline_scores(task, parts.of(places), texts).items():
+            found.setdefault(name, np.zeros(len(parts.all)))[places] = values
+    return found
+
+
 def score_baselines(
     kept: Shape, task: str, examples: Sequence[Labelled], texts: Texts, frozen: Frozen | None
 ) -> dict[str, Scored]:
@@ -300,7 +309,7 @@ def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: Tr
         "positive": POSITIVE[task],
         "features": VERSION,
         "frozen_threshold": trial.threshold,
-        "baselines": fit_baselines(task, parts, baseline_scores(task, parts.all, texts), settings.chosen_aim),
+        "baselines": fit_baselines(task, parts, score_by_part(task, parts, texts), settings.chosen_aim),
         "seen": texts_seen(parts.of(parts.train)),
     }
 
@@ -317,9 +326,10 @@ def divide_folds(task: str, examples: Sequence[Labelled], folds: int) -> list[Pa
         known = (fold != number) & (fold != after), fold == after, fold == number
         parts = Parts(list(examples), *map(np.flatnonzero, known))
         if not len(parts.train) or not can_learn(task, labels_of(parts, parts.train)):
+            groups = len({each.group for each in examples})
             raise TrainingError(
-                f"There are too few groups for --folds {folds} ({len({each.group for each in examples}):,}): besides one "
-                "fold that tests and one that validates, examples of both labels must be left to learn from."
+                f"There are too few groups for --folds {folds} ({groups:,}): besides one fold that tests and one that "
+                "validates, examples of both labels must be left to learn from."
             )
         found.append(parts)
     return found

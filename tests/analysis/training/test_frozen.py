@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -124,6 +125,26 @@ def test_a_validation_part_of_one_label_ranks_nothing(tmp_path: Path) -> None:
         row["split"] = "valid"
     import_rows(tmp_path, rows)
     assert {each["valid"] for each in trained()["seeds"]} == {None}
+
+
+def test_a_baselines_threshold_is_on_the_scale_of_the_test_part(tmp_path: Path) -> None:
+    """BM25 scores a text by how rare its words are among the others, so each part is scored by itself."""
+    rows = [row | {"group": "of training", "split": "train"} for row in support_rows(400)]
+    rng = np.random.default_rng(0)
+    for n in range(60):
+        said, shared = (
+            rng.choice(40, 12, replace=False).tolist(),
+            n % 4,
+        )  # supported the likelier the more words are shared
+        row = {
+            "evidence": " ".join(f"w{word}" for word in said[:8]),
+            "statement": " ".join(f"w{word}" for word in [*said[:shared], *said[8:]]),
+            "label": "supported" if rng.random() < (0.1, 0.4, 0.7, 0.9)[shared] else "unsupported",
+        }
+        rows += [row | {"id": f"{part} {n}", "split": part, "group": part} for part in ("valid", "test")]
+    import_rows(tmp_path, rows)
+    found = trained()["baselines"]["bm25"]
+    assert found["f1"] == found["best_f1"]
 
 
 def test_seeds_whose_groups_have_one_label_are_drawn_again(tmp_path: Path) -> None:
