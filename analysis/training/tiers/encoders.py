@@ -81,7 +81,7 @@ def as_logit(shares: np.ndarray) -> np.ndarray:
 def rows_of(examples: Sequence[Labelled], offsets: np.ndarray, soft: bool) -> list[dict[str, Any]]:
     return [
         {
-            "key": each.key,
+            "key": each.turn or each.key,  # of the list in which it is ranked
             "split": each.split,
             "first": each.first,
             "second": each.second,

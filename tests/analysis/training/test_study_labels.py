@@ -13,6 +13,7 @@ from analysis.training.evaluation import cases_of
 from analysis.training.jobs import examples_for
 from analysis.training.study_labels import groups_learned, study_examples, study_pairs, unseen
 from analysis.training.tasks import train_next
+from analysis.training.tiers.encoders import rows_of
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import label_all
@@ -101,7 +102,12 @@ def test_attributes_of_one_prompt_and_user_are_ranked_in_one_list() -> None:
     for number, user in enumerate(("ann", "ann", "bob", "bob")):
         make_items(study, 1, number, cluster=user)
     label_all(make_annotator(study), "ynyn")
-    cases = cases_of(study_examples(study, "relevance"))
+    examples = study_examples(study, "relevance")
+    cases = cases_of(examples)
+    handed = [
+        row["key"] for row in rows_of(examples, np.zeros(4), soft=False)
+    ]  # to an encoder, which validates by them
+    assert handed[0] == handed[1] != handed[2] == handed[3]
     found = measure_scores(cases, Scored(np.array([0.2, 0.8, 0.9, 0.1]), 0.5), ["map", "mrr"])
     assert (found["map"].value, found["mrr"].value) == (0.75, 0.75)
 
