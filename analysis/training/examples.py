@@ -141,7 +141,7 @@ def read_line(row: Mapping[str, Any], number: int) -> tuple[TrainingTask, list[L
         if all(name in row for name in fields):
             key = key_of(row.get("id", number), "id")
             before = text_of(row, "context") if row.get("context") else ""
-            group = next((str(row[name]) for name in GROUPS if row.get(name)), "")
+            group = next((str(row[name]) for name in GROUPS if row.get(name) not in (None, "")), "")
             if row.get("year") and group:  # topics are numbered anew each year
                 group = f"{row['year']} {group}"
             group = key_of(group, "the group")

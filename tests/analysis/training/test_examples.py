@@ -57,6 +57,11 @@ def test_parts_by_hash_have_about_their_shares_and_stay() -> None:
     assert [part_of(f"group {number}") for number in range(5)] == parts[:5]
 
 
+def test_a_group_numbered_0_is_a_group(tmp_path: Path) -> None:
+    import_rows(tmp_path, [PAIR | {"id": f"{n}", "user": n % 2, "prompt": f"Which tea {n}?"} for n in range(4)])
+    assert list(Example.objects.order_by("position").values_list("group", flat=True)) == ["0", "1", "0", "1"]
+
+
 def test_topics_of_two_years_are_two_groups(tmp_path: Path) -> None:
     import_rows(tmp_path, [PAIR | {"topic": "1-1", "year": 2023}, PAIR | {"id": "e", "topic": "1-1", "year": 2024}])
     assert sorted(Example.objects.values_list("group", flat=True)) == ["2023 1-1", "2024 1-1"]
