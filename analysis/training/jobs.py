@@ -368,10 +368,6 @@ def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape
         progress = Progress(model, show)
         try:
             report, before = train_model(model, progress)
-            if model.study:
-                model.refresh_from_db()
-                report["labelled"] = label_study(model, model.study, before=before)
-            return report
         except TrainingStopped:
             raise
         except KeyboardInterrupt:
@@ -391,3 +387,16 @@ def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape
         except Exception as error:
             end_as(model, State.FAILED, progress, reason=repr(error))
             raise
+        return report | (label_own(model, report["warnings"], before) if model.study else {})
+
+
+def label_own(model: TrainedModel, warnings: list[str], before: Before) -> Shape:
+    """Labels the study that the model learned from; what goes wrong is one more warning, since the model is kept."""
+    model.refresh_from_db()
+    try:
+        return {"labelled": label_study(model, model.study, before=before)}
+    except (TrainingError, EmbeddingError, OSError, MemoryError, KeyboardInterrupt) as error:
+        again = f"manage.py predict {model.name} --study {model.study.slug}"
+        warnings = [*warnings, f"It has not labelled the study’s items ({str(error) or repr(error)}): {again}."]
+        TrainedModel.objects.filter(pk=model.pk).update(metrics=model.metrics | {"warnings": warnings})
+        return {"labelled": 0, "warnings": warnings}

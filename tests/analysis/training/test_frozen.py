@@ -132,10 +132,7 @@ def test_a_baselines_threshold_is_on_the_scale_of_the_test_part(tmp_path: Path) 
     rows = [row | {"group": "of training", "split": "train"} for row in support_rows(400)]
     rng = np.random.default_rng(0)
     for n in range(60):
-        said, shared = (
-            rng.choice(40, 12, replace=False).tolist(),
-            n % 4,
-        )  # supported the likelier the more words are shared
+        said, shared = rng.choice(40, 12, replace=False).tolist(), n % 4
         row = {
             "evidence": " ".join(f"w{word}" for word in said[:8]),
             "statement": " ".join(f"w{word}" for word in [*said[:shared], *said[8:]]),

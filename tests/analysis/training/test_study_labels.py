@@ -1,5 +1,6 @@
 """From a study's own labels by annotators to a third kind of rater, beside people and judges."""
 
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -9,7 +10,9 @@ from django.core.management import CommandError, call_command
 from analysis.agreement.agreements import agreement_of
 from analysis.models import TrainedModel
 from analysis.stats.detection import Scored, measure_scores
+from analysis.training import jobs
 from analysis.training.evaluation import cases_of
+from analysis.training.examples import TrainingError
 from analysis.training.jobs import examples_for
 from analysis.training.study_labels import groups_learned, study_examples, study_pairs, unseen
 from analysis.training.tasks import train_next
@@ -94,6 +97,20 @@ def test_a_model_labels_nothing_that_it_learned_from_and_beats_a_judge_who_says_
     before = agreement_of(study, draws=200)["questions"][0]["groups"]
     for name in ("humans", "models", "all"):  # it is no judge and votes in no group
         assert groups[name]["mean_pairwise"] == before[name]["mean_pairwise"]
+
+
+def test_a_model_that_could_not_label_is_kept_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled_study(60)
+
+    def fail(*given: Any, **how: Any) -> int:
+        raise TrainingError("No endpoint answered.")
+
+    monkeypatch.setattr(jobs, "label_study", fail)
+    report = command("train", "teas", "--task", "relevance", "--name", "mine")
+    model, said = TrainedModel.objects.get(), report["warnings"][-1]
+    assert (model.state, report["labelled"], model.metrics["warnings"][-1]) == ("done", 0, said)
+    assert said.endswith("(No endpoint answered.): manage.py predict mine --study teas.")
+    monkeypatch.undo()
 
 
 def test_attributes_of_one_prompt_and_user_are_ranked_in_one_list() -> None:
