@@ -13,7 +13,7 @@ USES = {
     "reward": "Says which of two responses people would prefer.",
 }
 TIERS = {
-    "frozen": "logistic regression over frozen vectors (all-MiniLM-L6-v2, int8) and shared words",
+    "frozen": "logistic regression over frozen vectors ({vectors}) and shared words",
     "encoder": "fine-tuned encoder",
     "grpo": "reasoning model trained with GRPO",
 }
@@ -29,7 +29,9 @@ def _lines(report: Shape) -> Iterator[str]:
     yield USES[report["task"]]
     yield ""
     yield f"- Task: {report['task']}; the positive label is “{report['positive']}”."
-    yield f"- Kind: {TIERS[report['tier']]}."
+    served = report["settings"].get("embedder")
+    vectors = f"of the endpoint {served}" if served else "all-MiniLM-L6-v2, int8"
+    yield f"- Kind: {TIERS[report['tier']].format(vectors=vectors)}."
     yield f"- Trained on: {report['trained_on']}, labels `{report['labels_sha256'][:12]}`, split "
     yield f"  `{report['split_sha256'][:12]}`."
     yield from (f"- {said}" for said in (say_tested(report), say_threshold(report)) if said)

@@ -355,6 +355,7 @@ def test_vectors_of_an_endpoint_stand_for_the_local_model_and_are_kept(
     import_rows(tmp_path, support_rows(60, seed=1), "more")
     command("train", "--examples", "set", "--task", "verifier", "--name", "served", "--endpoint", "vectors")
     assert TextVector.objects.filter(model="vectors/counts").count() > 120
+    assert "frozen vectors (of the endpoint vectors)" in (folder_of("served") / "README.md").read_text()
     before = TextVector.objects.count()
     figures = command("evaluate", "served", "--examples", "more", "--endpoint", "vectors")
     assert figures == command("evaluate", "served", "--examples", "more") and TextVector.objects.count() > before
