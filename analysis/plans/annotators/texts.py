@@ -26,6 +26,11 @@ def say(measure: str, value: float | None) -> str:
     return f"{100 * value:.1f} points" if measure == PREFERENCE else decimal(value, 3)
 
 
+def say_error(measure: str, error: float) -> str:
+    """A width's simulation error in the unit of the width, with one more digit."""
+    return f"{100 * error:.2f}" if measure == PREFERENCE else f"{error:.4f}"
+
+
 def say_value(measure: str, value: float | None) -> str:
     if value is None:
         return "–"
@@ -46,7 +51,7 @@ def lines_of_annotators(report: Row) -> list[str]:
     for measure in report["measures"]:
         found += ["", NAMES[measure], HEAD]
         for row in of_measure(report, measure):
-            error = "–" if row["width_error"] is None else f"{row['width_error']:.4f}"
+            error = "–" if row["width_error"] is None else say_error(measure, row["width_error"])
             why = f"  {row['why']}" if row["width"] is None else ""
             found.append(
                 f"{row['scenario']:10} {row['items']:7,} {row['overlap']:7} {say_value(measure, row['value']):>7} "

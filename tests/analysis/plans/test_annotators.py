@@ -165,6 +165,11 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
     out = StringIO()
     call_command("plan", "teas", *few, stdout=out)
     assert out.getvalue().startswith("SIMULATED: 20 studies") and "cautious" in out.getvalue()
+    last = found["rows"][-1]  # of a share, so in points
+    (line,) = [
+        line for line in lines_of_annotators(found | {"rows": [last]}) if line.startswith(last["scenario"] + " ")
+    ]
+    assert f"{100 * last['width']:.1f} points" in line and f"{100 * last['width_error']:.2f} " in line
     with pytest.raises(CommandError, match="--people is not for a study of annotators"):
         call_command("plan", "teas", "--people", "100")
     make_items(study, 12)
