@@ -19,7 +19,8 @@ class RaterScenario:
     """Assumptions. `right`: the chance that a rater who reads is right; `guessing`: the share of raters who guess.
 
     `common`: the share of items whose right label is the last of the scale, the others being equally frequent; `alike`:
-    the correlation of this between two items about one user.
+    the correlation of this between two items about one user. `anywhere`: a mistake is any other label even if labels
+    have an order.
     """
 
     name: str
@@ -28,13 +29,14 @@ class RaterScenario:
     common: float
     alike: float
     source: str = ""  # of what is seen
+    anywhere: bool = False
 
     @property
     def words(self) -> str:
         words = (
             f"raters give the right label in {percent(self.right)} of cases, {percent(self.guessing)} of them guess; "
             f"the last label of the scale is right for {percent(self.common)} of items; items of one user correlate by "
-            f"{self.alike:g}"
+            f"{self.alike:g}{'; a mistake is any other label' if self.anywhere else ''}"
         )
         return f"{self.source}: {words}" if self.source else words
 
@@ -92,7 +94,7 @@ def draw_labels(rng: np.random.Generator, rated: RatedQuestion, design: Design, 
     truth = draw_truth(rng, np.repeat(users, rated.parts), rated.k, scenario)
     guesses = np.append(rng.random(people) < scenario.guessing, False)
     is_right = rng.random(len(things)) < scenario.right
-    values = np.where(is_right, truth[things], mistake(rng, truth[things], rated))
+    values = np.where(is_right, truth[things], mistake(rng, truth[things], rated, scenario.anywhere))
     values = np.where(guesses[raters], rng.integers(0, rated.k, len(things)), values)
     return Labels(
         items=things.astype(np.int32),
@@ -113,9 +115,9 @@ def draw_truth(rng: np.random.Generator, users: Codes, k: int, scenario: RaterSc
     return np.where(rng.random(len(users)) < chances[users], k - 1, rng.integers(0, k - 1, len(users)))
 
 
-def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion) -> Codes:
-    """Wrong labels: next to the right one if labels have an order, else any other."""
-    if not rated.scale.ordered:
+def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion, anywhere: bool) -> Codes:
+    """Wrong labels: next to the right one if labels have an order, else, or if they lie `anywhere`, any other."""
+    if anywhere or not rated.scale.ordered:
         return (truth + rng.integers(1, rated.k, len(truth))) % rated.k
     beside = truth + rng.choice([-1, 1], len(truth))
     return np.where(beside < 0, 1, np.where(beside == rated.k, rated.k - 2, beside))
@@ -126,6 +128,7 @@ def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion) -> Cod
 FEWEST = 20  # items, or things to rate in them, with two labels
 MANY = Design(4000, 3)  # from which a scenario's α is known
 STEPS = 12  # halvings on the way to it
+NEAR = 0.01  # of an α that is reached
 PILOT = LabelChoice(pilot=True, simulated=False)
 
 
@@ -142,15 +145,29 @@ def seen_in_pilot(study: Study, rated: RatedQuestion) -> RaterScenario | None:
     common = min(max(float(votes[:, -1].sum() / votes.sum()), 0.02), 0.98)
     source = f"as in the pilot, α {decimal(alpha)} of {plural(pairable, 'rating' if asked.question.per else 'item')}"
     usual = replace(MIDDLE, name="as in the pilot", guessing=0.0, common=common, source=source)
-    return replace(usual, right=right_for(alpha, rated, usual))
+    return with_alpha(alpha, rated, usual)
+
+
+def with_alpha(alpha: float, rated: RatedQuestion, scenario: RaterScenario) -> RaterScenario:
+    """The scenario with the accuracy that gives this α; mistakes are any label if neighbouring ones agree too much."""
+    for each in (scenario, replace(scenario, anywhere=True)):
+        found = replace(each, right=right_for(alpha, rated, each))
+        if alpha_in(found, rated) < alpha + NEAR:
+            break
+    return found
 
 
 def right_for(alpha: float, rated: RatedQuestion, scenario: RaterScenario) -> float:
     def is_short(right: float) -> bool:
-        labels = draw_labels(np.random.default_rng(0), rated, MANY, replace(scenario, right=right))
-        return alpha_of(votes_of_people(labels), rated.scale) < alpha
+        return alpha_in(replace(scenario, right=right), rated) < alpha
 
     return halve(1 / rated.k, 1.0, is_short, STEPS)
+
+
+def alpha_in(scenario: RaterScenario, rated: RatedQuestion) -> float:
+    """People's α in one large study of the scenario."""
+    labels = draw_labels(np.random.default_rng(0), rated, MANY, scenario)
+    return alpha_of(votes_of_people(labels), rated.scale)
 
 
 def votes_of_people(labels: Labels) -> Floats:
