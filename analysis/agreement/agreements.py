@@ -41,7 +41,7 @@ from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant,
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, SIDES
 from surveys.studies.labels import TRAINED, Label
 
-AGREEMENT_VERSION = 18
+AGREEMENT_VERSION = 19
 MAYBE = ("no", "maybe", "yes")
 MIDDLE = 3  # of the labels from 1, the left response, to 5
 MOST_GROUPS = 200  # per grouping: those with most labels
@@ -230,8 +230,13 @@ def measure_sides(measuring: Measuring, asked: QuestionLabels) -> Row | None:
 
 
 def find_sided(asked: QuestionLabels) -> list[Label]:
-    """Finds labels given side by side; a trained model always has the personalised response first, whatever it says."""
-    return [row for row in asked.given if row.left in (GENERIC, PERSONALISED) and not row.is_trained]
+    """Finds labels given side by side. Nobody knows the side of imported ones, which name no version of the guidelines;
+    a trained model always has the personalised response first, whatever it says.
+    """
+    sided = [row for row in asked.given if row.left in (GENERIC, PERSONALISED) and not row.is_trained]
+    imported = Annotation.objects.filter(pk__in={row.annotation for row in sided}, guidelines_version="")
+    unknown = set(imported.values_list("pk", flat=True))
+    return [row for row in sided if row.annotation not in unknown]
 
 
 def place_shown(asked: QuestionLabels, row: Label) -> float:

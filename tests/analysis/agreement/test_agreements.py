@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,13 @@ from tests.factories import annotate, make_annotation_study, make_annotator, mak
 pytestmark = pytest.mark.django_db
 
 
-def import_rows(path: Path, rows: list[list[Any]], header: tuple[str, ...] = ("item", "annotator", "label")) -> Study:
+def write_rows(path: Path, rows: Sequence[Sequence[Any]], header: Sequence[str]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
+
+
+def import_rows(path: Path, rows: list[list[Any]], header: tuple[str, ...] = ("item", "annotator", "label")) -> Study:
+    write_rows(path, rows, header)
     import_annotations("labels", path, "tests")
     return Study.objects.select_related("current").get(slug="labels")
 
@@ -107,7 +112,7 @@ def test_made_up_raters_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_preferences_are_turned_back_and_sides_counted_as_shown() -> None:
+def test_preferences_are_turned_back_and_sides_counted_as_shown(tmp_path: Path) -> None:
     study = make_annotation_study(kind="preference", overlap=1)
     make_items(study, 4)
     label_all(study, preference__milk="1", preference__budget="3")
@@ -125,7 +130,12 @@ def test_preferences_are_turned_back_and_sides_counted_as_shown() -> None:
         record_judgement(
             item, "trained taste 1", {"preference/milk": "5", "preference/budget": "5"}, left="personalised"
         )
-    assert agreement_of(study, draws=20)["questions"][0]["sides"] == question["sides"]
+    for item in AnnotationItem.objects.filter(study=study):  # nor do people and models of a file say any
+        rows = [(item.key, name, "preference/milk", "1", name == "gpt") for name in ("Ann", "gpt")]
+        write_rows(tmp_path / "more.csv", rows, ("item", "annotator", "question", "label", "is_model"))
+        import_annotations(study.slug, tmp_path / "more.csv", "tests")
+    again = agreement_of(study, draws=20)["questions"][0]
+    assert len(again["raters"]) == 4 and again["sides"] == question["sides"]
     assert question["sides"]["interval"] == {"kind": "wilson", "unit": "item"}
 
 

@@ -86,7 +86,10 @@ def make_preferences() -> Study:
 
 
 def test_ratings_of_people_and_judges_are_recomputed_from_the_tables_alone(tmp_path: Path) -> None:
-    report = bundle(make_preferences(), tmp_path)
+    study, path = make_preferences(), tmp_path / "more.csv"
+    path.write_text("item,annotator,question,label\n" + "".join(f"item-{n},Ann,preference/milk,1\n" for n in range(9)))
+    call_command("import_annotations", study.slug, str(path), stdout=io.StringIO())
+    report = bundle(study, tmp_path)
     found = report["questions"][0]
     assert found["interval"]["kind"] == "bootstrap" and len(found["ratings"]["conditions"]) == 2
     with (tmp_path / "numbers.csv").open(newline="") as file:

@@ -317,6 +317,7 @@ def check_sides(bundle: LabelTables) -> Checks:
     for question in bundle.questions:
         if said := question.row.get("sides"):
             given = question.given[(question.given["left"] != "") & (question.given["kind"] != TRAINED)]
+            given = given[given["guidelines_version"] != ""]  # imported labels have none, and no side
             place = given["shown"] - (len(question.values) - 1) / 2
             yield Check(question.name, "neither", said["neither"], int((place == 0).sum()))
             for who, share in said["left"].items():
