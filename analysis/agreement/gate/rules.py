@@ -181,15 +181,18 @@ def share_right(right: int, answered: int) -> Cell:
 def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> Cell:
     """Measures the total variation between a person's label shares and the mean shares of the others, 0 to 1.
 
-    The interval: percentiles of 2,000 draws of the person's labels by their shares, taken as independent.
+    The interval: percentiles of 2,000 draws of the person's labels by their shares, taken as independent. Chance makes
+    distances larger, the draws' by as much above the person's as that above the true one, so the lower end is twice
+    this lower.
     """
     if not others or not rater["n"]:
         return Cell(why=NOBODY_ELSE)
     own, *theirs = (np.array([each["shares"][label]["value"] for label in labels]) for each in (rater, *others))
     usual = np.mean(theirs, axis=0)
     drawn = np.random.default_rng(0).multinomial(rater["n"], own / own.sum(), DRAWS) / rater["n"]
-    low, high = np.percentile(np.abs(drawn - usual).sum(axis=1) / 2, [2.5, 97.5])
-    value = float(np.abs(own - usual).sum() / 2)
+    distances, value = np.abs(drawn - usual).sum(axis=1) / 2, float(np.abs(own - usual).sum() / 2)
+    low, high = np.percentile(distances, [2.5, 97.5])
+    low = max(0.0, min(value, low - 2 * (distances.mean() - value)))
     return Cell(value, SHARE, (float(low), float(high)), rater["n"])
 
 

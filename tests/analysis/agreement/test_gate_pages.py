@@ -253,4 +253,6 @@ def test_distance_is_from_the_mean_of_the_others() -> None:
     ]
     far = measure_distance(raters[2], raters[:2], ("y", "n"))
     assert far.value == pytest.approx(0.6) and far.ci[0] < 0.6 < far.ci[1] and far.ci[1] - far.ci[0] < 0.15
+    same = measure_distance(raters[1] | {"n": 10_000}, raters[1:2], ("y", "n"))
+    assert same.value == same.ci[0] == 0 < same.ci[1]  # though by chance nearly every draw differs
     assert measure_distance(raters[0], [], ("y", "n")).value is None
