@@ -62,7 +62,7 @@ def draw_matrix(question: Question, options: Options) -> Figure:
         return empty_figure("matrix", title, NOTHING, columns, options)
     names = [printable(rater["rater"]) for rater in clustered(question, measure)]
     cells = [cell for row in table for cell in (both(row, "a", "b", measure), both(row, "b", "a", measure))]
-    step = min(CELL, (options.width - ROOM) // len(names))
+    step = max(1, min(CELL, (options.width - ROOM) // len(names)))
     side = step * len(names)
     x = alt.X("x:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, orient="top", labelAngle=-40))
     y = alt.Y("y:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, labelLimit=ROOM))

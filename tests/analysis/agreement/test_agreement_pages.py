@@ -10,7 +10,10 @@ from django.urls import reverse
 
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.documents import question_document
+from analysis.agreement.figures import draw_matrix
 from analysis.agreement.tables import summarise_agreement, tone_of
+from analysis.charts.figure import Options
+from analysis.charts.rendering import render
 from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Study
@@ -44,6 +47,14 @@ def test_the_matrix_has_each_pair_with_its_kappa_and_n(annotated: tuple[Client, 
     cell = rows[0].cells[1]
     assert (cell.number.value, cell.number.n, cell.tone) == (pytest.approx(0.75), 8, "k4")
     assert rows[0].cells[0].is_own and rows[0].cells[0].number.n == 8
+
+
+def test_a_matrix_of_very_many_raters_stays_about_as_wide_as_a_phone() -> None:
+    raters = [{"rater": f"person {number}", "kind": "person"} for number in range(300)]
+    pair = {"a": "person 0", "b": "person 1", "n": 9, "kappa": {"value": 0.5, "ci": None, "n": 9}}
+    question = {"question": "quality", "raters": raters, "pairs": [pair]}
+    svg = render(draw_matrix(question, Options(narrow=True)), "svg").decode()
+    assert float(svg.partition(' width="')[2].partition('"')[0]) < 500
 
 
 def test_the_answer_says_agreement_of_people_and_with_judges(annotated: tuple[Client, list[str]]) -> None:
