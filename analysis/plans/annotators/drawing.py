@@ -18,9 +18,9 @@ from surveys.models import Study
 class RaterScenario:
     """Assumptions. `right`: the chance that a rater who reads is right; `guessing`: the share of raters who guess.
 
-    `common`: the share of items whose right label is the last of the scale, the others being equally frequent; `alike`:
-    the correlation of this between two items about one user. `anywhere`: a mistake is any other label even if labels
-    have an order.
+    `common`: the share of items whose right label is the last of the scale; `others`: how the rest divide among the
+    other labels, equally if it is empty; `alike`: the correlation of `common` between two items about one user.
+    `anywhere`: a mistake is any other label even if labels have an order.
     """
 
     name: str
@@ -30,12 +30,14 @@ class RaterScenario:
     alike: float
     source: str = ""  # of what is seen
     anywhere: bool = False
+    others: tuple[float, ...] = ()
 
     @property
     def words(self) -> str:
         words = (
             f"raters give the right label in {percent(self.right)} of cases, {percent(self.guessing)} of them guess; "
-            f"the last label of the scale is right for {percent(self.common)} of items; items of one user correlate by "
+            f"the last label of the scale is right for {percent(self.common)} of items"
+            f"{', others as often as there' if self.others else ''}; items of one user correlate by "
             f"{self.alike:g}{'; a mistake is any other label' if self.anywhere else ''}"
         )
         return f"{self.source}: {words}" if self.source else words
@@ -112,7 +114,9 @@ def draw_truth(rng: np.random.Generator, users: Codes, k: int, scenario: RaterSc
     """(things,) the right labels; users differ in how often the last one is right."""
     strength = 1 / scenario.alike - 1
     chances = rng.beta(scenario.common * strength, (1 - scenario.common) * strength, users[-1] + 1)
-    return np.where(rng.random(len(users)) < chances[users], k - 1, rng.integers(0, k - 1, len(users)))
+    is_last = rng.random(len(users)) < chances[users]
+    drawn = rng.choice(k - 1, len(users), p=scenario.others) if scenario.others else rng.integers(0, k - 1, len(users))
+    return np.where(is_last, k - 1, drawn)
 
 
 def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion, anywhere: bool) -> Codes:
@@ -142,9 +146,11 @@ def seen_in_pilot(study: Study, rated: RatedQuestion) -> RaterScenario | None:
     alpha = alpha_of(votes, rated.scale) if pairable >= FEWEST else 0.0
     if not alpha > 0:  # NaN, from a single label in use, is not above 0 either
         return None
-    common = min(max(float(votes[:, -1].sum() / votes.sum()), 0.02), 0.98)
+    *rest, last = (votes.sum(axis=0) / votes.sum()).tolist()
+    common = min(max(last, 0.02), 0.98)
+    others = tuple(share / sum(rest) for share in rest) if rated.k > 2 else ()
     source = f"as in the pilot, α {decimal(alpha)} of {plural(pairable, 'rating' if asked.question.per else 'item')}"
-    usual = replace(MIDDLE, name="as in the pilot", guessing=0.0, common=common, source=source)
+    usual = replace(MIDDLE, name="as in the pilot", guessing=0.0, common=common, others=others, source=source)
     return with_alpha(alpha, rated, usual)
 
 

@@ -259,10 +259,13 @@ def test_a_pilot_of_items_with_two_things_to_rate_counts_these() -> None:
     make_items(study, 10, pilot=True)
     for person in [make_annotator(study) for _ in range(2)]:
         while task := next(iter(next_tasks(person)), None):
-            shown = "5" if (number_of(task.item) % 2 > 0) == (task.left == GENERIC) else "1"
+            shown = "4" if (number_of(task.item) % 2 > 0) == (task.left == GENERIC) else "2"
             annotate(person, task, preference__milk=shown, preference__budget=shown)
     found = seen_in_pilot(study, STARS)
     assert found is not None and found.words.startswith("as in the pilot, α 1.00 of 20 ratings: raters give")
+    labels = draw_labels(np.random.default_rng(1), STARS, Design(1000, 2), found)
+    drawn = votes_of_people(labels).sum(axis=0)  # half prefer the personalised response, nobody strongly
+    assert drawn / drawn.sum() == pytest.approx([0, 0.5, 0, 0.5, 0], abs=0.05)
 
 
 @pytest.mark.django_db
