@@ -22,8 +22,9 @@ LONGEST_LINE = 4_000_000
 LONGEST_KEY = 200
 EXAMPLE = 1_000  # bytes of an example beside its texts
 TRAIN, VALID, TEST = "train", "valid", "test"
-# Other names of parts.
-SPLITS = {"training": TRAIN, "validation": VALID, "dev": VALID, "val": VALID, "testing": TEST}
+# Names of parts, in any case.
+SPLITS = {part: part for part in (TRAIN, VALID, TEST)}
+SPLITS |= {"training": TRAIN, "validation": VALID, "dev": VALID, "val": VALID, "testing": TEST}
 SHARES = ((TRAIN, 0.7), (VALID, 0.85), (TEST, 1.0))
 RULE = "split 1"  # raise when the rule changes: it is part of the hash
 # Fields that name a line's group; the first one present counts, else the text that labels are about.

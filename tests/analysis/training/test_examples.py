@@ -42,7 +42,7 @@ def test_the_chosen_response_stands_first_in_about_half_of_the_pairs(tmp_path: P
 
 
 def test_a_split_that_is_given_is_kept_and_missing_ones_follow_the_group(tmp_path: Path) -> None:
-    rows = [PAIR | {"id": "x", "topic": "t", "split": "test"}, PAIR | {"id": "y", "topic": "u", "split": "dev"}]
+    rows = [PAIR | {"id": "x", "topic": "t", "split": "Test"}, PAIR | {"id": "y", "topic": "u", "split": "dev"}]
     rows += [PAIR | {"id": f"z{number}", "topic": f"{number % 7}"} for number in range(40)]
     import_rows(tmp_path, rows)
     found = {each.key: each.split for each in fill_split(load_set(ExampleSet.objects.get()))}
