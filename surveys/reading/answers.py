@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # Raise this whenever the same text may be read differently; stored answers name the version that read them.
-RULES_VERSION = 7
+RULES_VERSION = 8
 
 LONGEST_TEXT = 1_000_000  # characters of one answer, pasted or imported
 # In a refusal: what is listed may be where to look and what to do instead.
@@ -185,6 +185,7 @@ WORDING = re.compile(r"\$?\\?(?:text|textbf|mathrm|mathbf)\s*\{(?:\s*+([^{}]{1,8
 BOXED = re.compile(r"\$?\\?boxed\s*\{(?:\s*+([^{}]{1,80})|\s+)\}\$?")
 CHOICE_END = re.compile(r"\n|[.;](?:\s|$)")
 CHOICE_WORD = re.compile(r"(?<![\w%°+/.,-])[\w%°+/.,-]*\w")
+MINUSES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
 TICKED = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)|[✅✔☑][^\w✅✔☑]*$")
 
 
@@ -289,11 +290,17 @@ def _choice_at(text: str, choices: Sequence[str], letters: str) -> str:
     if not choices:
         return ""
     rest = _words(CHOICE_END.split(text, maxsplit=1)[0])
-    return "".join(letter for letter, choice in zip(letters, choices, strict=False) if rest and rest == _words(choice))
+    named = zip(letters, map(_choice_words, choices), strict=False)
+    return "".join(letter for letter, words in named if rest and rest == words)
+
+
+@lru_cache(maxsize=512)
+def _choice_words(choice: str) -> str:
+    return _words(_plain(choice))
 
 
 def _words(text: str) -> str:
-    return " ".join(CHOICE_WORD.findall(text.casefold()))
+    return " ".join(CHOICE_WORD.findall(text.translate(MINUSES).casefold()))
 
 
 def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:

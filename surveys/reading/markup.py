@@ -28,7 +28,7 @@ LINK = re.compile(r"!?\[([^\]\n]++)(?:\](\((?:[^()\s]|\([^()\s]*\)){0,500}(?:\s\
 LONGEST_LABEL = 300
 CITATION = re.compile(
     r"\u3010[^\u3011\n]{0,80}+\u3011|\[\[\d{1,3}\]\](?:\([^()\s]{0,500}\))?|\[\^?\d{1,3}\^?(?:, ?\d{1,3}){0,9}\](?!\()"
-    r"|(?<=[\w*_)])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,3}(?!\w)"
+    r"|(?<=[^\W\d]|[*)])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,3}(?!\w)"  # behind a digit it is a power
     r"|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?"
 )
 # What models say between turns, as <|im_end|> and </s>.

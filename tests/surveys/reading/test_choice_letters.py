@@ -102,6 +102,14 @@ def test_read_choice_of_json_is_the_letter_it_holds(text, letter):
     assert read_choice(text, choices=["Meiosis", "Mitosis", "Osmosis", "Lysis"]) == letter
 
 
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [("-3", "B"), ("The answer is \u22123.", "B"), ("3 \u2013 5", None), ("10\u00b3", None), ("CO\u2082", "D")],
+)
+def test_read_choice_tells_choices_apart_by_their_signs(text, letter):
+    assert read_choice(text, choices=["3", "-3", "10", "CO\u2082"]) == letter
+
+
 def test_read_choice_knows_only_the_letters_of_its_prompt():
     assert read_choice("E", letters="ABCDE") == "E"
     assert read_choice("(C)", letters="AB") is None
