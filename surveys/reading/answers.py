@@ -184,6 +184,11 @@ DENIED = re.compile(
 WORDING = re.compile(r"\$?\\?(?:text|textbf|mathrm|mathbf)\s*\{(?:\s*+([^{}]{1,80})|\s+)\}\$?")
 BOXED = re.compile(r"\$?\\?boxed\s*\{(?:\s*+([^{}]{1,80})|\s+)\}\$?")
 CHOICE_END = re.compile(r"\n|[.;](?:\s|$)")
+# "A" before any other small word is an article: "The answer is A decrease in pH".
+BEHIND_LETTER = (
+    r"(?:and|or|as|is|was|would|but|because|since|if|for|which|due|given|though|although|while|with|where|when|here"
+    r"|by|in|on|from|over|rather|instead|only|alone|then|plus|weil|denn|da|car|parce|porque|pois|perché)\b"
+)
 CHOICE_WORD = re.compile(r"(?<![\w%°+/.,-])[\w%°+/.,-]*\w")
 MINUSES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
 TICKED = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)|[✅✔☑][^\w✅✔☑]*$")
@@ -233,7 +238,8 @@ def _alone(letters: str) -> re.Pattern[str]:
     """A letter on its own: capital or bracketed anywhere, small only before punctuation."""
     upper, lower = f"[{letters}]", f"[{letters.lower()}]"
     return re.compile(
-        rf"[\s*_`\"'‘“«(\[]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![a-zA-Z0-9_]|['’][a-z])"
+        rf"[\s*_`\"'‘“«(\[]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![a-zA-Z0-9_]|['’][a-z]"
+        rf"|(?<=A)[^\S\n](?!{BEHIND_LETTER})[a-z])"
         rf"|({lower})(?=[*_`\"'”)\].,:;!]*(?:\s*$|[)\].,:;!])))"
     )
 
@@ -315,9 +321,8 @@ def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
     """Sentences such as "The answer is (C)"; if they disagree, one that says it is final is believed."""
     stated = []
     for match in STATEMENT.finditer(text):
-        found = _letter_at(text, match.end(), letters) or _choice_at(
-            text[match.end() : match.end() + 300], choices, letters
-        )
+        said = text[match.end() : match.end() + 300]
+        found = _letter_at(text, match.end(), letters) or _choice_at(said, choices, letters)
         before = text[max(0, match.start() - 80) : match.start()]
         if found and not DENIED.search(before):
             stated.append((found, bool(FINAL.search(before[-30:] + match[0]))))

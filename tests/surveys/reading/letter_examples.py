@@ -64,6 +64,9 @@ LETTERS = [
     ("a letter that is none of the options", "The answer is F.", None),
     ("vitamins", "Vitamin C and vitamin D are both needed here.", None),
     ("a unit", "The water has 20 °C in both cases.", None),
+    ("an article after the answer", "The correct answer is: **A decrease in pH**", None),
+    ("an article and a letter", "Resposta correta: A mitose, a letra C.", "C"),
+    ("a reason after the letter", "The answer is A because cells break.", "A"),
     ("nothing", "", None),
 ]
 

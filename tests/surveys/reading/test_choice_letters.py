@@ -79,11 +79,12 @@ def test_read_choice_guesses_nothing(text):
         ("The answer is not wrong.", "B"),
         ("The correct answer is: wrong", "A"),
         ("B. Not wrong", "B"),
+        ("The correct answer is A shame.", "C"),
         ("It depends on who is asked.", None),
     ],
 )
 def test_read_choice_knows_the_words_of_the_choices(text, letter):
-    assert read_choice(text, letters="AB", choices=("Wrong", "Not wrong")) == letter
+    assert read_choice(text, letters="ABC", choices=("Wrong", "Not wrong", "A shame")) == letter
 
 
 @pytest.mark.parametrize(
