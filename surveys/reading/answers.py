@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -168,8 +168,8 @@ STATEMENT = re.compile(
     r"|\b(?:right|correct)\s+one\b|\brichtig\b|答案|答え|正解|정답은?|उत्तर|الإجابة)"
     r"(?:\s+(?:correcta|correcte|correta|corretta|الصحيحة))?"
     r"(?:\s+(?:to\s+(?:the|this)\s+question|here))?"
-    r"\s*(?:\b(?:would\s+be|will\s+be|must\s+be|should\s+be|is|es|ist|lautet|est|é|è)\b|是|为|は|है|هي"
-    r"|[:：=→-]+)*\s*[:：]*\s*"
+    r"\s*(?P<link>(?:\b(?:would\s+be|will\s+be|must\s+be|should\s+be|is|es|ist|lautet|est|é|è)\b|是|为|は|है|هي"
+    r"|[:：=→-]+)*\s*[:：]*)\s*"
     r"(?:(?:therefore|thus|clearly|most\s+likely|probably|likely|indeed|definitely)\s+)?"
     r"(?:(?:la|le|a|il|die|der)\s++(?=\W*+[A-Z]\b|letra|lettera|lettre|letter))?"
     r"(?:(?:option|choice|letter|answer|letra|lettera|lettre|opción|opção|buchstabe)\s+)?",
@@ -178,7 +178,8 @@ STATEMENT = re.compile(
 FINAL = re.compile(r"\bfinal\b|\btherefore\b|\bthus\b|\bconclusion\b|\bso,?\s+the\b", re.I)
 DENIED = re.compile(
     r"(?:\bnot\b|n['’]t\b|\bcannot\b|\bwrong\b|\bincorrect\b|\brather than\b|\binstead of\b)"
-    r"(?:(?!\bbut\b)[^.;:\n])*$",
+    r"(?:(?!\b(?:but|and|so|hence|thus|therefore)\b)[^.,;:\n\u2013\u2014])*$"
+    r"|\b(?:each|every|rul(?:e[sd]?|ing)\s+out|eliminat\w+|exclud\w+)\s+(?:answer\s+)?$",
     re.I,
 )
 WORDING = re.compile(r"\$?\\?(?:text|textbf|mathrm|mathbf)\s*\{(?:\s*+([^{}]{1,80})|\s+)\}\$?")
@@ -201,7 +202,7 @@ def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) 
     if JSON_OBJECT.match(text):
         text = _json_answer(text)
     text = strip_residue(_plain(text)) if "\n" in text else _plain(text)
-    for read in (_whole_text, _stated, _correct_one, _said_one, _marked_line, _lone_mention):
+    for read in (_whole_text, _stated, _correct_one, _said_one, _named_only, _marked_line, _lone_mention):
         if letters and (found := read(text, letters, choices)):
             return found
     return ""
@@ -276,6 +277,17 @@ def _said(letters: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
+def _ruled_out(letters: str) -> re.Pattern[str]:
+    """As in "Option A is wrong" and "options A, B and D do not fit"."""
+    one = rf"[(\[*_]*[{letters}](?![\w'’])[)\]*_]*"
+    return re.compile(
+        rf"\b(?i:options?|choices?|answers?|letters?)\s+{one}(?:\s*(?:[,&]|\b(?:and|or)\b)+\s*{one})*"
+        r"(?:\s*\([^()\n]{1,80}\)[*_]*)?\s+(?:(?:is|are|was|were|do|does|can|could|would)(?:n['’]t|\s+not)|cannot"
+        r"|(?:is|are|was|were)\s+(?:\w+ly\s+|also\s+|both\s+)?(?:wrong|incorrect|false|ruled|excluded|eliminated|out))\b"
+    )
+
+
+@lru_cache(maxsize=64)
 def _mention(letters: str) -> re.Pattern[str]:
     return re.compile(
         rf"[(\[]([{letters}])[)\]]|(?i:\b(?:option|choice|letter|choose|pick|select|go with"
@@ -317,17 +329,26 @@ def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
     return _choice_at(text, choices, letters) if "\n" not in text else ""
 
 
-def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
-    """Sentences such as "The answer is (C)"; if they disagree, one that says it is final is believed."""
-    stated = []
+def _statements(text: str, letters: str, choices: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the letter of each sentence that names the answer and is not denied, its words, and whether it says so."""
     for match in STATEMENT.finditer(text):
         said = text[match.end() : match.end() + 300]
         found = _letter_at(text, match.end(), letters) or _choice_at(said, choices, letters)
-        before = text[max(0, match.start() - 80) : match.start()]
-        if found and not DENIED.search(before):
-            stated.append((found, bool(FINAL.search(before[-30:] + match[0]))))
-    final = [found for found, is_final in stated if is_final]
+        if found and not _is_denied(text, match):
+            before = text[max(0, match.start() - 30) : match.start()]
+            yield found, before + match[0], bool(match["link"]) or before.lower().endswith("final ")
+
+
+def _stated(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Sentences such as "The answer is (C)"; if they disagree, one that says it is final is believed."""
+    stated = [(found, words) for found, words, is_told in _statements(text, letters, choices) if is_told]
+    final = [found for found, words in stated if FINAL.search(words)]
     return final[-1] if final else _join(found for found, _ in stated)
+
+
+def _named_only(text: str, letters: str, choices: Sequence[str]) -> str:
+    """Words such as "option C", which a text that weighs the options has for each; those that it rules out are none."""
+    return _join(found for found, *_ in _statements(_ruled_out(letters).sub(" ", text), letters, choices))
 
 
 def _correct_one(text: str, letters: str, choices: Sequence[str]) -> str:
@@ -337,7 +358,7 @@ def _correct_one(text: str, letters: str, choices: Sequence[str]) -> str:
 
 def _said_one(text: str, letters: str, choices: Sequence[str]) -> str:
     """Sentences such as "I'd say C" and "That leaves C."."""
-    return _join("".join(groups) for groups in _said(letters).findall(text))
+    return _undenied(_said(letters), text)
 
 
 def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
@@ -351,7 +372,16 @@ def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
 
 def _lone_mention(text: str, letters: str, choices: Sequence[str]) -> str:
     """Letters in brackets, in bold or after "option"; a bare capital may be a word of the sentence."""
-    return _join("".join(groups) for groups in _mention(letters).findall(text))
+    return _undenied(_mention(letters), _ruled_out(letters).sub(" ", text))
+
+
+def _undenied(pattern: re.Pattern[str], text: str) -> str:
+    return _join("".join(match.groups("")) for match in pattern.finditer(text) if not _is_denied(text, match))
+
+
+def _is_denied(text: str, match: re.Match[str]) -> bool:
+    """Whether what is before it in its sentence denies it."""
+    return bool(DENIED.search(text[max(0, match.start() - 80) : match.start()]))
 
 
 def _join(found: Iterable[str]) -> str:
