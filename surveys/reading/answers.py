@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from surveys.reading import endings, refusals
 from surveys.reading.items import NamedItems, count_named, find_items
-from surveys.reading.markup import WORD, clean_name, normalise_item, plain_text
+from surveys.reading.markup import WORD, bare_line, clean_name, normalise_item, plain_text, strip_marker
 from surveys.reading.nesting import read_json
 from surveys.reading.residue import strip_residue
 
@@ -169,7 +169,7 @@ STATEMENT = re.compile(
     r"(?:\s+(?:correcta|correcte|correta|corretta|الصحيحة))?"
     r"(?:\s+(?:to\s+(?:the|this)\s+question|here))?"
     r"\s*(?P<link>(?:\b(?:would\s+be|will\s+be|must\s+be|should\s+be|is|es|ist|lautet|est|é|è)\b|是|为|は|है|هي"
-    r"|[:：=→-]+)*\s*[:：]*)\s*"
+    r"|[:：=→–—-]+)*\s*[:：]*)\s*"
     r"(?:(?:therefore|thus|clearly|most\s+likely|probably|likely|indeed|definitely)\s+)?"
     r"(?:(?:la|le|a|il|die|der)\s++(?=\W*+[A-Z]\b|letra|lettera|lettre|letter))?"
     r"(?:(?:option|choice|letter|answer|letra|lettera|lettre|opción|opção|buchstabe)\s+)?",
@@ -202,7 +202,7 @@ def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) 
     if JSON_OBJECT.match(text):
         text = _json_answer(text)
     text = strip_residue(_plain(text)) if "\n" in text else _plain(text)
-    for read in (_whole_text, _stated, _correct_one, _said_one, _named_only, _marked_line, _lone_mention):
+    for read in READERS:
         if letters and (found := read(text, letters, choices)):
             return found
     return ""
@@ -239,7 +239,7 @@ def _alone(letters: str) -> re.Pattern[str]:
     """A letter on its own: capital or bracketed anywhere, small only before punctuation."""
     upper, lower = f"[{letters}]", f"[{letters.lower()}]"
     return re.compile(
-        rf"[\s*_`\"'‘“«(\[]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![a-zA-Z0-9_]|['’][a-z]"
+        rf"[\s*_`\"'‘“«(\[✅✔☑👉→]*(?:(?<=[(\[])({upper}|{lower})[)\]]|({upper})(?![a-zA-Z0-9_]|['’][a-z]"
         rf"|(?<=A)[^\S\n](?!{BEHIND_LETTER})[a-z])"
         rf"|({lower})(?=[*_`\"'”)\].,:;!]*(?:\s*$|[)\].,:;!])))"
     )
@@ -322,11 +322,21 @@ def _words(text: str) -> str:
 
 
 def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
-    """A letter that is alone in the text or on a line of it, or that of a choice whose words are the text."""
-    bare = (line.strip(" \t*_`\"'“”().[]:").upper() for line in text.splitlines())
-    if found := _join(line for line in bare if len(line) == 1 and line in letters):
-        return found
+    """A letter with which the text opens, alone on its line, or that of a choice whose words are the text."""
+    opening = _lone_letter(text.partition("\n")[0], letters)
+    if opening and opening == _lone_line(text, letters, choices):
+        return opening
     return _choice_at(text, choices, letters) if "\n" not in text else ""
+
+
+def _lone_line(text: str, letters: str, choices: Sequence[str]) -> str:
+    """A letter alone on a line; what the text says counts more, as a copied formula stands in such lines too."""
+    return _join(_lone_letter(line, letters) for line in text.splitlines())
+
+
+def _lone_letter(line: str, letters: str) -> str:
+    bare = strip_marker(bare_line(line)).strip(" \t*_`\"'“”‘’«»().[]:!✅✔☑👉→").upper()
+    return bare if len(bare) == 1 and bare in letters else ""
 
 
 def _statements(text: str, letters: str, choices: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
@@ -382,6 +392,10 @@ def _undenied(pattern: re.Pattern[str], text: str) -> str:
 def _is_denied(text: str, match: re.Match[str]) -> bool:
     """Whether what is before it in its sentence denies it."""
     return bool(DENIED.search(text[max(0, match.start() - 80) : match.start()]))
+
+
+# Tried in this order; the first that finds a letter, or several, counts.
+READERS = (_whole_text, _stated, _correct_one, _said_one, _lone_line, _named_only, _marked_line, _lone_mention)
 
 
 def _join(found: Iterable[str]) -> str:

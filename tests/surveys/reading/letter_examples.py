@@ -78,6 +78,15 @@ LETTERS = [
     ("an option ruled out", "Option A is not correct.", None),
     ("an option denied", "I don't think that it is option A.", None),
     ("an option excluded", "I can rule out option A.", None),
+    ("a copied formula", "Let the volume be\n\nV\n=\nB\n+\n2\n\nThe correct answer is C.", "C"),
+    ("the options, one to a line", "A\nlysis\nB\nosmosis\nC\nmitosis\nD\nmeiosis\n\nThe answer is C.", "C"),
+    ("the letter at the end", "My answer to this one\n\nC", "C"),
+    ("a quoted letter", "> C", "C"),
+    ("a bullet", "- C", "C"),
+    ("a number", "1. C", "C"),
+    ("a tick after a colon", "**Correct answer: ✅ C) mitosis**", "C"),
+    ("a dash", "Answer – C", "C"),
+    ("a dash in Russian", "Правильный ответ — C", "C"),
     ("nothing", "", None),
 ]
 
