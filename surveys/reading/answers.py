@@ -372,12 +372,17 @@ def _said_one(text: str, letters: str, choices: Sequence[str]) -> str:
 
 
 def _marked_line(text: str, letters: str, choices: Sequence[str]) -> str:
-    """A line that opens with the letter, "C. mitosis"; of several (the options repeated), the marked one."""
+    """A line that opens with the letter, "C. mitosis"; of several (the options repeated), the marked one, or one that
+    comes before the others out of their order.
+    """
     opening = _opening(letters)
     lines = [line.strip() for line in text.splitlines()]
     found = [(match[1], line) for line in lines if (match := opening.match(line))]
     chosen = [letter for letter, line in found if TICKED.search(line)]
-    return _join(chosen) if len(set(chosen)) == 1 else _join(letter for letter, _ in found)
+    if len(set(chosen)) == 1:
+        return chosen[0]
+    first, *others = [letter for letter, _ in found] or [""]
+    return first if len(others) > 1 and first > others[0] and others == sorted(others) else _join([first, *others])
 
 
 def _lone_mention(text: str, letters: str, choices: Sequence[str]) -> str:

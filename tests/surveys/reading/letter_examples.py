@@ -87,6 +87,7 @@ LETTERS = [
     ("a tick after a colon", "**Correct answer: ✅ C) mitosis**", "C"),
     ("a dash", "Answer – C", "C"),
     ("a dash in Russian", "Правильный ответ — C", "C"),
+    ("the others below", "C) mitosis\n\nWhy not the others:\n\nA) too fast\nB) moves water\nD) halves", "C"),
     ("nothing", "", None),
 ]
 
