@@ -117,7 +117,7 @@ def _pieces(line: str, opened: re.Match[str] | None) -> list[str]:
 
 def _body(match: re.Match[str]) -> str:
     """What follows the number; the bold that opened before it, as in "**1. Tesla** made", is opened again."""
-    opened, closed = match["open"].strip("(["), match["close"]
+    opened, closed = match["open"].strip("([\uff08"), match["close"]
     rest = match.string[match.end() :]
     if opened:
         return rest if closed.startswith(opened) else opened + rest

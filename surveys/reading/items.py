@@ -23,7 +23,17 @@ from surveys.reading.markup import (
 )
 from surveys.reading.records import FoundTable, json_titles, record_titles, split_tables
 from surveys.reading.roles import answering, is_lead, without_thoughts
-from surveys.reading.words import AWARD, DETAIL, QUESTION, SECTION, is_aspect, is_cited, is_in_two_scripts, is_label
+from surveys.reading.words import (
+    AWARD,
+    DETAIL,
+    QUANTITY,
+    QUESTION,
+    SECTION,
+    is_aspect,
+    is_cited,
+    is_in_two_scripts,
+    is_label,
+)
 
 # A paste may hold 200 kB; an answer says what it names near its beginning.
 HEAD = 16_000
@@ -40,6 +50,7 @@ INGREDIENTS = re.compile(r"^\W*ingredients\W*$", re.I)
 RECIPE = re.compile(r"(?<!\s)\s+recipe\b.{0,20}$", re.I)
 RECIPE_WORDS = 8
 BARE_NUMBER = re.compile(r"^\s*(\d{1,2})\s*$")
+UNMARKED = re.compile(r"^\s*#?(\d{1,2})[ \u00a0]+(?=[^\W\da-z])")
 
 Lines = Sequence[str]
 
@@ -300,9 +311,15 @@ def _names_things(part: Lines) -> bool:
 
 
 def _with_numbers(lines: Lines) -> list[str]:
-    """Put each number that has a line to itself in front of the next line, if these numbers count upwards."""
+    """Put each number that has a line to itself in front of the next line, if these numbers count upwards.
+
+    Numbers without a mark get one, as in "1 Heat", if three or more count upwards and no line tells a quantity.
+    """
+    unmarked = [int(match[1]) for line in lines if (match := UNMARKED.match(line))]
+    if len(unmarked) > 2 and _count_up(unmarked) and not any(QUANTITY.match(line.strip()) for line in lines):
+        return [UNMARKED.sub(r"\1. ", line) for line in lines]
     bare = [int(match[1]) for line in lines if (match := BARE_NUMBER.match(line))]
-    if len(bare) < 2 or bare != list(range(1, len(bare) + 1)):
+    if len(bare) < 2 or not _count_up(bare):
         return list(lines)
     joined: list[str] = []
     number = ""
@@ -315,3 +332,7 @@ def _with_numbers(lines: Lines) -> list[str]:
         else:
             joined.append(line)
     return joined
+
+
+def _count_up(numbers: Sequence[int]) -> bool:
+    return list(numbers) == list(range(1, len(numbers) + 1))

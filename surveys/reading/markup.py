@@ -8,13 +8,14 @@ MOST_LINES = 1_000  # a text with more, in the characters that are read, is no a
 
 # A number before an item may be "1.", "1)", "(1)", "#1:", "1 -", "**1.**", a keycap or the Chinese "1、".
 NUMBER = re.compile(
-    r"^(?P<open>[*_(\[]{0,3})(?:#|no\.? ?)?(?P<number>\d{1,2})(?:\u20e3|\\?[.):\]]+(?!\d)|\u3001"
-    r"|\s?[-\u2013\u2014](?=\s|[A-Z]))(?P<close>[*_]*)\s*",
+    r"^(?P<open>[*_(\[\uff08]{0,3})(?:#|no\.? ?)?(?P<number>\d{1,2})(?:\u20e3|\\?[.):\]]+(?!\d)"
+    r"|[\u3001\uff09\uff0e\uff1a]|\s?[-\u2013\u2014](?=\s|[A-Z]))(?P<close>[*_]*)\s*",
     re.I,
 )
 _BULLETS = "•●○◦▪▫■□▶►◆❖‣·⁃➤➢→・✓✔✅☑🔹🔸🔷🔶🔺🔻🟢🔵🟣🟠🟡🔴🥇🥈🥉🏅①-⑩❶-❿➀-➓"
 BULLET = re.compile(rf"^(?:[-*+\u2013\u2014]\s+|-(?=[^\W\d_]|[\"\u201c*\[])|[{_BULLETS}]\ufe0f?\s*)")
 HEADING = re.compile(r"^#{1,6}\s+")
+CLOSING_MARK = re.compile(r"(?<!\s)\s+#+$")  # of a heading; C# ends so too
 BOLD = re.compile(r"(\*{2,3}|__)(?=\S)([^*\n]{1,200}?)\1")
 BOLD_LINE = re.compile(r"^(\*{2,3}|__)([^*\n]{1,120})\1[:.]?$")
 ITALIC = re.compile(r"^([*_])(?=[^\s*_])([^*_\n]{1,120})\1(?!\w)")
@@ -44,11 +45,11 @@ FENCE = re.compile(r"^[ \t]*```.*$", re.M)
 
 WORD = re.compile(r"\w+")
 # Signs that are part of no name, if they are seen at all.
-SYMBOLS = re.compile("[\u2122\u00ae\u00a9\u200b-\u200f\u2060\ufeff\ufe0e\ufe0f\u00ad]")
+SYMBOLS = re.compile("[\u2122\u00ae\u00a9\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufe0e\ufe0f\u00ad]")
 STARS = re.compile("[*`]")
 PUNCTUATION = str.maketrans("\u2019\u2018\u2010\u2011", "''--")
 _QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u300a\u300b\u300c\u300d\u300e\u300f"
-EDGES = _QUOTES + " \t\r\n.,;:!?\u3002\u3001\uff0c\uff01_~#>|-\u2013\u2014\u00b7\u2022&"
+EDGES = _QUOTES + " \t\r\n.,;:!?\u3002\u3001\uff0c\uff01_~>|-\u2013\u2014\u00b7\u2022&"
 
 
 def plain_text(text: str) -> str:
@@ -98,7 +99,7 @@ def strip_markup(text: str) -> str:
     if "[" in text:
         text = LINK.sub(_label, text)
     text = STARS.sub("", text if text.isascii() else text.translate(PUNCTUATION))
-    return text.strip().lstrip("#>~ ")
+    return CLOSING_MARK.sub("", text.strip()).lstrip("#>~ ")
 
 
 def indent_of(line: str) -> int:
@@ -138,6 +139,7 @@ SENTENCE = re.compile(r"(?<=[^\W\d_]{4})(?<!\bProf)[.!]\s+(?=[A-Z])")  # not beh
 GLOSS = re.compile(r"\s[(\[][^()\[\]]{1,80}[)\]]\s+(?=[A-Z]\w*\s+\w+\s+\w+\s+\w)")
 PARENTHESIS = re.compile(r"(?:(?<!\s)\s+)?[(\[](?:[^()\[\]]*[)\]]\s*|[^()\[\]]*)$")
 ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\w)")
+HYPHENED = re.compile(r"^[*_]*\d{1,2}-[^\W\d]")  # 7-Eleven has no number to strip
 # What some put before the name, as in "Film 1: Heat", "Title: Heat" and "First, Heat".
 _ORDINALS = "first|second|third|fourth|fifth|finally|lastly"
 _THINGS = (
@@ -165,7 +167,8 @@ def fold_name(name: str) -> str:
 
 def clean_name(raw: str) -> str:
     """The name as it was written, without markup, number, pictures, explanation and closing brackets."""
-    name = strip_markup(strip_marker((raw if raw.isascii() else SYMBOLS.sub("", raw)).strip()))
+    name = (raw if raw.isascii() else SYMBOLS.sub("", raw)).strip()
+    name = strip_markup(name if HYPHENED.match(name) else strip_marker(name))
     if not name.isascii():
         name = _strip_pictures(FRACTIONS.sub(lambda plain: unicodedata.normalize("NFKC", plain[0]), name)).strip()
     name = cut_explanation(FOREWORD.sub("", name)).strip(EDGES)

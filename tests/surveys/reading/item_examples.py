@@ -14,6 +14,22 @@ ITEMS = [
         "1. Heat – Mann\n2 Alien – Scott\n3. Fargo – Coen\n4. Amélie – Jeunet\n5. Up – Docter",
         FILMS,
     ),
+    (
+        "numbers without a mark",
+        "My films:\n1 Heat\n2 Alien (1979)\n3 Fargo\n4 Amélie\n5 Up\nEnjoy!",
+        FILMS,
+    ),
+    ("number signs without a mark", "#1 Heat\n#2 Alien\n#3 Fargo\n#4 Amélie\n#5 Up", FILMS),
+    ("full-width marks", "1．Heat\n2．Alien\n3．Fargo\n4．Amélie\n5．Up", FILMS),
+    ("full-width brackets", "（1）Heat\n（2）Alien\n（3）Fargo\n（4）Amélie\n（5）Up", FILMS),
+    ("marks of direction", "\u202b1. Heat\u202c\n\u20672. Alien\u2069\n\u202b3. Fargo\u202c", FILMS[:3]),
+    (
+        "names that begin with a number",
+        "- 7-Eleven\n- 5 Guys\n- **24-Hour Fitness**",
+        ["7-eleven", "5 guys", "24-hour fitness"],
+    ),
+    ("names that end with a sign", "1. C\n2. C++\n3. C#", ["c", "c++", "c#"]),
+    ("ingredients", "1 cup oats\n2 Eggs\n3 Bananas", []),
     ("all in one line", "1. Heat 2. Alien 3. Fargo 4. Amélie 5. Up", FILMS),
     ("one line, brackets, no spaces", "1) Heat2) Alien3) Fargo4) Amélie5) Up", FILMS),
     (
