@@ -374,7 +374,7 @@ CHECKS = {
         ),
         PasteCheck(
             "cut-off",
-            2,
+            3,
             "Cut off",
             "The answer seems to stop before its end. Please check that you copied all of it.",
             _is_cut_off,

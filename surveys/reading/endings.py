@@ -25,7 +25,10 @@ _FUNCTION_WORDS = (
     "في من إلى على عن مع أو أن التي الذي وهي وهو של את על עם או כי אל और का की के में से पर या कि"
 )
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-SENTENCE_WITHIN = re.compile(r"[.!?]['\"\u201d)*_]*\s+(?=\S)")
+# Not behind an initial or an abbreviation, as in "Mrs. Dalloway" and "J.P. Morgan".
+SENTENCE_WITHIN = re.compile(
+    r"(?:[!?]|(?<!\b[^\W\d_])(?<!\b(?:Dr|Mr|Ms|Mt|St|Jr|Sr|vs|ft))(?<!\b(?:Mrs|Inc))(?<!\b(?:Prof|feat))\.)['\"\u201d)*_]*\s+(?=\S)"
+)
 ADDRESS = re.compile(r"(?:https?://|www\.)\S|\S\.(?:com|org|net|io|gov|edu)", re.I)  # in the last word
 NUMBER_WORDS = {"three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 ANNOUNCEMENT = re.compile(
@@ -90,8 +93,7 @@ def _hangs(last: str) -> bool:
     opened = (
         last.count("**") % 2 == 1 or bare.count("(") > bare.count(")") or bare.count("\u201c") > bare.count("\u201d")
     )
-    leads_on = words[-1].lower() in FUNCTION_WORDS and (len(words) > 6 or words[-1] == words[-1].lower())
-    return opened or bool(HANGING.search(bare)) or leads_on
+    return opened or bool(HANGING.search(bare)) or words[-1] in FUNCTION_WORDS
 
 
 def _unended(last: str, before: Sequence[str]) -> str | None:
