@@ -47,9 +47,17 @@ REMEMBERS = re.compile(
     r"|\bweiß ich (?:noch )?(?:über|von)|\bich (?:noch )?(?:über|von) dir? ?(?:dich )?weiß|\berinnere mich\b"
     r"|\bdu (?:hast|hattest) (?:mir )?(?:erzählt|erwähnt|gesagt)\b|^(?:über dich|dein profil)\W*$"
 )
+# Beside what is remembered: the list may be what follows from it.
+CONCLUDES = re.compile(
+    r"\b(?:based on|given|since|because|considering|as you|taking into account|in view of|knowing"
+    r"|tailored to|matched to|inspired by|personali[sz]ed|for you"
+    r"|you(?:'d| would| may| might| could|'ll| will) (?:\w+ )?(?:like|enjoy|love)"
+    r"|(?:top|best|my) (?:\d{1,2}|three|four|five|six|seven|eight|nine|ten)|picks?|so(?! far)|basierend|aufgrund"
+    r"|ausgehend|da du|weil du|passend\w*|passen|für dich)\b"
+)
 ASKS = re.compile(
-    r"\b(?:tell me|let me know|please (?:share|answer|provide|tell)|share (?:a few|some|your|these|with me|the"
-    r" following)"
+    r"\b(?:(?:tell me|let me know)(?! (?:what you think|if you(?:'d)? (?:want|like|need)))"
+    r"|please (?:share|answer|provide|tell)|share (?:a few|some|your|these|with me|the following)"
     r"|(?:could|can) you (?:please )?(?:tell|share|answer|give me|provide)|(?:few|some|more|quick|these|following|\d) "
     r"(?:\w+ )?(?:questions|details|information)\b|help(?:ful|s)?(?: me)?(?: if i)? to know|(?:love|like|need|have)"
     r" to know"
@@ -71,11 +79,16 @@ OFFERS = re.compile(
 )
 WEIGHS = re.compile(
     r"^(?:(?:some |a few |key |main |important |other )*(?:things|factors|criteria|considerations|points)"
-    r"(?! (?:to (?:watch|read|do|try|see)|that|people))\b|what (?:i|matters|to (?:look|consider|keep|check|weigh))\b"
-    r"|how (?:to|i)\b|why\b|purpose\b|goals?\b|before (?:the|you|we|i)\b|worauf\b|kriterien\b|wichtig\w*\b|was"
-    r" (?:ich|mir|zählt)\b"
-    r"|wie (?:ich|du)\b|warum\b|tips?\b|tipps?\b|steps?\b|to decide\b|to choose\b|pro tips?\b|key takeaways?\b"
-    r"|takeaways?\b)"
+    r"(?! (?:to (?:watch|read|do|try|see)|that|people))\b"
+    r"|what (?:i(?!'d| would| recommend| suggest)|matters|to (?:look|consider|keep|check|weigh))\b"
+    r"|how (?:to|i)\b|why\b(?! not)|purpose\b|goals?\b|before (?:the|you|we|i)\b|worauf\b|kriterien\b|wichtig\w*\b"
+    r"|was (?:ich|mir|zählt)\b|wie (?:ich|du)\b|warum\b|tips?\b|tipps?\b|steps?\b|to decide\b|to choose\b|pro tips?\b"
+    r"|key takeaways?\b|takeaways?\b)"
+)
+# At the beginning, whatever it asks for by the way: "Here are five, with some details on each:".
+ANNOUNCES = re.compile(
+    r"^here are (?!.*\b(?:but|first|before|once|until|questions?|what|need(?:ed)?|things i"
+    r"|(?:details|information) (?:i|that|you|to|about you))\b)"
 )
 CITES = re.compile(r"^(?:sources|references|citations|footnotes|learn more|further reading|quellen|belege)\W*$")
 ADDS = re.compile(
@@ -87,8 +100,8 @@ AVOIDS = re.compile(
     r"|nicht empfehlen\w*|abraten)\b"
 )
 THINKS = re.compile(
-    r"^(?:search(?:ing|ed)\b|thinking\b|considering\b|brainstorm\w*|show thinking|thought for|worked for|reasoning\b"
-    r"|looking up|browsing\b|candidates?\b|suche\b|nachgedacht|überlege)"
+    r"^(?:search(?:ing|ed)\b|thinking\b|considering\b(?! (?:your|you|that|what|how))|brainstorm\w*|show thinking"
+    r"|thought for|worked for|reasoning\b|looking up|browsing\b|candidates?\b|suche\b|nachgedacht|überlege)"
 )
 CORRECTS = re.compile(
     r"^(?:the |my )?final (?:list|answer|picks|version)\b|\bmy final (?:list|answer)\b|\bon reflection\b"
@@ -133,19 +146,24 @@ class TextPart:
 def answering(lines: Lines) -> tuple[list[str], bool]:
     """The lines without the parts that advise nothing, and whether the text takes back what it names."""
     kept: list[TextPart] = []
+    spare: dict[int, TextPart] = {}  # by place in `kept`: lists that are the answer if there is no other
     dropped: TextPart | None = None
     advised = False  # whether there was a list of the answer already
     for part in _parts(lines):
         role, at = _role_of(lines, part, advised)
         if role == "corrects":
-            kept, advised = [], True
+            kept, spare, advised = [], {}, True
         elif role or (dropped and _goes_on(dropped, part)):
+            if role == "concludes":
+                spare[len(kept)], advised = part, True
             dropped = part
             kept.append(TextPart(part.start, at))
             continue
         elif part.entries:
             advised, dropped = True, None
         kept.append(part)
+    if not any(part.entries for part in kept):
+        kept = [spare.get(place, part) for place, part in enumerate(kept)]
     left = [line for part in kept for line in lines[part.start : part.end]]
     return left, _takes_back(lines, kept)
 
@@ -218,12 +236,13 @@ def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
     found = next(((role, at) for at in reversed(lead) if (role := _role_of_lead(said[at], advised))), ("", first))
     if found[0] in ("", "advises") and advised and any(CORRECTS.search(line) for line in said.values()):
         return "corrects", part.start
-    if found[0]:
+    bodies = [strip_marker(lines[at].strip()).replace("\u2019", "'").strip("*_ ") for at in part.entries]
+    remembers = sum(bool(OF_THE_PERSON.match(body.lower())) for body in bodies) >= MOST * len(bodies) > 1
+    if found[0] and not (remembers and found[0] == "concludes"):
         return "" if found[0] == "advises" else found[0], found[1]
     if lead and is_lead(lines[lead[-1]]) and not said[lead[-1]].endswith((":", "\uff1a")):
         return "", part.start  # what is below a title describes it
-    bodies = [strip_marker(lines[at].strip()).replace("\u2019", "'").strip("*_ ") for at in part.entries]
-    if sum(bool(OF_THE_PERSON.match(body.lower())) for body in bodies) >= MOST * len(bodies) > 1:
+    if remembers:
         return "remembers", first
     if sum(bool(QUANTITY.match(body) or is_step(body)) for body in bodies) >= MOST * len(bodies) > 1:
         return "weighs", first
@@ -243,11 +262,15 @@ def _told(line: str) -> str:
 def _role_of_lead(line: str, advised: bool) -> str:
     last = SENTENCE.split(line)[-1]
     if (remembers := REMEMBERS.search(last)) and not last.endswith("."):
-        return "advises" if ADVISES.search(last, remembers.end()) else "remembers"
+        if ADVISES.search(last, remembers.end()):
+            return "advises"
+        return "concludes" if CONCLUDES.search(last) else "remembers"
     if advised and AVOIDS.search(last):
         return "avoids"
     if OFFERS.search(last):
         return "offers"
+    if ANNOUNCES.search(last):
+        return "advises"
     asked, advised_at = _end_of(ASKS, last), _end_of(ADVISES, last)
     if max(asked, advised_at) > 0:
         return "asks" if asked > advised_at else "advises"

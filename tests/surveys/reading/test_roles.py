@@ -20,6 +20,14 @@ READ = {
     "what is remembered, under a heading":
         "## What I remember about you\n- Bonn\n- Runner\n- Tea\n\n## My picks\n" + LIST,
     "a memory that leads to the list": "Given what you've told me about rain, here are five:\n" + COUNTED,
+    "what follows from it": "Here are five films based on what I know about you:\n" + COUNTED,
+    "what follows from past chats": "**Based on our previous conversations, my top five:**\n\n" + LIST,
+    "what follows in German": "Fünf Filme, die zu dem passen, was ich über dich weiß:\n" + COUNTED,
+    "what is remembered, before what follows":
+        "Based on what you told me:\n- Bonn\n- Tea\n- Cats\n- Rain\n- Runs\n\n" + COUNTED,
+    "details to come": "Here are five films with some details on each:\n" + COUNTED,
+    "a word on what comes": "Here are five. Let me know what you think!\n" + COUNTED,
+    "why not": "Why not try:\n" + LIST,
     "what is remembered, in German": "Ich weiß, dass du:\n- in Bonn lebst\n- gern läufst\n\nMeine Vorschläge:\n" + LIST,
     "lines of a search": "Searching the web\n- good films\n- best films\n\nMy picks:\n" + LIST,
     "thoughts": f"<thinking>\n{OTHERS}</thinking>\n\n{COUNTED}",
