@@ -10,7 +10,7 @@ from surveys.reading import endings, refusals
 from surveys.reading.items import NamedItems, count_named, find_items
 from surveys.reading.markup import WORD, bare_line, clean_name, normalise_item, plain_text, strip_marker
 from surveys.reading.nesting import read_json
-from surveys.reading.residue import strip_residue
+from surveys.reading.residue import strip_residue, without_questions
 
 __all__ = [
     "DOUBTS",
@@ -201,7 +201,9 @@ def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) 
     text = outer_text(text)
     if JSON_OBJECT.match(text):
         text = _json_answer(text)
-    text = strip_residue(_plain(text)) if "\n" in text else _plain(text)
+    text = _plain(text)
+    if "\n" in text:
+        text = strip_residue("\n".join(without_questions(text.splitlines())))
     for read in READERS:
         if letters and (found := read(text, letters, choices)):
             return found

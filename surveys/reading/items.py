@@ -22,6 +22,7 @@ from surveys.reading.markup import (
     strip_marker,
 )
 from surveys.reading.records import FoundTable, json_titles, record_titles, split_tables
+from surveys.reading.residue import without_questions
 from surveys.reading.roles import answering, is_lead, without_thoughts
 from surveys.reading.words import (
     AWARD,
@@ -98,7 +99,7 @@ def _set_out(text: str, asked: int) -> tuple[Lines, FoundList]:
     titles, text = json_titles(text, asked)
     if titles:
         return [], FoundList("json", tuple(titles))
-    lines, takes_back = answering(_without_recipe(split_lines(without_thoughts(text))))
+    lines, takes_back = answering(_without_recipe(without_questions(split_lines(without_thoughts(text)))))
     found = find_list(lines, asked)
     return lines, replace(found, doubt="takes-back") if takes_back and found.titles else found
 

@@ -1,16 +1,21 @@
 """Words that belong to a chatbot's page and not to its answer: buttons, labels, disclaimers."""
 
 import re
+from collections.abc import Sequence
 
 _BOT = r"(?:chatgpt|gemini|claude|copilot|bing|meta ai|grok|assistant)"
+_BOT_SPOKE = (
+    rf"(?:o )?{_BOT}(?: \S{{1,12}}){{0,2}} (?:said|says|replied|wrote|answered|dijo|disse|sagte|hat gesagt"
+    rf"|ha detto|a dit|说|說) ?[:：]?|{_BOT} ?:|قال chatgpt:?"
+)
+_USER_SPOKE = (
+    r"(?:you|user|tú|sie|du|vous|tu|você|hai) (?:said|dijiste|sagten|hast gesagt|sagtest|avez dit|as dit"
+    r"|disse|detto) ?:?|(?:you|user) ?:|dijiste:?|has dicho:?|你说[：:]?|لقد قلت:?"
+)
 # Lines that no answer has by itself; one is enough, wherever it is. Each is a whole line.
 _SURE = (
-    # who spoke
-    rf"(?:o )?{_BOT}(?: \S{{1,12}}){{0,2}} (?:said|says|replied|wrote|answered|dijo|disse|sagte|hat gesagt"
-    rf"|ha detto|a dit|说|說) ?[:：]?",
-    r"(?:you|user|tú|sie|du|vous|tu|você|hai) (?:said|dijiste|sagten|hast gesagt|sagtest|avez dit|as dit"
-    r"|disse|detto) ?:?",
-    rf"(?:you|user|{_BOT}) ?:|dijiste:?|has dicho:?|你说[：:]?|قال chatgpt:?|لقد قلت:?",
+    _BOT_SPOKE,
+    _USER_SPOKE,
     # code and tables
     r"(?:plaintext|text|markdown|python|bash|shell|json|html|css|javascript|sql|yaml|xml)copy(?: code"
     r"|edit).*",
@@ -42,6 +47,7 @@ _SURE = (
     r"|chatgpt でも間違える.{0,60}",
 )
 SURE = re.compile(rf"^[ \t>*]*+(?:{'|'.join(_SURE)})[ \t*]*$", re.I)
+SPOKE = re.compile(rf"^[ \t>*#]*+(?:(?P<bot>{_BOT_SPOKE})|{_USER_SPOKE})[ \t*]*$", re.I)
 # Words that an answer may hold too: they count as a whole line among the first or the last lines only.
 _LIKELY = (
     "share|copy|edit|edited|listen|sources|references|like|dislike|save|export|retry|more|report|submit|upgrade|tools",
@@ -122,6 +128,22 @@ def _prompt_lines(lines: list[str], gone: set[int], prompt: str) -> set[int]:
         if len(said) >= len(wanted):
             break
     return set()
+
+
+def without_questions(lines: Sequence[str]) -> list[str]:
+    """The lines without who spoke, as in "You said:", and without the person's words before each "ChatGPT said:"."""
+    kept: list[str] = []
+    asked_at: int | None = None
+    for line in lines:
+        spoke = SPOKE.match(line) if len(line) < 60 else None
+        if spoke is None:
+            kept.append(line)
+        elif not spoke["bot"]:
+            asked_at = len(kept)
+        elif asked_at is not None:
+            del kept[asked_at:]
+            asked_at = None
+    return kept
 
 
 def strip_residue(text: str) -> str:

@@ -88,6 +88,7 @@ LETTERS = [
     ("a dash", "Answer – C", "C"),
     ("a dash in Russian", "Правильный ответ — C", "C"),
     ("the others below", "C) mitosis\n\nWhy not the others:\n\nA) too fast\nB) moves water\nD) halves", "C"),
+    ("the question copied too", "You said:\nWhich?\nA. lysis\nB. osmosis\nC. mitosis\nChatGPT said:\nC. mitosis", "C"),
     ("nothing", "", None),
 ]
 

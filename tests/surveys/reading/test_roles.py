@@ -20,6 +20,8 @@ READ = {
     "what is remembered, under a heading":
         "## What I remember about you\n- Bonn\n- Runner\n- Tea\n\n## My picks\n" + LIST,
     "a memory that leads to the list": "Given what you've told me about rain, here are five:\n" + COUNTED,
+    "the page around it": "You said:\nFive films, please: not\n- Jaws\n- Big\n\nChatGPT said:\n\n" + COUNTED,
+    "the page without the answer's speaker": "You said:\nFive films, please\n\n" + LIST,
     "what follows from it": "Here are five films based on what I know about you:\n" + COUNTED,
     "what follows from past chats": "**Based on our previous conversations, my top five:**\n\n" + LIST,
     "what follows in German": "Fünf Filme, die zu dem passen, was ich über dich weiß:\n" + COUNTED,
