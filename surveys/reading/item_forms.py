@@ -213,7 +213,7 @@ def _without_sections(headings: Sequence[str]) -> list[str]:
 def _bold_titles(lines: Lines) -> list[str]:
     marked = [line.strip() for line in lines if "**" in line or "__" in line]
     opening = opening_bold(marked)
-    anywhere = [match[2] for line in marked for match in BOLD.finditer(line)]
+    anywhere = [match[2] for line in marked for match in BOLD.finditer(line) if not SECTION.match(match[2])]
     found = opening if len(opening) >= 2 else anywhere
     return found if len(found) >= 2 else []
 
@@ -314,7 +314,7 @@ def _opening_title(line: str) -> str:
     head = line[:TITLE_LENGTH]
     cut = min((match.start() for match in (DASH.search(head), COLON.search(head)) if match), default=0)
     if 0 < cut < len(line) - 1 and len(line[:cut].split()) <= 6:
-        return line
+        return "" if line.endswith(":") else line
     verb = SUBJECT.match(head)
     return verb[1] if verb and verb[1].split()[0].lower() not in NO_NAME else ""
 

@@ -52,8 +52,9 @@ CONCLUDES = re.compile(
     r"\b(?:based on|given|since|because|considering|as you|taking into account|in view of|knowing"
     r"|tailored to|matched to|inspired by|personali[sz]ed|for you"
     r"|you(?:'d| would| may| might| could|'ll| will) (?:\w+ )?(?:like|enjoy|love)"
-    r"|(?:top|best|my) (?:\d{1,2}|three|four|five|six|seven|eight|nine|ten)|picks?|so(?! far)|basierend|aufgrund"
-    r"|ausgehend|da du|weil du|passend\w*|passen|für dich)\b"
+    r"|(?:\d{1,2}|three|four|five|six|seven|eight|nine|ten|drei|vier|fünf|sechs|sieben|acht|neun|zehn)"
+    r" (?!things|facts|points|dinge)\w+|picks?|so(?! far)|basierend|aufgrund"
+    r"|ausgehend|da (?:du|ich)|weil (?:du|ich)|passend\w*|passen|für dich)\b"
 )
 ASKS = re.compile(
     r"\b(?:(?:tell me|let me know)(?! (?:what you think|if you(?:'d)? (?:want|like|need)))"
@@ -91,8 +92,9 @@ ANNOUNCES = re.compile(
     r"|(?:details|information) (?:i|that|you|to|about you))\b)"
 )
 CITES = re.compile(r"^(?:sources|references|citations|footnotes|learn more|further reading|quellen|belege)\W*$")
+MENTIONS = re.compile(r"^(?:a few |some |and )?(?:honou?rable mentions?|runners?[- ]?up)\b")
 ADDS = re.compile(
-    r"^(?:a few |some |and )?(?:hono(?:u)?rable mentions?|runners?[- ]?up|also (?:worth|consider|great|good)|other \w+"
+    r"^(?:a few |some |and )?(?:also (?:worth|consider|great|good)|other \w+"
     r"|bonus|more \w+|alternatives?|close calls?|backups?|weitere\w*|außerdem|noch (?:mehr|ein paar)|ebenfalls|auch)\b"
 )
 AVOIDS = re.compile(
@@ -154,7 +156,7 @@ def answering(lines: Lines) -> tuple[list[str], bool]:
         if role == "corrects":
             kept, spare, advised = [], {}, True
         elif role or (dropped and _goes_on(dropped, part)):
-            if role == "concludes":
+            if role == "concludes" or (not role and dropped in spare.values()):
                 spare[len(kept)], advised = part, True
             dropped = part
             kept.append(TextPart(part.start, at))
@@ -162,7 +164,8 @@ def answering(lines: Lines) -> tuple[list[str], bool]:
         elif part.entries:
             advised, dropped = True, None
         kept.append(part)
-    if not any(part.entries for part in kept):
+    lists = [part for part in kept if len(part.entries) > 1 or part.first > 1]
+    if not lists or any(one.last + 1 == part.first > 1 for one in spare.values() for part in lists):
         kept = [spare.get(place, part) for place, part in enumerate(kept)]
     left = [line for part in kept for line in lines[part.start : part.end]]
     return left, _takes_back(lines, kept)
@@ -282,7 +285,7 @@ def _role_of_lead(line: str, advised: bool) -> str:
         return "cites"
     if THINKS.match(last):
         return "thinks"
-    return "adds" if advised and ADDS.match(last) else ""
+    return "adds" if MENTIONS.match(last) or (advised and ADDS.match(last)) else ""
 
 
 def _end_of(words: re.Pattern[str], line: str) -> int:

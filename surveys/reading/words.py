@@ -22,7 +22,9 @@ _SECTIONS = (
     "|wie .{1,60}|meine (?:empfehlung|empfehlungen|vorschläge)|extra|vorab|hintergrund|kriterien|rückfragen|(?:step"
     "|schritt|part|teil) \\d{1,2}"
 )
-SECTION = re.compile(rf"^\W*(?:\d{{1,2}}[.)] )?(?:{_SECTIONS})\W*$", re.I)
+# Above the whole list.
+_OPENINGS = r"(?:here (?:are|is)|here['\u2019]s|below are|these are|hier sind|hier ist) .{1,100}"
+SECTION = re.compile(rf"^\W*(?:\d{{1,2}}[.)] )?(?:{_SECTIONS}|{_OPENINGS})\W*$", re.I)
 
 _TIMES = r"(?:(?:early|late) )?(?:morning|noon|afternoon|evening|night)|all day|(?:vormittag|mittag|nachmittag|abend)s?"
 TIME = re.compile(rf"^(?:{_TIMES})$", re.I)

@@ -24,6 +24,14 @@ READ = {
     "the page without the answer's speaker": "You said:\nFive films, please\n\n" + LIST,
     "what follows from it": "Here are five films based on what I know about you:\n" + COUNTED,
     "what follows from past chats": "**Based on our previous conversations, my top five:**\n\n" + LIST,
+    "what follows, each with a reason below":
+        "As you've told me that you like snow, five films:\n\n"
+        + COUNTED.replace("\n", "\n**Why:** good.\n\n") + "**My pick:** Heat",
+    "a bold line over the whole":
+        "**Here are five films for tonight:**\n\n" + LIST.replace("- ", "**").replace("\n", "** is good.\n\n"),
+    "a lead with a dash": "Sure — here are some for the cold:\n" + LIST.replace("- ", "").replace("\n", " – good\n"),
+    "runners-up below lines without marks":
+        LIST.replace("- ", "").replace("\n", " – good\n") + "\nHonorable mentions:\n- Jaws\n- Big",
     "what follows in German": "Fünf Filme, die zu dem passen, was ich über dich weiß:\n" + COUNTED,
     "what is remembered, before what follows":
         "Based on what you told me:\n- Bonn\n- Tea\n- Cats\n- Rain\n- Runs\n\n" + COUNTED,
