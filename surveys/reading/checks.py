@@ -356,7 +356,7 @@ CHECKS = {
         ),
         PasteCheck(
             "refusal",
-            1,
+            2,
             "Refusal or error message",
             "Your chatbot seems not to have answered. You could ask it once more in a new chat.",
             _is_refusal,

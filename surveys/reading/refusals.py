@@ -36,6 +36,7 @@ DECLINES = re.compile(
 DECLINES_ELSEWHERE = re.compile(
     r"\s*(?:lo siento|lamentablemente|desculpe|sinto muito|lamento|(?:je suis )?désolé|malheureusement"
     r"|(?:es )?tut mir leid|leider kann ich|mi dispiace|przykro mi|извините|к сожалению|(?:أنا )?آسف|عذر"
+    r"|entschuldig|ich (?:kann|darf|möchte|werde)(?: \w+){0,4} (?:nicht|keine?)\b(?! nur)"
     r"|抱歉|对不起|申し訳|すみません|죄송)"
 )
 FAILED = re.compile(
@@ -53,6 +54,8 @@ FAILED = re.compile(
     r"|(?:sign|log) in to (?:continue|your account)|you(?:'ve| have) been (?:logged|signed) out"
     r"|isn't (?:currently )?(?:supported|available) in your|service (?:is )?(?:temporarily )?unavailable"
     r"|internal server error|bad gateway|access denied|couldn't connect|response (?:was )?stopped"
+    r"|ein fehler (?:ist )?aufgetreten|ist (?:etwas )?schiefgelaufen|netzwerkfehler|fehler bei der generierung"
+    r"|limit erreicht|versuche? es (?:bitte )?später|du hast diese antwort angehalten"
     r"|you stopped this response|conversation not found|if this issue persists|load failed"
 )
 DECLINES_SHORTLY = re.compile(

@@ -175,6 +175,10 @@ def test_same_letter_for_two_choice_prompts_is_no_mistake():
         "Too many requests in 1 hour. Try again later.",
         "Lo siento, pero no puedo ayudarte con eso.",
         "Es tut mir leid, dabei kann ich nicht helfen.",
+        "Ich kann dir leider keine persönlichen Empfehlungen geben, weil ich nichts über dich weiß. "
+        + "Erzähl mir mehr. " * 20,
+        "Da ist etwas schiefgelaufen. Versuche es später noch einmal.",
+        "Du hast dein Nachrichtenlimit erreicht.",
         "عذرًا، لا أستطيع المساعدة في ذلك.",
     ],
 )
@@ -187,6 +191,7 @@ def test_refusal_or_error_is_called_so_once(text):
     "paste",
     [
         make_paste("I'm sorry, I can't know your taste, but here you go.\n\n" + ANSWER),
+        make_paste("Ich kann deinen Geschmack nicht kennen, aber bitte sehr.\n\n" + ANSWER),
         make_paste("As an AI, I don't have personal opinions. " + ANSWER),
         make_choice("I can't give legal advice, but the answer is B."),
         make_choice("I'm sorry to hear that. The answer is A."),
