@@ -261,7 +261,10 @@ def profile_of(item: AnnotationItem, asked: list[AskedQuestion]) -> dict[str, An
 
 
 def cards_of(participant: Participant, task: AnnotationTask) -> list[Card]:
-    """This person's items about the same user, and the open one even if others have taken its slots."""
+    """This person's items about the same user, and the open one even if others have taken its slots.
+
+    A link without proof shows no answers.
+    """
     mine = tasks_of_user(participant, task.item)
     if all(one.item != task.item for one in mine):
         mine = [*mine, task]
@@ -269,7 +272,7 @@ def cards_of(participant: Participant, task: AnnotationTask) -> list[Card]:
         Card(
             one.item,
             address(participant, "item", one.item.pk),
-            describe(one.newest) if one.newest and one.newest.state != State.WITHDRAWN else "",
+            describe(one.newest) if one.newest and one.newest.state != State.WITHDRAWN and not is_unproven() else "",
             one.item.pk == task.item.pk,
         )
         for one in mine

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from surveys.annotation.pages import describe
 from surveys.models import Draft, Participant, Session, Study
 from surveys.participation.pasting import capture
 from surveys.participation.prolific import Visit
@@ -18,7 +19,6 @@ from tests.factories import (
     answer_all,
     make_annotation_study,
     make_annotator,
-    make_items,
     make_participant,
     make_response,
     make_study,
@@ -142,13 +142,17 @@ def test_consent_given_again_by_another_session_proves_nothing_either(study: Stu
 
 
 def test_annotator_of_another_session_sees_and_takes_back_nothing() -> None:
-    study = make_annotation_study()
-    make_items(study, 3)
+    study = make_annotation_study(kind="attribute", block="user", items=3)
     participant = make_annotator(study)
     annotate(participant)
-    done = participant.annotations.get().item_id
+    said = participant.annotations.get()
+    done = said.item_id
+    in_the_list = f">{describe(said)}</span></a>"
+    assert in_the_list in Client().get(address(participant, "work"), follow=True).text
     visit = Visit(participant.pid, participant.sessions.get().prolific_study_id, "f" * 24)
-    link = link_of(Client().get(f"/a/{study.slug}/", visit.as_parameters(), follow=True))
+    page = Client().get(f"/a/{study.slug}/", visit.as_parameters(), follow=True)
+    assert in_the_list not in page.text
+    link = link_of(page)
     client = Client()
     for path in ("labels/", f"item/{done}/", f"item/{done}/feedback/"):
         assert f"/item/{done}/" not in place(client.get(link + path, follow=True))
