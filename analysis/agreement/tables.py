@@ -8,7 +8,7 @@ import numpy as np
 from analysis.charts.tables import COUNT, PLAIN, SHARE, Cell, Column, NumberFormat, Row, Table, at, cells
 from analysis.stats.agreement.labels import KIND_NAMES
 from analysis.stats.agreement.pairs import cluster_order
-from surveys.console.wording import sized
+from surveys.console.wording import plural, sized
 
 
 def read_estimate(found: Row, form: NumberFormat = PLAIN) -> Cell:
@@ -286,7 +286,7 @@ def summarise_agreement(question: Row) -> str:
     if not question["labels"]:
         return "No label to compare yet."
     if question["annotators"] < 2:
-        return f"One rater has given {question['labels']:,} labels; agreement needs two."
+        return f"One rater has given {plural(question['labels'], 'label')}; agreement needs two."
     group = groups_of(question)[question["group"]]
     who = "Raters" if question["group"] == "all" else "People"
     raw, kappa, alpha = RAW.cell(group), mean_cell(group, "kappa"), ALPHA_NOMINAL.cell(group)

@@ -65,6 +65,11 @@ def test_the_answer_says_agreement_of_people_and_with_judges(annotated: tuple[Cl
     assert "Precision, recall and F1: of “yes”" in words
 
 
+def test_one_label_is_too_few_to_agree() -> None:
+    alone = summarise_agreement({"labels": 1, "annotators": 1})
+    assert alone == "One rater has given 1 label; agreement needs two."
+
+
 def test_people_who_all_give_one_label_have_much_in_common() -> None:
     """Without a second label chance cannot be told from agreement, but they do agree."""
     study, _ = make_annotated(slug="herbs", said=("yyyyyyyy",) * 2)
