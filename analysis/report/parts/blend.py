@@ -425,7 +425,7 @@ def say_blend(report: Report, row: Row, sources: Sequence[Row]) -> str:
         opening = opening if len(heavy) > 1 else f"{heavy[0][1]} alone comes nearest to {field}"
         return f"{opening}, {away}; {basis} are too few to tell that from luck."
     if len(heavy) < 2:
-        return f"No blend comes nearer to {field} than {heavy[0][1]} alone, {away} ({basis})."
+        return f"No blend comes surely nearer to {field} than {heavy[0][1]} alone, {away} ({basis})."
     p = p_value(row["p_holm"])
     is_told = row["p_holm"] < TOLD
     told = "more than luck gives" if is_told else "not told apart from luck"

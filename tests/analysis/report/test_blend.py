@@ -174,7 +174,8 @@ def test_few_people_have_numbers_and_no_test() -> None:
 def test_where_people_answer_as_one_source_does_no_blend_is_told_apart() -> None:
     found = report(make_blended(truth=(0.0, 0.0, 1.0, 0.0)), draws=DRAWS, parts=("blend",))
     blend = next(row for row in found["blend"] if row["source"] is None)
-    assert blend["p"] > 0.05 and say(found).startswith("No blend comes nearer to the field of ChatGPT than SP-History")
+    assert blend["p"] > 0.05
+    assert say(found).startswith("No blend comes surely nearer to the field of ChatGPT than SP-History")
 
 
 @pytest.mark.slow
