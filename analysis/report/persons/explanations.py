@@ -222,6 +222,8 @@ def say(report: Report) -> str:
     people = rows[0]["units"] if rows else answers["people"]
     if not rows and (people >= FEWEST or not answers["field"]):
         return NOTHING_KNOWN if answers["field"] else NOBODY
+    if people >= FEWEST:
+        return "People’s answers do not differ: there is nothing to explain."
     return f"Nothing is compared yet: {plural(people, 'person', 'people')} of {FEWEST} have answered."
 
 

@@ -242,6 +242,14 @@ def test_of_nobody_and_of_three_people_nothing_is_said() -> None:
     assert claims_on(found, "person-or-dice") == [] == claims_on(found, "explanations")
 
 
+def test_where_all_people_get_the_same_there_is_nothing_to_explain() -> None:
+    study = make_study(places=30)
+    for number in range(20):
+        tell(study, ["Assam"], plan=("free", "paid")[number % 2])
+    read_new(study)
+    assert heading(page_of(study, "explanations")) == "People’s answers do not differ: there is nothing to explain."
+
+
 def test_few_who_were_asked_twice_have_numbers_and_no_test() -> None:
     study = make_asked_twice(Truth(people=8, calls=10))
     found = report(study, draws=DRAWS)
