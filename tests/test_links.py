@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import resolve
 
-from surveys.console import pages
 from surveys.models import Study
+from surveys.studies import pages
 from tests.crawling import Crawl, MayPost, log_in, make_members, make_world, ways_of_annotators, ways_of_participants
 
 

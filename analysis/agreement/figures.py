@@ -27,7 +27,7 @@ from analysis.charts.figure import (
 from analysis.charts.rows import ends_in
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
-from surveys.console.wording import decimal, percent, sized
+from surveys.studies.wording import decimal, percent, sized
 
 Question = dict[str, Any]
 Draw = Callable[[Question, Options], Figure]

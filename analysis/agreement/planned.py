@@ -19,13 +19,13 @@ from analysis.stats.agreement.agreement import Row, write_estimate
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.measures import alpha_of_people, kappa_with_majority, share_preferring
 from analysis.stats.hypotheses.tested import of_interval
-from surveys.console.wording import p_value, plural
 from surveys.models import Annotation, Participant, Slot, Study
 from surveys.studies.audit import SYSTEM
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PEOPLE, Hypothesis, PlanKeys
 from surveys.studies.labels import counted
 from surveys.studies.lifecycle import definition_of, hold_withdrawals, labels_of
+from surveys.studies.wording import p_value, plural
 
 NOBODY = "Nobody has given a label yet."
 

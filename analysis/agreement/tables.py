@@ -8,7 +8,7 @@ import numpy as np
 from analysis.charts.tables import COUNT, PLAIN, SHARE, Cell, Column, NumberFormat, Row, Table, at, cells
 from analysis.stats.agreement.labels import KIND_NAMES
 from analysis.stats.agreement.pairs import cluster_order
-from surveys.console.wording import plural, sized
+from surveys.studies.wording import plural, sized
 
 
 def read_estimate(found: Row, form: NumberFormat = PLAIN) -> Cell:

@@ -10,10 +10,10 @@ from analysis.stats.agreement.estimates import estimate_clustered_share
 from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores
 from analysis.stats.intervals import Bools, Floats, Ints, t_quantile, tail_p
 from analysis.stats.simultaneous import LEVEL, Family, reach, strength_of, student_p
-from surveys.console.wording import INTERVAL, decimal, plural, sized
 from surveys.models import Annotation, AnnotationItem
 from surveys.studies.files.kinds import PART
 from surveys.studies.labels import TRAINED, newest
+from surveys.studies.wording import INTERVAL, decimal, plural, sized
 
 FEWEST = 20  # units that both labelled
 SWAPS = 2_000

@@ -52,11 +52,11 @@ from analysis.report.pages.bundle_views import send_bundle
 from analysis.report.pages.sections import draw_once, file_of, key_of
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.verdicts import say_verdicts
-from surveys.console.pages import address_without_page, as_file, saved_as, show, study_page
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.labels import counted, rater_name
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import address_without_page, as_file, saved_as, show, study_page
 
 HERE, DIFFERING = "agreement", "differing"
 PAGE_SIZE = 50

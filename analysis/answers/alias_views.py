@@ -26,9 +26,9 @@ from analysis.answers.aliases import (
 from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.views import standing
 from analysis.models import AliasDecision
-from surveys.console.pages import show, study_page
 from surveys.models import Prompt, Study, asked_of_all
 from surveys.studies.access import Role
+from surveys.studies.pages import show, study_page
 
 HERE = "spellings"
 MOST_SHOWN = 20

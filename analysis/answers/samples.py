@@ -11,8 +11,8 @@ from analysis.answers.reviews import answers_of
 from analysis.models import Answer, AnswerDecision
 from analysis.models.conditions import LABELS
 from analysis.stats.intervals import share_interval
-from surveys.console.wording import percent
 from surveys.models import Study
+from surveys.studies.wording import percent
 
 SAMPLE = 100  # readings of each source
 SEED = 0

@@ -10,7 +10,7 @@ from analysis.charts.keys import KeyEntry
 from analysis.charts.marks import PERCENT, Strips, along, colour_scale
 from analysis.charts.rows import in_order, shown_model, shown_source
 from analysis.charts.theme import LIGHT, printable, series_of_sources, text_width
-from surveys.console.wording import Span, decimal, number, percent, plural, span
+from surveys.studies.wording import Span, decimal, number, percent, plural, span
 
 SUMMARY, MEAN = 104, 50  # px at the end of a row for the mean and the number of runs, and for the mean alone
 LABEL = 15  # px of a row of leaderboard names

@@ -8,7 +8,7 @@ from analysis.charts.tables import Column, Made, at
 from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.models.conditions import LABELS, SOURCES
 from analysis.models.settings import AMOUNTS, IN_ROWS
-from surveys.console.wording import INTERVAL, THIN, join_words, number, plural, sized, span
+from surveys.studies.wording import INTERVAL, THIN, join_words, number, plural, sized, span
 
 SETTINGS = ("temperature", *(setting.name for setting in IN_ROWS), "settings")
 DECLARED = {setting.name: setting for setting in IN_ROWS}

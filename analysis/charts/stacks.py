@@ -10,7 +10,7 @@ from analysis.charts.keys import PIXELS, KeyEntry, hatch_path
 from analysis.charts.marks import PERCENT, Strips, room_for
 from analysis.charts.rows import shown_model, shown_source
 from analysis.charts.theme import LIGHT, text_width
-from surveys.console.wording import percent, sized, span
+from surveys.studies.wording import percent, sized, span
 
 UNKNOWN = "unknown"
 COUNTS, BARE_COUNTS, GAP = 56, 28, 18  # px for n, and between columns

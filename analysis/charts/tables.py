@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surveys.console.wording import INTERVAL, decimal, dollars, number, p_value, sized, span, with_unit
+from surveys.studies.wording import INTERVAL, decimal, dollars, number, p_value, sized, span, with_unit
 
 Row = dict[str, Any]
 Ends = Sequence[float] | None

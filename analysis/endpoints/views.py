@@ -20,10 +20,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from analysis.endpoints.endpoints import LIMITS, EndpointError, add_endpoint
 from analysis.endpoints.owners.sharing import take_back
 from analysis.models import Endpoint
-from surveys.console.pages import may, show, study_page
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role, studies_of
+from surveys.studies.pages import may, show, study_page
 
 FAKE = Endpoint.Provider.FAKE
 # Variables with providers' keys. Others, such as the site's own secrets, are sent nowhere.

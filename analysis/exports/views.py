@@ -26,8 +26,8 @@ from analysis.exports.exports import (
 from analysis.exports.first_lines import first_lines
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
-from surveys.console.pages import as_file, may, member_page, saved_as, show, study_page
 from surveys.studies.access import Role
+from surveys.studies.pages import as_file, may, member_page, saved_as, show, study_page
 
 SECTIONS = {
     "People and what they pasted": PEOPLE_TABLES,

@@ -11,9 +11,9 @@ from django.conf import settings
 from analysis.models import MetricValue, Run, TrainedModel
 from surveys.console.monitoring.monitor import HourlyPay, behind, count_cells, promise_of, work_of
 from surveys.console.monitoring.people import people_of
-from surveys.console.wording import THIN, dollars, money, money_range, percent, plural
 from surveys.models import AnnotationItem, Participant, Slot, Study
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import THIN, dollars, money, money_range, percent, plural
 
 BUDGET = Decimal("0.8")  # the share of a run's budget that is news once spent
 FULL = 0.9  # of the disk

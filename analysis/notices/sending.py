@@ -24,9 +24,9 @@ from analysis.endpoints.endpoints import EndpointError, host_of, refuse_private
 from analysis.endpoints.providers.addresses import PublicResolver
 from analysis.models import NoticeAddress
 from analysis.notices.news import News, full_disk, news_of
-from surveys.console.wording import plural
 from surveys.models import Study, locks
 from surveys.studies import audit
+from surveys.studies.wording import plural
 
 Kind, Every = NoticeAddress.Kind, NoticeAddress.Every
 PAUSES = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1)}

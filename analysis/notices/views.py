@@ -13,8 +13,8 @@ from analysis.models import NoticeAddress
 from analysis.notices import sending
 from analysis.notices.news import NEWS, news_of
 from analysis.notices.sending import NoticeError, found_or_failed, secret_of, shown
-from surveys.console.pages import show, study_page
 from surveys.studies.access import Role, within_limit
+from surveys.studies.pages import show, study_page
 
 BUSY = "Addresses were added or tried often within an hour. Try again later."
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from surveys.console.wording import plural
+from surveys.studies.wording import plural
 
 SPACE = re.compile(r"\s+")
 DIGITS = re.compile(r"\d+")

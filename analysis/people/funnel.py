@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from analysis.models import Conversation, ConversationRepeat, ConversationVerdict, Corpus, CorpusStep, CorpusUser
 from analysis.people.filters import FILTERS, Evidence, FilterSettings, SeenConversation, judge, language_key
 from analysis.people.steps import ACTOR, NAMES, PeopleError, step_of
-from surveys.console.wording import plural
+from surveys.studies.wording import plural
 
 USERS_AT_ONCE = 500
 ROWS_AT_ONCE = 200  # of the database; conversations may be long

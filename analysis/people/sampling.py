@@ -24,8 +24,8 @@ from analysis.stats.diversity import (
     shares_of,
     unit_rows,
 )
-from surveys.console.wording import plural
 from surveys.models import locks
+from surveys.studies.wording import plural
 
 SIZE = 5_000
 NAME = re.compile(r"[-a-zA-Z0-9_]{1,30}")

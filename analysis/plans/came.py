@@ -19,10 +19,10 @@ from analysis.stats.heterogeneity import describe
 from analysis.stats.hypotheses.measures import PromptSides
 from analysis.stats.intervals import Interval, wilson_interval
 from analysis.stats.resampling import UNKNOWN, ItemSample
-from surveys.console.wording import decimal, percent, plural
 from surveys.models import Study
 from surveys.studies.files.hypotheses import OF_ONE_PROMPT, Hypothesis
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import decimal, percent, plural
 
 Row = dict[str, Any]
 SHARE, SLOPE = "share", "slope"

@@ -12,8 +12,8 @@ from analysis.plans.kept import find_frozen, fingerprint_of_plan, plan_version
 from analysis.plans.texts import say_chance
 from analysis.report.planned.verdicts import unit_word, written
 from analysis.stats.intervals import Interval, Z, share_difference
-from surveys.console.wording import decimal, join_words, plural
 from surveys.models import Study
+from surveys.studies.wording import decimal, join_words, plural
 
 Row = dict[str, Any]
 

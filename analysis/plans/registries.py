@@ -14,7 +14,6 @@ from analysis.plans.looks import alphas_of
 from analysis.plans.texts import costs_lines, curves_of, looks_lines, opening_of, smallest_lines, tables_of
 from analysis.report.planned.cards import LABELS
 from analysis.report.planned.verdicts import say_alphas, say_wanted, unit_of, unit_word
-from surveys.console.wording import join_words, percent, plural
 from surveys.models import Participant, Study
 from surveys.studies.access import Role
 from surveys.studies.exclusions import rules_of
@@ -22,6 +21,7 @@ from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from surveys.studies.keeping import MADE_UP
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import join_words, percent, plural
 
 TESTS = (
     "Each hypothesis is tested once, two-sided, as docs/methods.md of Field Study defines: shares by all splits of the "

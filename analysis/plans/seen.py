@@ -13,10 +13,10 @@ from analysis.report.samples import Data
 from analysis.stats.hypotheses.measures import PromptSides
 from analysis.stats.item_measures import Counted
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
-from surveys.console.wording import plural
 from surveys.models import Study
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALONE, OF_CROWD, OF_ONE_PROMPT, Hypothesis
+from surveys.studies.wording import plural
 
 OF_PERSONS = (ALONE, OF_CROWD)
 FEWEST = 20  # people, and answers to a prompt

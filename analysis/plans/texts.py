@@ -5,7 +5,7 @@ from typing import Any
 
 from analysis.report.planned.cards import px
 from analysis.report.planned.verdicts import say_alphas, unit_word, written
-from surveys.console.wording import join_words, percent, plural
+from surveys.studies.wording import join_words, percent, plural
 
 Row = dict[str, Any]
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 262.0, 26.0, 170.0  # px of a drawing's plot within 372 × 214

@@ -18,13 +18,13 @@ from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, writ
 from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
 from analysis.plans.texts import looks_lines, opening_of, tables_of
-from surveys.console.pages import as_file, show, study_page
-from surveys.console.wording import percent
 from surveys.models import Study
 from surveys.studies import under_way
 from surveys.studies.access import Role
 from surveys.studies.files.hypotheses import ALPHA
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import as_file, show, study_page
+from surveys.studies.wording import percent
 
 NO_WORKER = "No worker can be reached. Start one, or run manage.py plan on the server."
 

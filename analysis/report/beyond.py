@@ -9,7 +9,7 @@ from analysis.report import columns as col
 from analysis.report.samples import Data, Group, Source, interval_cells, reasons
 from analysis.stats.choices import Choices
 from analysis.stats.population import divergence_bounds, population_entropy, share_bounds
-from surveys.console.wording import count_range
+from surveys.studies.wording import count_range
 
 # --- the population's entropy
 

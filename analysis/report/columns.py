@@ -24,7 +24,7 @@ from analysis.charts.tables import (
 )
 from analysis.report.claims.enough import few_in
 from analysis.report.samples import Data
-from surveys.console.wording import Span, number, plural, sized, span
+from surveys.studies.wording import Span, number, plural, sized, span
 
 Columns = Sequence[Column]
 

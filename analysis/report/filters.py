@@ -16,11 +16,11 @@ from analysis.charts.figure import prompt_name
 from analysis.models import Run
 from analysis.models.conditions import LABELS, SOURCES
 from analysis.report.dataset import FIELD
-from surveys.console.wording import language_name
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import language_name
 
 LONGEST_VALUE = 200
 Mask = NDArray[np.bool_]

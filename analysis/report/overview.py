@@ -21,7 +21,7 @@ from analysis.report.claims.enough import too_few
 from analysis.report.claims.gate import said_of
 from analysis.report.dataset import FIELD, OFFLINE
 from analysis.report.parts.calibration import EXCESS, MEAN_COLUMNS
-from surveys.console.wording import Span, count_range, decimal, join_words, number, percent, plural, span
+from surveys.studies.wording import Span, count_range, decimal, join_words, number, percent, plural, span
 
 
 @dataclass(frozen=True)

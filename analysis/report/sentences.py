@@ -7,7 +7,7 @@ from analysis.charts.rows import differing_words
 from analysis.charts.theme import printable
 from analysis.models.conditions import SOURCES
 from analysis.report.dataset import ALL, FIELD
-from surveys.console.wording import INTERVAL, sized
+from surveys.studies.wording import INTERVAL, sized
 
 
 def who(report: Report, row: Row) -> str:

@@ -26,10 +26,10 @@ from analysis.runs.recipes.fitting import TokenizerError
 from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, plan_run, say_notes
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
-from surveys.console.wording import dollars
 from surveys.models import Study, StudyVersion
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
+from surveys.studies.wording import dollars
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker

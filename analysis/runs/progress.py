@@ -9,7 +9,7 @@ from django.db import connections
 
 from analysis.models import Run
 from analysis.runs.lanes.runs import progress
-from surveys.console.wording import dollars, duration, percent
+from surveys.studies.wording import dollars, duration, percent
 
 ON_TERMINAL, IN_LOG = 0.3, 10.0  # seconds between two lines
 

@@ -44,11 +44,11 @@ from analysis.training.examples import TrainingError
 from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.own_users import say_gain
 from analysis.training.tasks import train_next
-from surveys.console.pages import may, page_of, show, show_live, study_page
-from surveys.console.wording import duration, join_words, percent, plural
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
+from surveys.studies.pages import may, page_of, show, show_live, study_page
+from surveys.studies.wording import duration, join_words, percent, plural
 
 HERE = "models"
 ON_PAGE = 25

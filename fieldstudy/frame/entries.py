@@ -15,9 +15,9 @@ from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
 from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
 from surveys.console.monitoring.people import people_of
-from surveys.console.wording import dollars, plural
 from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
 from surveys.studies.access import RANK, Role, studies_of
+from surveys.studies.wording import dollars, plural
 
 ENDED_EARLY = (Run.State.STOPPED, Run.State.PAUSED)
 WORDS, NUMBERS = ("of_what", "of_key", "of_name"), ("rows", "rows_done", "rows_now")

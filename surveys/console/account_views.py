@@ -15,7 +15,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.pages import (
+from surveys.models import AuditEvent, Membership
+from surveys.studies import members as team
+from surveys.studies.access import Role, forget_tries, may_try, studies_of, within_limit
+from surveys.studies.audit import find_breaks
+from surveys.studies.pages import (
     FORM,
     address_without_page,
     member_page,
@@ -25,10 +29,6 @@ from surveys.console.pages import (
     study_page,
     use_english,
 )
-from surveys.models import AuditEvent, Membership
-from surveys.studies import members as team
-from surveys.studies.access import Role, forget_tries, may_try, studies_of, within_limit
-from surveys.studies.audit import find_breaks
 
 
 def has_no_account() -> bool:

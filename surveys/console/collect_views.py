@@ -27,11 +27,11 @@ from surveys.console.monitoring.people import (
     simulated_among,
     who_or_main,
 )
-from surveys.console.pages import saved_as, show, study_page
-from surveys.console.wording import duration, money, money_range
 from surveys.models import AnonymousExit, Participant
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import saved_as, show, study_page
+from surveys.studies.wording import duration, money, money_range
 
 State, Kind = Participant.State, AnonymousExit.Kind
 BAR = 1000  # width of a bar's own units

@@ -7,9 +7,9 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from surveys.console.pages import saying, study_page
 from surveys.models import Note, Participant, Response, Study, StudyVersion
 from surveys.studies.access import Role
+from surveys.studies.pages import saying, study_page
 
 LONGEST = 1000
 # What a note can be about: the model, and the lookup from its row to the study.

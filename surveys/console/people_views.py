@@ -25,8 +25,6 @@ from surveys.console.monitoring.people import (
     who_or_main,
 )
 from surveys.console.notes_views import notes_on
-from surveys.console.pages import address_without_page, may, page_of, saying, show, study_page
-from surveys.console.wording import duration, percent, plural
 from surveys.models import (
     Annotation,
     AnnotationItem,
@@ -42,6 +40,8 @@ from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
 from surveys.studies.labels import newest
 from surveys.studies.lifecycle import STATE_WORDS, definition_of, prompts_of
+from surveys.studies.pages import address_without_page, may, page_of, saying, show, study_page
+from surveys.studies.wording import duration, percent, plural
 
 PAGE_SIZE = 50
 EXCERPT = 20_000  # characters of an answer that the page itself holds; the rest has an address of its own

@@ -15,8 +15,6 @@ from django.views.decorators.http import require_safe
 from surveys.console.collect_views import BAR, cell_row
 from surveys.console.monitoring.monitor import count_cells, say_state, time_of_last_answer
 from surveys.console.monitoring.people import people_of
-from surveys.console.pages import FORM, member_page, show, study_page
-from surveys.console.wording import duration, plural
 from surveys.models import Participant, Study
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
@@ -24,6 +22,8 @@ from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFau
 from surveys.studies.files.lines import Misfit
 from surveys.studies.lifecycle import STATE_WORDS, StudyError
 from surveys.studies.members import change_study, check_version, create_study, misfits_of_new, misfits_of_version
+from surveys.studies.pages import FORM, member_page, show, study_page
+from surveys.studies.wording import duration, plural
 
 
 @member_page

@@ -6,7 +6,7 @@ from django import template
 from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from surveys.console.wording import counted
+from surveys.studies.wording import counted
 
 register = template.Library()
 register.filter("counted", counted)

@@ -9,9 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.monitoring.monitor import fee_of
-from surveys.console.pages import FORM, saying, show, study_page
 from surveys.console.setup_views import participant_link
-from surveys.console.wording import money, plural
 from surveys.models import ProlificGroup, ProlificMessage, Study
 from surveys.prolific import draft
 from surveys.prolific.client import ProlificClient, ProlificError
@@ -20,6 +18,8 @@ from surveys.prolific.tasks import keep_contact
 from surveys.prolific.views import frame
 from surveys.studies.access import Role, studies_of
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import FORM, saying, show, study_page
+from surveys.studies.wording import money, plural
 
 MOST_SHOWN = 50  # messages, the newest
 PATIENCE = 10.0  # seconds that a page waits for Prolific; it asks once

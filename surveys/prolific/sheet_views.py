@@ -16,8 +16,6 @@ from django.views.decorators.http import require_POST
 
 from surveys.console.monitoring.monitor import fee_of
 from surveys.console.monitoring.people import DecisionError
-from surveys.console.pages import FORM, saying, show, study_page
-from surveys.console.wording import money, plural
 from surveys.models import Study, TeamRequest
 from surveys.models.hashes import fingerprint
 from surveys.prolific import decisions
@@ -27,7 +25,9 @@ from surveys.prolific.tasks import pay_and_read_back_one
 from surveys.prolific.views import board_page, frame, reason_of
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import FORM, saying, show, study_page
 from surveys.studies.second_person import SecondPersonError, What, ask, confirm, decline, waiting
+from surveys.studies.wording import money, plural
 
 LARGEST_BONUS = 100_000  # cents, for one person by one form
 SUM = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,2})?")

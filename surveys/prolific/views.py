@@ -12,8 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from surveys.console.pages import address_without_page, page_of, show, study_page
-from surveys.console.wording import duration, money, money_range, plural
 from surveys.models import Payment, Submission, TeamRequest
 from surveys.prolific.board import Board, read_board
 from surveys.prolific.decisions import Amount, CellPay, ProposedDecision, pay_by_cell, propose
@@ -21,7 +19,9 @@ from surveys.prolific.reconciliation import ACTIONS, MEANINGS
 from surveys.prolific.transfer import prolific_ids
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import address_without_page, page_of, show, study_page
 from surveys.studies.second_person import told
+from surveys.studies.wording import duration, money, money_range, plural
 
 PAGE_SIZE = 50
 REAL = "api.prolific.com"

@@ -10,12 +10,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
-from surveys.console.pages import FORM, show, study_page
 from surveys.models import Study
 from surveys.simulation.run import FAILED, MOST, STARTED, WORK, last_of, why_not
 from surveys.simulation.tasks import rehearse_study
 from surveys.studies import audit, under_way
 from surveys.studies.access import Role
+from surveys.studies.pages import FORM, show, study_page
 
 NO_WORKER = "No worker can be reached. Start one, or run manage.py simulate on the server."
 

@@ -11,9 +11,9 @@ from analysis.charts.tables import SHARE, Cell, Row
 from analysis.stats.agreement.agreement import THRESHOLD
 from analysis.stats.agreement.estimates import estimate_share
 from surveys.annotation.qualification import annotators_of, gold_scores
-from surveys.console.wording import join_words, minus, percent
 from surveys.models import Participant, Study
 from surveys.studies.labels import rater_name
+from surveys.studies.wording import join_words, minus, percent
 
 NO_GOLD = "answered no gold item"
 NOBODY_ELSE = "nobody else gave labels that count"

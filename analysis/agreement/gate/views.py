@@ -25,9 +25,9 @@ from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside, group
 from analysis.agreement.views import pick_question, work_of
 from analysis.charts.tables import PLAIN, Cell
 from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
-from surveys.console.pages import as_file, may, show, study_page
 from surveys.models import AnnotationItem, GateDecision, GateVerdict
 from surveys.studies.access import Role
+from surveys.studies.pages import as_file, may, show, study_page
 
 HERE = "gate"
 LONGEST_REASON, LONGEST_NOTE = 5_000, 500

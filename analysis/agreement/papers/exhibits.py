@@ -16,10 +16,10 @@ from analysis.charts.figure import Figure, Options
 from analysis.charts.tables import COUNT, FINE, SHARE, Column, Table
 from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.people.stages.relevant import SUREST, without_details
-from surveys.console.wording import plural
 from surveys.models import Study
 from surveys.studies.files.kinds import QUALITY, RELEVANCE
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import plural
 
 PAPER = "Re-Centering Humans in LLM Personalization"
 PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("published.toml").read_text())

@@ -10,9 +10,9 @@ from analysis.exports.formats import FIGURE_FILES
 from analysis.models import Corpus
 from analysis.report.pages.sections import file_of
 from surveys.annotation.stages import stages_of
-from surveys.console.pages import show, study_page
 from surveys.models import Study
 from surveys.studies.access import Role, role_in, studies_of
+from surveys.studies.pages import show, study_page
 
 HERE = "paper"
 

@@ -11,10 +11,10 @@ from django.views.decorators.http import require_POST
 
 from analysis.endpoints.owners.sharing import KINDS, called, require_owner, share, word_for
 from analysis.models import Run, TrainedModel
-from surveys.console.pages import study_page
-from surveys.console.wording import join_words
 from surveys.models import Study
 from surveys.studies.access import Role, studies_of
+from surveys.studies.pages import study_page
+from surveys.studies.wording import join_words
 
 # The page of each kind that has one.
 PAGES = {"corpus": "people:corpus", "personas": "people:persona-set", "model": "training:model", "run": "baselines:run"}

@@ -19,11 +19,11 @@ from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
 from analysis.people.steps import PeopleError
 from surveys.annotation.items import work_of
 from surveys.annotation.stages import next_of, stages_of
-from surveys.console.pages import show, study_page
-from surveys.console.wording import join_words, plural
 from surveys.models import Slot, Study
 from surveys.studies.access import RANK, Role, role_in, studies_of, study_for
 from surveys.studies.imports.files import ImportFault
+from surveys.studies.pages import show, study_page
+from surveys.studies.wording import join_words, plural
 
 HERE = "items"
 # What a report counts beside new items, in words.

@@ -12,11 +12,11 @@ from analysis.people.merging import conflicts_of
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import is_busy
 from surveys.annotation.texts import Highlight, cut_text
-from surveys.console.wording import percent
 from surveys.models import Annotation, Study
 from surveys.participation.pasting.privacy import remove_personal
 from surveys.studies.files.kinds import QUALITY
 from surveys.studies.labels import TRAINED, newest
+from surveys.studies.wording import percent
 
 SUPPORTED = QUALITY.values[-1]
 TOP = 5  # attributes shown per sampled user

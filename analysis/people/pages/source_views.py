@@ -23,10 +23,10 @@ from analysis.people.pages import reads
 from analysis.people.pages.forms import OriginForm, PartsForm, PersonasForm, UploadForm, say_taken
 from analysis.people.steps import NAMES, PeopleError, note_waiting
 from analysis.people.tasks import people_step
-from surveys.console.pages import address_without_page, page_of, show, study_page
-from surveys.console.wording import plural
 from surveys.studies import audit
 from surveys.studies.access import Role
+from surveys.studies.pages import address_without_page, page_of, show, study_page
+from surveys.studies.wording import plural
 
 PERSONAS, CORPORA = "personas", "corpora"
 PROFILES_ON_PAGE, CONVERSATIONS_ON_PAGE = 12, 5

@@ -38,11 +38,11 @@ from analysis.people.pages.waiting import CorpusStanding, Due, asking_runs, cost
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import NAMES, PeopleError, note_waiting, require_step
 from analysis.people.tasks import people_step
-from surveys.console.pages import address_without_page, as_file, page_of, show, show_live, study_page
-from surveys.console.wording import dollars, plural
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
+from surveys.studies.pages import address_without_page, as_file, page_of, show, show_live, study_page
+from surveys.studies.wording import dollars, plural
 
 HERE = "corpora"
 USERS_ON_PAGE, CONVERSATIONS_ON_PAGE, MOST_RUNS = 25, 10, 10

@@ -10,8 +10,8 @@ from django.db.models import Count, Q
 from analysis.models import Attribute, Completion, Corpus, CorpusStep, Endpoint, Run, Task
 from analysis.people.funnel import conversations_to_ask, say_use_not_asked
 from analysis.people.steps import NAMES, PeopleError
-from surveys.console.wording import plural
 from surveys.models import AnnotationItem, Study
+from surveys.studies.wording import plural
 
 Status, State = Completion.Status, Run.State
 GOING = (CorpusStep.State.WAITING, CorpusStep.State.RUNNING)

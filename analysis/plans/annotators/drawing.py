@@ -10,8 +10,8 @@ from analysis.plans.worlds import halve
 from analysis.stats.agreement.coefficients import coefficient_statistic
 from analysis.stats.agreement.labels import PERSON, Labels, Scale, count_votes
 from analysis.stats.intervals import Floats
-from surveys.console.wording import decimal, percent, plural
 from surveys.models import Study
+from surveys.studies.wording import decimal, percent, plural
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from typing import Any
 from analysis.plans.annotators.simulating import FEWEST_ITEMS, MOST_ITEMS
 from analysis.plans.texts import drawing, say_chance
 from analysis.stats.intervals import Z
-from surveys.console.wording import decimal, join_words, percent, plural
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
+from surveys.studies.wording import decimal, join_words, percent, plural
 
 Row = dict[str, Any]
 HEAD = f"{'scenario':10} {'items':>7} {'labels':>7} {'value':>7} {'±':>12} {'error':>8} {'other raters ±':>15}"

@@ -14,7 +14,7 @@ from analysis.report.sentences import field_of
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Z, t_quantile
 from analysis.stats.simultaneous import share_gaps, share_width, strength_of, student_p
-from surveys.console.wording import number, span
+from surveys.studies.wording import number, span
 
 INFINITE = 1e9  # degrees of freedom of a normal statistic
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from analysis.charts.figure import Row
 from analysis.report.dataset import FIELD
-from surveys.console.wording import plural
+from surveys.studies.wording import plural
 
 FEWEST = 20  # people, simulated users or repeats of either side, below which nothing is said
 MOST_UNKNOWN = 0.5  # share of answers in which nothing was found, above which nothing is compared

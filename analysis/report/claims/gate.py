@@ -10,7 +10,7 @@ from analysis.report.claims.enough import too_few
 from analysis.report.claims.kinds import BESIDE_MODELS, HIDDEN, KINDS, OVERVIEW, PAGES
 from analysis.report.claims.sentences import Sure
 from analysis.stats.simultaneous import LEVEL, Family, reach
-from surveys.console.wording import Span, plural
+from surveys.studies.wording import Span, plural
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from analysis.report.claims.sentences import Tell, asked_of, points
 from analysis.report.dataset import OFFLINE
 from analysis.report.sentences import who
 from analysis.stats.simultaneous import PART_WAY
-from surveys.console.wording import INTERVAL, decimal, plural, span
+from surveys.studies.wording import INTERVAL, decimal, plural, span
 
 PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY = "items of the pair", "options of the pair", "variety of the pair"
 NO_ITEM = "For no item is a difference between the field and a model sure{within}."

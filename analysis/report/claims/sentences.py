@@ -12,7 +12,7 @@ from analysis.report.claims.enough import few_in, is_enough
 from analysis.report.columns import is_choice
 from analysis.report.dataset import ALL, FIELD, OFFLINE
 from analysis.report.sentences import chatbot_name, settings_among, who, within
-from surveys.console.wording import FIXED, INTERVAL, Span, decimal, p_value, percent, plural, sized
+from surveys.studies.wording import FIXED, INTERVAL, Span, decimal, p_value, percent, plural, sized
 
 SIMULTANEOUS = f"simultaneous {INTERVAL}"
 

@@ -16,13 +16,13 @@ from analysis.report.pairs.sides import read_side
 from analysis.report.planned.answers import without_later
 from analysis.report.planned.looks import stand
 from analysis.report.samples import Data
-from surveys.console.wording import language_name
 from surveys.models import Participant, Study
 from surveys.reading.answers import normalise_item
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import FIELD, MEASURES, Hypothesis
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import language_name
 
 Universe = Mapping[str, str]  # choice → option
 IN, OUT = "in", "out"

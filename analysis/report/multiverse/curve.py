@@ -10,8 +10,8 @@ from analysis.charts.marks import along, dots, make_legend, room_for
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, printable
 from analysis.report.planned.verdicts import unit_of, unit_word, written
-from surveys.console.wording import p_value, percent, plural, with_unit
 from surveys.studies.files.hypotheses import ALONE
+from surveys.studies.wording import p_value, percent, plural, with_unit
 
 PLANNED, PASSES, FAILS, UNTESTED = "as planned", "p at most alpha", "p above alpha", "no p"
 SERIES = Series(

@@ -17,10 +17,10 @@ from analysis.report.multiverse.universes import done_in, explore
 from analysis.report.planned.looks import stand
 from analysis.report.reports import Reporting, check_definition, fingerprint, stamp_of, tidy
 from analysis.stats.resampling import DRAWS
-from surveys.console.wording import plural
 from surveys.models import Study
 from surveys.studies.access import connection
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
+from surveys.studies.wording import plural
 
 NAME, SEED = "multiverse", 0
 EVERY = 5.0  # seconds between saves

@@ -13,7 +13,7 @@ from analysis.report.claims.gate import opening_of
 from analysis.report.columns import TableSpec
 from analysis.report.parts import PARTS
 from analysis.report.reports import findings
-from surveys.console.wording import plural
+from surveys.studies.wording import plural
 
 
 def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[tuple[str, Table]]:

@@ -20,9 +20,9 @@ from analysis.report.pages.shown import Asked, Shown, ask_for, standing
 from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
 from analysis.report.reports import ReportError, check_definition
-from surveys.console.pages import saved_as, show, study_page
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import saved_as, show, study_page
 
 HERE = "export"
 

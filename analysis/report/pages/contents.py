@@ -33,10 +33,10 @@ from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.part import say as say_planned
 from analysis.report.reports import findings
 from analysis.report.sentences import field_of
-from surveys.console.wording import plural
 from surveys.models import Study
 from surveys.studies.access import studies_of
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import plural
 
 NO_FILTERS = Filters()
 MULTIVERSE = "multiverse"  # a page of its own, beside the overview of a study with hypotheses

@@ -27,10 +27,10 @@ from analysis.report.planned.part import LookError, take_look
 from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import ReportError, Reporting
 from analysis.report.tasks import compute_multiverse
-from surveys.console.pages import as_file, show, study_page
 from surveys.models import Study
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import as_file, show, study_page
 
 NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on the server."
 

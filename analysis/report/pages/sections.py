@@ -27,8 +27,8 @@ from analysis.report.filters import names_of
 from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, Shown
 from analysis.report.parts import FIGURES, PARTS
-from surveys.console.wording import language_name
 from surveys.models import Study
+from surveys.studies.wording import language_name
 
 LONG = 330  # characters of a description
 PUT_AS = {"helm": "as HELM puts it", "bare": "question and choices only"}

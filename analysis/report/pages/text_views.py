@@ -20,9 +20,9 @@ from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pages.views import compare_page
 from analysis.report.samples import FIRST, Data, Rows, Source, source_of
 from analysis.stats.resampling import UNKNOWN
-from surveys.console.pages import address_without_page, show
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.pages import address_without_page, show
 
 PER_PAGE = 20
 ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run", "arm", "occasion")

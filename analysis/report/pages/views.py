@@ -25,8 +25,8 @@ from analysis.report.pages.shown import (
 )
 from analysis.report.questions.variability import NothingToTake, as_prompts, choose
 from analysis.report.reports import Reporting
-from surveys.console.pages import View, as_file, show, study_page
 from surveys.models import Study
+from surveys.studies.pages import View, as_file, show, study_page
 
 TAKEN = 4  # of the most variable questions
 

@@ -25,7 +25,7 @@ from analysis.report.samples import Data, correct_over_prompts, difference_in, i
 from analysis.stats.heterogeneity import Comparison, Distance, compare_sources, mean_excess
 from analysis.stats.item_measures import MEASURES
 from analysis.stats.simultaneous import LEVEL, Family, ShareGaps, share_gaps
-from surveys.console.wording import INTERVAL, decimal, join_words, percent, plural, sized
+from surveys.studies.wording import INTERVAL, decimal, join_words, percent, plural, sized
 
 
 def compute(data: Data) -> Row:

@@ -35,9 +35,9 @@ from analysis.report.filters import (
 )
 from analysis.report.samples import FIRST, Data, Rows, Source
 from analysis.stats.resampling import ChoiceSample, ItemSample
-from surveys.console.wording import plural
 from surveys.models import Prompt, Study
 from surveys.studies.lifecycle import definition_of, prompts_of
+from surveys.studies.wording import plural
 
 RUN = "run"
 OF_FIELD = tuple(name for name, entry in FILTERS.items() if entry.is_of_field and name != "chatbot")

@@ -12,9 +12,9 @@ from analysis.answers.samples import say_errors
 from analysis.report.columns import Part
 from analysis.report.samples import Data, Row, Source, is_made_up, source_of
 from surveys.console.monitoring.flow import flow_counts
-from surveys.console.wording import join_words, language_name
 from surveys.models import Participant
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
+from surveys.studies.wording import join_words, language_name
 
 
 def about(data: Data) -> Row:

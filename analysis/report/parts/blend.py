@@ -41,7 +41,7 @@ from analysis.report.sentences import chatbot_name
 from analysis.stats.intervals import FEWEST_UNITS, why_no_interval
 from analysis.stats.persons.blends import FEWEST_TESTED, FOLDS, Blend, BlendSides, blend, compare
 from analysis.stats.resampling import UNKNOWN
-from surveys.console.wording import (
+from surveys.studies.wording import (
     INTERVAL,
     count_range,
     decimal,

@@ -27,7 +27,7 @@ from analysis.report.samples import Data, Group, Source, interval_cells, name_of
 from analysis.stats.heterogeneity import Distance, EvenDistance, MeanExcess, distance_at, mean_excess, p_farther
 from analysis.stats.intervals import redrawn_interval
 from analysis.stats.simultaneous import LEVEL
-from surveys.console.wording import THIN, Span, decimal, number, plural, sized, span
+from surveys.studies.wording import THIN, Span, decimal, number, plural, sized, span
 
 EXCESS = Measure(
     "jsd_excess",

@@ -19,7 +19,7 @@ from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import by_column
 from analysis.report.samples import Data, is_made_up, low_high, source_of, source_order
 from analysis.stats.scores import percentiles
-from surveys.console.wording import dollars, number, sized, span
+from surveys.studies.wording import dollars, number, sized, span
 
 Status = Completion.Status
 CALLS = ("run", "prompt", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms", "usd")

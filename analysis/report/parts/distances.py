@@ -14,7 +14,7 @@ from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons, to_field
 from analysis.stats.heterogeneity import Distance
-from surveys.console.wording import count_range, decimal, join_words, number, plural, sized
+from surveys.studies.wording import count_range, decimal, join_words, number, plural, sized
 
 
 def compute(data: Data) -> list[Row]:

@@ -20,7 +20,7 @@ from analysis.report.columns import Part, TableSpec, intervals, is_choice, rows_
 from analysis.report.parts.distances import VARIATION, distance_values
 from analysis.report.samples import Data, Source, correct_over_prompts, generator_for, low_high, reasons, source_of
 from analysis.stats import choices, heterogeneity
-from surveys.console.wording import count_range, number, plural
+from surveys.studies.wording import count_range, number, plural
 
 
 def compute(data: Data) -> list[Row]:

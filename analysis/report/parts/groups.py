@@ -27,7 +27,7 @@ from analysis.stats.heterogeneity import Chance, Difference, Heterogeneity
 from analysis.stats.item_measures import MEASURES
 from analysis.stats.resampling import ItemSample
 from analysis.stats.speed import Memo
-from surveys.console.wording import join_words, sized
+from surveys.studies.wording import join_words, sized
 
 CONTEXTS = ("memory", "personalisation", "plan", "model_shown", "device")
 Parts = dict[str, Rows]

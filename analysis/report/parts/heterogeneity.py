@@ -35,7 +35,7 @@ from analysis.stats import item_measures
 from analysis.stats.heterogeneity import Comparison, Difference, Heterogeneity, mean_difference, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
-from surveys.console.wording import percent, plural, sized
+from surveys.studies.wording import percent, plural, sized
 
 TOP = 10
 STRONGEST = 3  # items per source and prompt that may be named for their difference

@@ -21,7 +21,7 @@ from analysis.report.dataset import ALL, FIELD
 from analysis.report.parts.heterogeneity import item_rows
 from analysis.report.samples import Data, Source, interval_cells
 from analysis.stats.intervals import ONE_UNIT, share_difference
-from surveys.console.wording import join_words, number, percent, plural
+from surveys.studies.wording import join_words, number, percent, plural
 
 TOP = 20
 

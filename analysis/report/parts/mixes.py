@@ -27,7 +27,7 @@ from analysis.report.parts.heterogeneity import item_rows
 from analysis.report.samples import Data, Source, low_high
 from analysis.stats import choices
 from analysis.stats.population import StratumShare, weighted
-from surveys.console.wording import INTERVAL, join_words, number, percent, span
+from surveys.studies.wording import INTERVAL, join_words, number, percent, span
 
 MOST = 5  # items per side in a prompt's rows
 OF_NO_CHATBOT = "Its model belongs to no chatbot: which mix its answers stand for is not known."

@@ -15,7 +15,7 @@ from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.samples import Data, Source, generator_for, low_high, reasons
 from analysis.stats import population
 from analysis.stats.population import ExpectedWidth
-from surveys.console.wording import sized
+from surveys.studies.wording import sized
 
 TOP_SHARE = "item_share"
 PLANNED = (50, 100, 200, 400, 800)

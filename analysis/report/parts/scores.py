@@ -22,7 +22,7 @@ from analysis.report.samples import Data, interval_cells, reasons
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.resampling import UNKNOWN, generator
 from analysis.stats.scores import accuracy_within, rank_correlation
-from surveys.console.wording import sized
+from surveys.studies.wording import sized
 
 NO_SCALE = "No choice prompt of this study has options that are rising numbers."
 LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")

@@ -16,8 +16,8 @@ from analysis.report.parts.groups import GroupFigure, choice_values, common, ite
 from analysis.report.questions.choices import RIGHT
 from analysis.report.samples import Data
 from analysis.report.sentences import chatbot_name
-from surveys.console.wording import INTERVAL, decimal, sized
 from surveys.reading.checks import CHECKS
+from surveys.studies.wording import INTERVAL, decimal, sized
 
 AS_ANALYSED = "as analysed"
 # The name of each set and the filters that choose it; BY_CHECK adds one for each check that flagged an answer.

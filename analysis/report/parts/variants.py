@@ -19,7 +19,7 @@ from analysis.report.samples import Data, Source, correct_over_prompts, generato
 from analysis.stats import heterogeneity
 from analysis.stats.resampling import UNKNOWN, ItemSample
 from analysis.stats.scores import paired_difference
-from surveys.console.wording import count_range, decimal, number, sized
+from surveys.studies.wording import count_range, decimal, number, sized
 
 UNIT = ["unit", "user", "repeat"]
 

@@ -35,7 +35,7 @@ from analysis.report.samples import (
 )
 from analysis.stats.persons.arms import Change, States, Trio, change_of
 from analysis.stats.persons.numbers import estimate, mean_of, mean_over
-from surveys.console.wording import number, plural
+from surveys.studies.wording import number, plural
 
 TOP = 5
 NOBODY = np.empty(0)

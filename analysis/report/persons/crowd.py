@@ -15,8 +15,8 @@ from analysis.stats.persons.shares import (
     ReadableAnswers,
     pairs_of,
 )
-from surveys.console.wording import language_name
 from surveys.models import ChatbotContext
+from surveys.studies.wording import language_name
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

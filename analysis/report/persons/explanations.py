@@ -23,8 +23,8 @@ from analysis.report.persons.person_or_dice import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
 from analysis.stats.persons.arms import Carried, carried_over
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Effect, Explained, explain
-from surveys.console.wording import number, plural
 from surveys.models import ChatbotContext
+from surveys.studies.wording import number, plural
 
 LIMIT = 0.05
 NOBODY = "Nobody’s answers stand beside those of another person with the same chatbot yet."

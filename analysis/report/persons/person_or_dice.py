@@ -20,7 +20,7 @@ from analysis.report.persons.askings import estimate_cells, fields_of, measured,
 from analysis.report.samples import Data, Group, Source, correct_over_prompts, generator_for, reasons
 from analysis.stats.persons import shares
 from analysis.stats.persons.shares import FEWEST_TESTED, Assignments, Measured
-from surveys.console.wording import count_range, decimal, number, plural, span
+from surveys.studies.wording import count_range, decimal, number, plural, span
 
 NOT_ASKED = (
     "Nobody was asked a prompt twice, so the person cannot be told from the dice: [repeats] in the study file asks "

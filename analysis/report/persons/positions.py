@@ -22,8 +22,8 @@ from analysis.stats.intervals import share_interval
 from analysis.stats.persons.explaining import by_step, demean, explain
 from analysis.stats.persons.numbers import estimate, mean_of
 from analysis.stats.persons.shares import ReadableAnswers, pairs_of
-from surveys.console.wording import decimal, number
 from surveys.models import Participant
+from surveys.studies.wording import decimal, number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

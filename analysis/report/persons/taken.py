@@ -18,7 +18,7 @@ from analysis.report.persons.crowd import MANY, Characteristic, first_answers, k
 from analysis.report.samples import Data, correct_over_prompts
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Taken, centre, permanova
 from analysis.stats.resampling import generator
-from surveys.console.wording import number, percent
+from surveys.studies.wording import number, percent
 
 
 def compute(data: Data) -> list[Row]:

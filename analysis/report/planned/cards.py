@@ -17,8 +17,8 @@ from analysis.report.planned.verdicts import (
     say_wanted,
     written,
 )
-from surveys.console.wording import join_words, p_value, plural
 from surveys.studies.files.hypotheses import ALPHA, DIFFERENT, EQUAL, KAPPA, LESS, MORE, OF_LABELS, PREFERENCE
+from surveys.studies.wording import join_words, p_value, plural
 
 MIDDLE, HALF = 160.0, 150.0  # px of the line: its zero, and how far it goes to either side
 LABELS = {

@@ -10,12 +10,12 @@ from analysis.charts.figure import Row
 from analysis.report.planned.answers import Sides
 from analysis.report.planned.looks import Standing, say_look
 from analysis.report.samples import Data
-from surveys.console.wording import join_words, plural
 from surveys.models import AuditEvent, Study, StudyVersion
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.exclusions import rules_of
 from surveys.studies.files.hypotheses import TESTS_VERSION
 from surveys.studies.lifecycle import LAUNCHED
+from surveys.studies.wording import join_words, plural
 
 PLANNED = ("hypotheses", "plan")
 

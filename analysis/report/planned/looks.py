@@ -9,11 +9,11 @@ from typing import Any
 from analysis.charts.figure import Row
 from analysis.report.planned.verdicts import alphas_in
 from analysis.stats.hypotheses.tested import level_at, spent_at
-from surveys.console.wording import plural
 from surveys.models import AuditEvent, Participant, Study
 from surveys.studies import audit
 from surveys.studies.files.hypotheses import PlanKeys
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import plural
 
 ACTION = "look taken"
 END = audit.END_REACHED  # and shown: neither withdrawals nor added places undo it

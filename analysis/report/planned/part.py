@@ -30,11 +30,11 @@ from analysis.report.planned.verdicts import (
 from analysis.report.samples import Data, low_high, reasons
 from analysis.stats.hypotheses.tested import passed
 from analysis.stats.intervals import holm
-from surveys.console.wording import plural, sized
 from surveys.models import locks
 from surveys.studies.audit import SYSTEM
 from surveys.studies.files.hypotheses import ALONE, OF_LABELS, Hypothesis, PlanKeys
 from surveys.studies.lifecycle import hold_withdrawals
+from surveys.studies.wording import plural, sized
 
 Level = Callable[[float], float]
 UNSEEN = "Nobody has looked yet."

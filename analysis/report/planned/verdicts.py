@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis.charts.figure import Row
 from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.intervals import Interval
-from surveys.console.wording import decimal, join_words, minus, plural, with_unit
 from surveys.studies.files.hypotheses import ALPHA, DIFFERENT, EQUAL, KAPPA, MORE
+from surveys.studies.wording import decimal, join_words, minus, plural, with_unit
 
 SUPPORTED, WITHIN, CONTRADICTED = "supported", "equal within bounds", "contradicted"
 NOT_APART, TOO_SMALL, NOT_YET = "not told apart", "there, but too small to matter", "not enough yet"

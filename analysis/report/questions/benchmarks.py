@@ -33,7 +33,7 @@ from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Interval
 from analysis.stats.item_measures import entropy
 from analysis.stats.resampling import UNKNOWN
-from surveys.console.wording import number, percent, plural, sized
+from surveys.studies.wording import number, percent, plural, sized
 
 NO_OFFLINE = "There is no offline run at temperature 1 on these questions."
 OTHER_FORM = "No offline run at temperature 1 was asked these questions in the same form."

@@ -30,7 +30,7 @@ from analysis.report.samples import (
 from analysis.stats import choices
 from analysis.stats.choices import ChoiceDifference, Choices
 from analysis.stats.resampling import ChoiceSample
-from surveys.console.wording import join_words, number, percent, sized
+from surveys.studies.wording import join_words, number, percent, sized
 
 TESTS = (col.CORRECT.key, "tv", col.ENTROPY.key)
 

@@ -25,9 +25,9 @@ from analysis.report.samples import Data, Source, correct_over_prompts, low_high
 from analysis.stats.persons.accuracy import ScoredQuestions, accuracy, difference, flip_chance
 from analysis.stats.persons.numbers import PersonEstimate
 from analysis.stats.resampling import UNKNOWN
-from surveys.console.wording import INTERVAL, percent, plural
 from surveys.models import BenchmarkItem
 from surveys.studies.files.matrix import Matrix
+from surveys.studies.wording import INTERVAL, percent, plural
 
 NOT_ASKED = (
     "Nobody is asked questions of a benchmark, so how right the chatbot is for people on a whole set is not known: "

@@ -26,9 +26,9 @@ from analysis.report.questions.benchmark_letters import BenchmarkRuns, is_refere
 from analysis.report.samples import Data, Source, interval_cells, reasons
 from analysis.stats.repeated_runs import Variability, variabilities
 from analysis.stats.resampling import UNKNOWN
-from surveys.console.wording import decimal, number, plural
 from surveys.models import BenchmarkItem
 from surveys.studies.files.definitions import StudyFileError, parse_study
+from surveys.studies.wording import decimal, number, plural
 
 MOST = 50  # questions of a benchmark and model that are listed
 DRAWN = 12

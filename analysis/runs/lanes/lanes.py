@@ -41,8 +41,8 @@ from analysis.runs.lanes.journal import Journal
 from analysis.runs.recipes.fitting import TokenizerError, counter_for
 from analysis.runs.recipes.messages import estimate_prompt_tokens, forget_users, messages_for
 from analysis.runs.recipes.questions import BenchmarkPromptError, Subject, reply_format
-from surveys.console.wording import dollars, exact_dollars
 from surveys.models import BenchmarkItem, Prompt
+from surveys.studies.wording import dollars, exact_dollars
 
 log = logging.getLogger(__name__)
 

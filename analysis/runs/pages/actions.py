@@ -16,9 +16,9 @@ from analysis.runs.lanes.batches import cancel_batches
 from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed
 from analysis.runs.recipes.plans import RunPlanError
 from analysis.runs.tasks import enqueue_lanes, work_batches
-from surveys.console.wording import exact_dollars, plural
 from surveys.models import Study
 from surveys.studies import audit
+from surveys.studies.wording import exact_dollars, plural
 
 log = logging.getLogger(__name__)
 MOST_NOTE = 2000  # characters

@@ -23,10 +23,10 @@ from analysis.runs.pages.new_run import budget_field, endpoint_field, usual_endp
 from analysis.runs.pages.reads import ANSWERS, any_answers
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
-from surveys.console.pages import FORM, show, show_live, study_page
-from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
+from surveys.studies.pages import FORM, show, show_live, study_page
+from surveys.studies.wording import exact_dollars, plural
 
 HERE = "corpora"
 MOST_TEXTS = 500_000  # characters of a list of prompts

@@ -24,10 +24,10 @@ from analysis.runs.pages.views import HERE
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.recipes.plans import Plan, choose_prompts, cost_so_far, find_run, plan_run, say_notes
 from analysis.runs.recipes.questions import FORMS, known_benchmarks
-from surveys.console.pages import FORM, show, study_page
 from surveys.models import StudyVersion, asked_of_all
 from surveys.studies import audit
 from surveys.studies.access import Role
+from surveys.studies.pages import FORM, show, study_page
 
 OF_BENCHMARKS = ("prompt_form", "worked_examples")
 OF_PROMPTS = ("prompts",)

@@ -15,10 +15,10 @@ from analysis.endpoints.endpoints import EndpointError, calling, cost_of
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.models import Endpoint
 from analysis.people.corpora.embeddings import EmbeddingError, endpoint_embedder
-from surveys.console.pages import study_page
-from surveys.console.wording import dollars, plural
 from surveys.studies import audit
 from surveys.studies.access import Role, within_limit
+from surveys.studies.pages import study_page
+from surveys.studies.wording import dollars, plural
 
 BUSY = "This was tried often within an hour. Try again later; each try costs something."
 QUESTION = "Reply with one word: ready"

@@ -40,10 +40,10 @@ from analysis.runs.pages.reads import (
     read_messages,
     runs_of,
 )
-from surveys.console.pages import FORM, STOPS_POLLING, address_without_page, may, page_of, saved_as, show, study_page
-from surveys.console.wording import dollars, duration, plural
 from surveys.models import BenchmarkItem, asked_of_all
 from surveys.studies.access import Role
+from surveys.studies.pages import FORM, STOPS_POLLING, address_without_page, may, page_of, saved_as, show, study_page
+from surveys.studies.wording import dollars, duration, plural
 
 State = Run.State
 HERE = "baselines"

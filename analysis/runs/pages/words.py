@@ -9,7 +9,7 @@ from analysis.endpoints.endpoints import most_tokens
 from analysis.models import Run
 from analysis.models.settings import STORED, RunSetting
 from analysis.runs.lanes.runs import RunProgress
-from surveys.console.wording import dollars, duration, plural
+from surveys.studies.wording import dollars, duration, plural
 
 State = Run.State
 BAR = 1000  # width of a bar's own units

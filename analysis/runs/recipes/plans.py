@@ -17,9 +17,9 @@ from analysis.runs.recipes.memory import say_remembered
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users
 from analysis.runs.recipes.questions import questions_of
 from analysis.runs.recipes.recipes import say_unsearched
-from surveys.console.wording import exact_dollars, plural
 from surveys.models import Prompt, StudyVersion, asked_of_all, locks
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import exact_dollars, plural
 
 State = Run.State
 

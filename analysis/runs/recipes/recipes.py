@@ -26,7 +26,7 @@ from analysis.runs.recipes.fitting import (
 )
 from analysis.runs.recipes.memory import memory_front, memory_is_there, memory_recipes
 from analysis.runs.recipes.questions import search_text
-from surveys.console.wording import dollars, duration
+from surveys.studies.wording import dollars, duration
 
 LONG = 4  # SP-History draws conversations with more turns than this
 OWN_CONVERSATIONS = 3  # fewest that a corpus user needs for SP-RAG within one user's history

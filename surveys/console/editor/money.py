@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from surveys.console.monitoring.monitor import fee_of
-from surveys.console.wording import money
 from surveys.studies.files.rules import LEAST_PAY_PER_HOUR
+from surveys.studies.wording import money
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from surveys.console.editor.sections import (
     sections_for,
     turned_away,
 )
-from surveys.console.pages import FORM, as_file, member_page, show, study_page
 from surveys.console.study_views import line_of, say_outcome
 from surveys.models import WorkingCopy
 from surveys.participation.languages import speak
@@ -38,6 +37,7 @@ from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError, read
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import LISTS
 from surveys.studies.lifecycle import StudyError, definition_of, shipped_studies
+from surveys.studies.pages import FORM, as_file, member_page, show, study_page
 
 View = Callable[..., HttpResponse]
 

@@ -12,9 +12,9 @@ from analysis.agreement.figures import draw_scores
 from analysis.agreement.retrieval_raters import RetrievalRaterError, in_tuning_half, rate, score_by
 from analysis.charts.figure import Options
 from analysis.stats.lexical import choose_threshold, score_bm25
-from surveys.console.wording import sized
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.labels import record_judgement
+from surveys.studies.wording import sized
 from tests.analysis.agreement.annotation_samples import annotate_all
 from tests.analysis.runs.baseline_factories import LETTERS
 from tests.factories import make_annotation_study, make_annotator, make_items

@@ -11,7 +11,7 @@ from analysis.report.claims.sentences import between
 from analysis.report.parts import groups
 from analysis.report.reports import findings, tidy
 from analysis.stats.simultaneous import share_gaps
-from surveys.console.wording import FIXED, THIN
+from surveys.studies.wording import FIXED, THIN
 
 FIELD = {"prompt": "companies", "source": "field", "model": "chatgpt", "chatbot": "chatgpt", "n": 400, "unit": "person"}
 OFFLINE = {

@@ -14,8 +14,8 @@ from analysis.report.pages import shown
 from analysis.report.pages.shown import PAGES
 from analysis.report.reports import report, views_for
 from benchmarks import report_world
-from surveys.console.wording import FIXED, THIN
 from surveys.models import Study
+from surveys.studies.wording import FIXED, THIN
 from tests.surveys.console.console_pages import log_in, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

@@ -22,8 +22,8 @@ from analysis.report.pages import views
 from analysis.report.pages.sections import Places
 from analysis.report.pages.shown import Asked, Shown
 from analysis.report.parts import FIGURES
-from surveys.console.wording import FIXED
 from surveys.models import Study
+from surveys.studies.wording import FIXED
 from tests.analysis.report.compare_samples import address, heading, links, make_compared
 from tests.analysis.report.figure_rows import MODELS, SOURCES
 from tests.analysis.report.figure_rows import make_report as figure_report

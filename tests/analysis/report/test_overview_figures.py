@@ -7,8 +7,8 @@ from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.charts.rows import names_in
 from analysis.report.overview import DISTANCE_FIGURE, OVERVIEW_FIGURES
-from surveys.console.wording import FIXED, THIN
 from surveys.models import Study
+from surveys.studies.wording import FIXED, THIN
 from tests.analysis.report.compare_samples import address, heading, links
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell

@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 from django.utils.safestring import mark_safe
 
-from surveys.console import wording
 from surveys.console.tags import with_bold
+from surveys.studies import wording
 
 
 @pytest.mark.parametrize(
