@@ -360,8 +360,11 @@ def cancel_batches(run_id: int) -> int:
 async def cancel_in_loop(run: Run, ids: list[str]) -> None:
     async with calling(run.endpoint, run.temperature) as (provider, _):
         for batch in ids:
-            if isinstance(provider, OpenAIProvider):
-                await provider.client.batches.cancel(batch)
+            try:
+                if isinstance(provider, OpenAIProvider):
+                    await provider.client.batches.cancel(batch)
+            except openai_package().APIStatusError as error:  # such as of a batch that has ended meanwhile
+                log.warning("Batch %s of run %s is not cancelled: %s", batch, run.pk, error)
 
 
 def document_of(line: str) -> dict[str, Any]:

@@ -198,6 +198,21 @@ def test_cancel_that_the_provider_did_not_hear_is_said_again(capsys: pytest.Capt
         call_command("run", str(run.pk), "cancel")
 
 
+def test_cancel_of_a_batch_that_has_ended_meanwhile_reads_its_answers_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def conflict(*given: object, **more: object) -> None:
+        asked = httpx2.Request("POST", "http://provider/batches")
+        raise openai.ConflictError("ended", response=httpx2.Response(409, request=asked), body=None)
+
+    with serving("--batch-seconds", "0") as server:
+        run = make_batched(server, repeats=2)
+        with monkeypatch.context() as patch:
+            patch.setattr(batches.Desk, "collect", nothing_yet)
+            batches.work(run.pk)
+        monkeypatch.setattr(openai.resources.batches.AsyncBatches, "cancel", conflict)
+        call_command("run", str(run.pk), "cancel")
+    assert run.completions.filter(status="done").count() == 4
+
+
 def test_paused_run_keeps_what_its_batch_answers_and_submits_no_other() -> None:
     with serving("--batch-seconds", "2") as server:
         run = make_batched(server, repeats=4)
