@@ -231,8 +231,9 @@ MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]]
     "surveys.reading.answers._second": (("match",), lambda: [answers._second("ABCD")]),
     "surveys.reading.answers._opening": (("match",), lambda: [answers._opening("ABCD")]),
     "surveys.reading.answers._correct": (("findall",), lambda: [answers._correct("ABCD")]),
-    "surveys.reading.answers._said": (("findall",), lambda: [answers._said("ABCD")]),
-    "surveys.reading.answers._mention": (("findall",), lambda: [answers._mention("ABCD")]),
+    "surveys.reading.answers._said": (("finditer",), lambda: [answers._said("ABCD")]),
+    "surveys.reading.answers._ruled_out": (("sub",), lambda: [answers._ruled_out("ABCD")]),
+    "surveys.reading.answers._mention": (("finditer",), lambda: [answers._mention("ABCD")]),
     "analysis.people.sensitive._compile": (("search",), sensitive.RULES.values),
 }
 # Where the code hands over less than a whole text.
