@@ -8,7 +8,7 @@ from analysis.charts.tables import Column, Made, at
 from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.models.conditions import LABELS, SOURCES
 from analysis.models.settings import AMOUNTS, IN_ROWS
-from surveys.studies.wording import INTERVAL, THIN, join_words, number, plural, sized, span
+from surveys.studies.wording import INTERVAL, THIN, decimal, join_words, number, plural, sized, span
 
 SETTINGS = ("temperature", *(setting.name for setting in IN_ROWS), "settings")
 DECLARED = {setting.name: setting for setting in IN_ROWS}
@@ -202,13 +202,13 @@ def drawn_row(row: Row, columns: Columns) -> Row:
     return known | ({"simulated": bool(row["simulated"])} if "simulated" in row else {})
 
 
-def told_ends(ends: Any, write: Callable[[float], str] = "{:.2f}".format) -> str:
+def told_ends(ends: Any, write: Callable[[float], str] = decimal) -> str:
     """The interval in words, to follow a value; empty if `span` reads none."""
     known = span(ends)
     return f", {INTERVAL} {' to '.join(map(write, known))}" if known else ""
 
 
-def from_to(values: Sequence[float], write: Callable[[float], str] = "{:.2f}".format) -> str:
+def from_to(values: Sequence[float], write: Callable[[float], str] = decimal) -> str:
     """The range from lowest to highest; a single number if both are written the same."""
     return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
 
@@ -235,7 +235,7 @@ def mark_at(
     return make_mark(value, ends, **where, text=f"{series}, {prompt}, {model}: {said}")
 
 
-def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], str] = "{:.2f}".format) -> str:
+def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], str] = decimal) -> str:
     """Says for each model what range each series covers over prompts."""
     found = []
     for model, here in grouped(marks, "model").items():

@@ -22,7 +22,7 @@ from analysis.report.samples import Data, interval_cells, reasons
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.resampling import UNKNOWN, generator
 from analysis.stats.scores import accuracy_within, rank_correlation
-from surveys.studies.wording import sized
+from surveys.studies.wording import decimal, sized
 
 NO_SCALE = "No choice prompt of this study has options that are rising numbers."
 LEADING_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -184,7 +184,7 @@ def draw_scores(report: Report, options: Options) -> Figure:
 def point_of(row: Row, options: Options) -> Row:
     source, where = read.shown_source(row["source"]), place_of(row, options)
     measure = col.IN_ROWS[row["measure"]].heading
-    told = f"{measure}, {source}, {where}: rho {row['spearman']:.2f}{read.told_ends(row)}, {sized(row['n'])}"
+    told = f"{measure}, {source}, {where}: rho {decimal(row['spearman'])}{read.told_ends(row)}, {sized(row['n'])}"
     return read.make_mark(row["spearman"], row, measure=row["measure"], row=where, series=source, text=told)
 
 

@@ -35,7 +35,7 @@ from analysis.report.samples import (
 )
 from analysis.stats.persons.arms import Change, States, Trio, change_of
 from analysis.stats.persons.numbers import estimate, mean_of, mean_over
-from surveys.studies.wording import number, plural
+from surveys.studies.wording import decimal, number, plural
 
 TOP = 5
 NOBODY = np.empty(0)
@@ -207,7 +207,7 @@ def draw_arms(report: Report, options: Options) -> Figure:
 
 def point_of(row: Row, options: Options) -> Row:
     prompt = options.name(row["prompt"]) if row["prompt"] else prompt_or_mean(row)
-    ends, said = row["ci_effect"], f"{row['effect']:+.2f}{read.told_ends(row['ci_effect'])}"
+    ends, said = row["ci_effect"], decimal(row["effect"], sign=True) + read.told_ends(row["ci_effect"])
     where = read.shown_model(row["model"], options), prompt, printable(row["name"])
     return read.mark_at("effect", *where, row["effect"], ends, said)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import altair as alt
 import numpy as np
@@ -24,7 +25,7 @@ from analysis.report.samples import Data, correct_over_prompts, low_high, reason
 from analysis.stats.persons.arms import Carried, carried_over
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Effect, Explained, explain
 from surveys.models import ChatbotContext
-from surveys.studies.wording import number, plural
+from surveys.studies.wording import decimal, number, plural
 
 LIMIT = 0.05
 NOBODY = "Nobody’s answers stand beside those of another person with the same chatbot yet."
@@ -146,7 +147,7 @@ def name_of(row: Row) -> str:
 def point_of(row: Row) -> Row:
     """A mark; `sure` if it holds after Holm's correction over all explanations and there are enough people."""
     name, p = name_of(row), number(row["p_holm"])
-    told = f"{name}: {row['effect']:+.3f}{told_ends(row['ci'], '{:.3f}'.format)}"
+    told = f"{name}: {decimal(row['effect'], 3, sign=True)}{told_ends(row['ci'], partial(decimal, digits=3))}"
     is_sure = p is not None and p < LIMIT and is_enough(row)
     return make_mark(row["effect"], row["ci"], row=name, sure=is_sure, text=told)
 

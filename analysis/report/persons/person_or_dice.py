@@ -184,14 +184,14 @@ def points_of(row: Row, options: Options) -> Iterator[Row]:
     if offline is not None:
         steps = [(API, 0.0, offline), (PRODUCT, offline, within), (PERSON, within, between)]
     for series, start, end in steps:
-        told = f"{name}, {model}: {series} {end - start:+.2f}" if start else f"{name}, {model}: {series} {end:.2f}"
+        told = f"{name}, {model}: {series} {decimal(end - start, sign=bool(start))}"
         kind = "bar" if end >= start else "bracket"
         yield where | {"kind": kind, "series": series, "from": start, "to": end, "text": told}
     for key, series in PARTS.items():
         value, ends = number(row.get(key)), span(row.get(f"ci_{key}"))
         if value is None:
             continue
-        told = f"{name}, {model}: {series} {value:+.2f}{read.told_ends(ends)}"
+        told = f"{name}, {model}: {series} {decimal(value, sign=True)}{read.told_ends(ends)}"
         said = decimal(value, 2) + (f" ({ends[0]:.2f} to {ends[1]:.2f})".replace("-", "−") if ends else "")
         yield read.make_mark(value, ends, **where, kind=key, series=series, said=said, text=told)
         if key == "person" and ends:
