@@ -20,6 +20,7 @@ from surveys.reading.markup import (
     QUOTED,
     bare_line,
     cut_explanation,
+    explaining_colon,
     indent_of,
     strip_marker,
     strip_markup,
@@ -298,7 +299,7 @@ def _carded(lines: Lines) -> list[str]:
 
 def _head_of(line: str) -> str:
     """What comes before the dash or colon of a line about it, folded; empty if nothing does."""
-    return _plain_title(line, True).casefold() if _opening_title(line) and not DETAIL.match(line) else ""
+    return _plain_title(line, 2).casefold() if _opening_title(line) and not DETAIL.match(line) else ""
 
 
 def _is_bare_name(line: str) -> bool:
@@ -333,12 +334,13 @@ FORMS: dict[str, Callable[[Lines], list[str]]] = {
 
 
 def _titles(bodies: Sequence[str]) -> list[str]:
-    """The names at the heads of the lines; a colon that all of them have does not begin a subtitle."""
+    """The names at the heads of the lines."""
     bodies = [FOREWORD.sub("", body.strip()[:LINE_HEAD]) for body in _uncited(bodies)]
     bodies = _behind_awards(bodies) or _behind_leads(bodies) or bodies
     marked = [_marked_title(body) for body in bodies]
     plain = [body for body, title in zip(bodies, marked, strict=True) if not title]
-    colons = len(plain) >= 3 and all(COLON.search(body, 1) and not DASH.search(body, 1) for body in plain)
+    counts = [0 if DASH.search(body, 1) else len([*COLON.finditer(body, 1)]) for body in plain]
+    colons = min(counts) if len(plain) >= 3 else 0
     return [title or _plain_title(body, colons) for body, title in zip(bodies, marked, strict=True)]
 
 
@@ -410,7 +412,11 @@ def _marked_title(body: str) -> str:
     return ""
 
 
-def _plain_title(body: str, colons: bool) -> str:
+def _plain_title(body: str, colons: int) -> str:
+    """What precedes the explanation in a line of a list whose lines have at least so many colons each.
+
+    One that all have begins no subtitle, but may end one; behind the first of two, all have something else.
+    """
     body = strip_markup(body)
-    colon = COLON.search(body, 1) if colons else None
-    return cut_explanation(body[: colon.start()] if colon else body)
+    colon = COLON.search(body, 1) if colons > 1 else explaining_colon(body, subtitled=False) if colons else None
+    return cut_explanation(body[: colon.start()]) if colon else cut_explanation(body)

@@ -4,6 +4,8 @@ import html
 import re
 import unicodedata
 
+from surveys.reading.words import is_label
+
 MOST_LINES = 1_000  # a text with more, in the characters that are read, is no answer
 
 # A number before an item may be "1.", "1)", "(1)", "#1:", "1 -", "**1.**", a keycap or the Chinese "1、".
@@ -180,8 +182,7 @@ def cut_explanation(item: str) -> str:
     dash = DASH.search(item, 1)
     if dash:
         item = item[: dash.start()]
-    colon = COLON.search(item, 1)
-    if colon and not _is_subtitle(item[colon.end() :]):
+    if colon := explaining_colon(item):
         item = item[: colon.start()]
     sentence = SENTENCE.search(item)
     if sentence:
@@ -190,6 +191,17 @@ def cut_explanation(item: str) -> str:
         clause = min((m.start() for m in (EXPLAINING.search(item, 1), GLOSS.search(item, 1)) if m), default=len(item))
         item = item[:clause]
     return " ".join(item.split()[:TITLE_WORDS])
+
+
+def explaining_colon(item: str, subtitled: bool = True) -> re.Match[str] | None:
+    """The first colon with no subtitle up to the next colon or, if the item may end with one, its end; else None."""
+    colon = COLON.search(item, 1)
+    while colon and not (subtitled and _is_subtitle(item[colon.end() :])):
+        further = COLON.search(item, colon.end())
+        if not further or not _is_subtitle(title := item[colon.end() : further.start()]) or is_label(title):
+            return colon
+        colon = further
+    return None
 
 
 def _is_subtitle(rest: str) -> bool:

@@ -140,6 +140,12 @@ ITEMS = [
         ["avatar: the way of water", "dune: part two"],
     ),
     (
+        "subtitle before a colon with the reason",
+        "1. Mad Max: Fury Road: a chase through the desert\n2. Mission: Impossible: Fallout: stunts that are real\n"
+        "3. Avatar: The Way of Water: see it for the sea\n4. Heat: Crime: a bank is robbed\n5. Fargo: snow",
+        ["mad max: fury road", "mission: impossible: fallout", "avatar: the way of water", "heat", "fargo"],
+    ),
+    (
         "hyphens in names",
         "- Spider-Man - a hero\n- X-Men - more heroes\n- WALL-E - a robot",
         ["spider-man", "x-men", "wall-e"],
