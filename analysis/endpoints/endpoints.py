@@ -1,7 +1,6 @@
 """Endpoints: making one, finding its key, and refusing addresses that a server must not call."""
 
 import asyncio
-import math
 import os
 import re
 import socket
@@ -72,7 +71,7 @@ def check_fields(endpoint: Endpoint) -> None:
             raise EndpointError(f"{field.replace('_', ' ')} is {value}; it must be above 0.")
     for field in ("price_in", "price_out"):
         price = getattr(endpoint, field)
-        if not math.isfinite(price) or not 0 <= price < 1_000_000:
+        if not Decimal(price).is_finite() or not 0 <= price < 1_000_000:
             raise EndpointError(f"{field.replace('_', ' ')} is {price}; it must be dollars per million tokens.")
     taken = sorted(set(OWN_FIELDS) & set(endpoint.extra))
     if taken:

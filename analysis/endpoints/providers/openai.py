@@ -17,6 +17,7 @@ from surveys.reading.nesting import read_json
 
 NO_KEY = "none"  # local servers ask for no key, the package insists on one
 RETRIED = (408, 409, 425)
+TOO_LARGE = "Request too large"  # as OpenAI says it: more tokens than a minute allows, so that it never passes
 MOST_TOKENS = 2**31 - 1
 
 
@@ -124,6 +125,8 @@ class OpenAIProvider:
             return CallFailed("authentication", reason)
         if status == 402:
             return CallFailed("quota", reason)
+        if status == 429 and message.startswith(TOO_LARGE):
+            return CallFailed("refused", reason)
         if status == 429:
             kind = "quota" if code == "insufficient_quota" else "rate-limit"
             return CallFailed(kind, reason, retry_after=read_retry_after(headers))

@@ -48,14 +48,17 @@ class JobFolder:
             self.write(PROGRESS, {"share": share, "curve": self.curve})
 
     def write(self, name: str, found: dict[str, Any]) -> None:
-        """Writes whole or not at all, so that it can be read at any moment."""
+        """Writes whole or not at all, so that it can be read at any moment. Raises OverflowError for NaN and inf."""
         unfinished = self.path / f"{name}.part"
-        unfinished.write_text(json.dumps(found))
+        try:
+            unfinished.write_text(json.dumps(found, allow_nan=False))
+        except ValueError:
+            raise OverflowError(f"{name} would have a number that is infinite or none") from None
         unfinished.replace(self.path / name)
 
 
 # Exit codes; analysis/training/tiers/programs.py puts them into words.
-STOPPED, MEMORY, FILES, OTHER = 3, 4, 5, 1
+STOPPED, MEMORY, FILES, DIVERGED, OTHER = 3, 4, 5, 6, 1
 
 
 def run_as_program(
@@ -71,6 +74,8 @@ def run_as_program(
         return _fail(MEMORY, error)
     except OSError as error:
         return _fail(FILES, error)
+    except OverflowError as error:
+        return _fail(DIVERGED, error)
     except Exception as error:  # torch and safetensors have their own errors for a full disk and for no memory
         return _fail(MEMORY if "allocate memory" in str(error) else FILES if is_full(error) else OTHER, error)
     return 0

@@ -18,7 +18,7 @@ from analysis.training.examples import TrainingError
 NEEDED = ("torch", "transformers")
 SECONDS = 0.5  # between two checks of progress
 PATIENCE = 120  # seconds that a stopped program has to save itself
-STOPPED, MEMORY, FILES = 3, 4, 5
+STOPPED, MEMORY, FILES, DIVERGED = 3, 4, 5, 6
 Note = Callable[[float, list[dict[str, Any]]], None]
 SETTINGS_LEFT = "take a smaller batch (--batch), fewer tokens (--tokens) or a smaller model"
 
@@ -83,6 +83,8 @@ def why_it_ended(code: int, errors: str) -> str:
         return f"The training was ended, most likely because memory ran out: {SETTINGS_LEFT}. A second start goes on."
     if code == FILES:
         return f"A file could not be read or written ({last}). A second start goes on."
+    if code == DIVERGED:
+        return "The loss grew beyond all bounds: take a lower rate (--rate) and train under a new name."
     if code == STOPPED:
         return "The training was ended from outside; a second start goes on with it."
     return f"The training ended with an error: {last}"

@@ -41,6 +41,7 @@ GOOD = {"base_url": "https://203.0.113.7/v1", "model": "m"}
         ({"concurrency": 0}, "above 0"),
         ({"requests_per_minute": -1}, "above 0"),
         ({"price_in": Decimal("NaN")}, "dollars per million"),
+        ({"price_in": Decimal("sNaN")}, "dollars per million"),
         ({"price_out": Decimal("-1")}, "dollars per million"),
         ({"extra": {"messages": []}}, "the run does"),
         *(({"extra": {"max_tokens": most}}, "a whole number above 0") for most in (-1, 0, True, "9", 1.5)),

@@ -162,6 +162,12 @@ def test_empty_account_is_told_from_a_refusal(status: int, code: str, kind: str)
     assert OpenAIProvider(Settings("http://x/v1", "m")).read_failure(status, {}, content).kind == kind
 
 
+def test_request_above_the_rate_of_a_minute_is_not_sent_again() -> None:
+    said = "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000."
+    content = json.dumps({"error": {"message": said, "type": "tokens", "code": "rate_limit_exceeded"}}).encode()
+    assert OpenAIProvider(Settings("http://x/v1", "m")).read_failure(429, {}, content).kind == "refused"
+
+
 def test_error_wrapped_in_a_list() -> None:
     assert read_error(b'[{"error": {"message": "quota", "code": 429}}]') == ("quota", "429")
 

@@ -1,5 +1,6 @@
 """Tier B: an encoder trained in a program of its own, killed, resumed and used."""
 
+import math
 import os
 import re
 import subprocess
@@ -199,6 +200,23 @@ def test_what_goes_wrong_in_a_program_is_one_sentence(
     said = why_it_ended(code, capsys.readouterr().err)
     assert re.search(words, said) and "\n" not in said
     assert not (tmp_path / "result.json").exists()
+
+
+def test_a_loss_that_is_no_number_ends_the_training_and_says_what_to_do(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.nice", lambda more: None)
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+    (tmp_path / "job.json").write_text('{"does": "train"}')
+
+    def diverge(folder: JobFolder) -> dict[str, Any]:
+        folder.curve.append({"seed": 0, "step": 1, "loss": math.nan})
+        folder.note(0.1)
+        return {}
+
+    code = run_as_program(tmp_path, {"train": diverge}, FakeOutOfMemory)
+    assert "take a lower rate (--rate)" in why_it_ended(code, capsys.readouterr().err)
+    assert not list(tmp_path.glob("*ess.json")) and not (tmp_path / "result.json").exists()
 
 
 @pytest.mark.slow
