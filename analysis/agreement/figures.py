@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import altair as alt
 
 from analysis.agreement.kind_tables import MEAN, OF_BOTH, UNNAMED
-from analysis.agreement.tables import MEASURES, clustered
+from analysis.agreement.tables import MEASURES, MOST_RATERS, clustered
 from analysis.charts.figure import (
     SIMULATED,
     Columns,
@@ -52,8 +52,12 @@ VALUES: Columns = [
 
 
 def draw_matrix(question: Question, options: Options) -> Figure:
-    """Draws κ, or `options.measure`, of each pair with enough items; people before judges, many raters in clusters."""
-    title = f"Who agrees with whom: {question['question']}"
+    """Draws κ, or `options.measure`, of each pair with enough items; people before judges, many raters in clusters.
+
+    Of more than MOST_RATERS, those who gave the most labels.
+    """
+    title, everybody = f"Who agrees with whom: {question['question']}", len(question["raters"])
+    question = of_the_busiest(question)
     measure, least = options.measure or "kappa", question.get("least", 1)
     pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and is_known(pair[measure])]
     table = [matrix_row(pair, measure) for pair in pairs]
@@ -80,8 +84,19 @@ def draw_matrix(question: Question, options: Options) -> Figure:
         f"{MEASURES[measure]} over the items that both labelled, where these are {least} or more: the darker, the "
         "better. Raters who agree stand beside one another."
     )
+    if everybody > MOST_RATERS:
+        caption += f" Of {everybody} raters, the {MOST_RATERS} who gave the most labels."
     words = Words(title, caption, f"{MEASURES[measure]} goes from {lowest} to {most}.")
     return make_figure("matrix", words, panel(specs_of(layers), side, side), cells, table, columns, options)
+
+
+def of_the_busiest(question: Question) -> Question:
+    raters = sorted(question["raters"], key=lambda rater: -rater["n"])[:MOST_RATERS]
+    names = {rater["rater"] for rater in raters}
+    return question | {
+        "raters": [rater for rater in question["raters"] if rater["rater"] in names],
+        "pairs": [pair for pair in question.get("pairs", ()) if {pair["a"], pair["b"]} <= names],
+    }
 
 
 def matrix_row(pair: Mapping[str, Any], measure: str) -> Row:

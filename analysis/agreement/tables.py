@@ -75,7 +75,7 @@ GROUP_TITLES = {
     "user": "By user",
     "statement": "As extracted and revised",
 }
-MOST_RATERS = 60
+MOST_RATERS = 60  # in a matrix
 MAKES_THE_MAJORITY = {"value": None, "ci": None, "n": None, "why": "one of those who make the majority"}
 FEW_RATERS = 12  # with more, the matrix is drawn, in clusters, and its table is folded
 LEAST, LEASTS = 5, (1, 5, 10, 20, 50)  # items that both must have labelled; with fewer, a cell is empty

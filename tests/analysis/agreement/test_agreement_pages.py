@@ -50,9 +50,13 @@ def test_the_matrix_has_each_pair_with_its_kappa_and_n(annotated: tuple[Client, 
 
 
 def test_a_matrix_of_very_many_raters_stays_about_as_wide_as_a_phone() -> None:
-    raters = [{"rater": f"person {number}", "kind": "person"} for number in range(300)]
-    pair = {"a": "person 0", "b": "person 1", "n": 9, "kappa": {"value": 0.5, "ci": None, "n": 9}}
-    question = {"question": "quality", "raters": raters, "pairs": [pair]}
+    raters = [{"rater": f"person {number}", "kind": "person", "n": number} for number in range(300)]
+    kappa = {"value": 0.5, "ci": None, "n": 9}
+    pairs = [{"a": f"person {one}", "b": f"person {one + 1}", "n": 9, "kappa": kappa} for one in range(299)]
+    question = {"question": "quality", "raters": raters, "pairs": pairs}
+    drawn = draw_matrix(question, Options())
+    assert "Of 300 raters, the 60 who gave the most labels." in drawn.caption
+    assert {row["a"] for row in drawn.table} == {f"person {number}" for number in range(240, 299)}
     svg = render(draw_matrix(question, Options(narrow=True)), "svg").decode()
     assert float(svg.partition(' width="')[2].partition('"')[0]) < 500
 
