@@ -42,7 +42,7 @@ def no_drift(report: Report) -> str:
 
 FEW_RUNS = 5  # fewer say nothing about a range
 # Whether as many repeats alone may have every range; not sure does not mean equal.
-HOLD = {True: "Scores hold", False: "It is open whether scores hold"}
+HOLD = {True: "No score surely moves", False: "It is open whether scores hold"}
 
 
 def no_spread(report: Report) -> str:

@@ -204,13 +204,13 @@ def test_scores_hold_where_as_many_repeats_lie_as_far_apart() -> None:
     report = make_report(benchmarks=[BENCHMARK])
     assert report["claims"] == []
     assert spaced(said_of(report, ("spread",))) == (
-        "Scores hold: 17 runs of SP-History with gpt-4o-mini lie 5 points apart on mmlu, as many offline repeats 4 "
-        "(95 % interval 2–6)."
+        "No score surely moves: 17 runs of SP-History with gpt-4o-mini lie 5 points apart on mmlu, as many offline "
+        "repeats 4 (95 % interval 2–6)."
     )
 
 
 @pytest.mark.parametrize(("runs", "most", "opening"), [
-    (17, 0.749, "Scores hold: 17 runs"), (17, 0.77, "It is open whether scores hold: 17 runs"),
+    (17, 0.749, "No score surely moves: 17 runs"), (17, 0.77, "It is open whether scores hold: 17 runs"),
     (2, 0.749, "Fewer than 5 runs do not tell whether scores hold: 2 runs"),
 ])  # fmt: skip
 def test_a_range_beyond_that_of_repeats_does_not_hold(runs: int, most: float, opening: str) -> None:

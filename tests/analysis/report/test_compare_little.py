@@ -98,7 +98,7 @@ def test_unknown_figures_and_pages_are_not_there() -> None:
 
 
 ENOUGH = ("too few to compare", "too few to tell", "No answers of people")
-DIFFERENCE = ("sure; from", "is sure", "points apart", "Also sure", "No finding yet", "Scores hold")
+DIFFERENCE = ("sure; from", "is sure", "points apart", "Also sure", "No finding yet", "No score surely moves")
 
 
 @pytest.mark.parametrize("people", [0, 1, 3, 5, 12])
