@@ -272,17 +272,18 @@ def _kind(part: Lines) -> str:
 
 def _is_disputed(found: FoundList, lines: Lines, parts: list[Lines], tables: list[FoundTable], asked: int) -> bool:
     """Whether another full list, or a full table, names nothing that this one names."""
-    items = _items(found.titles) if found.form in MARKED else []
-    if not items:
+    if not found.titles or found.form not in MARKED:
         return False
-    if any(_full_size(table.titles(asked), asked) == asked and not table.names(items) for table in tables):
-        return True
     several = parts if len(parts) > 1 and found.form in ("numbered", "bulleted") else []
     others = [FORMS[kind](part) for part in several if (kind := _kind(part)) and _names_things(part)]
     others += [titles for titles in (FORMS["headed"](lines), opening_bold(lines)) if len(set(titles)) == asked]
     others += _restarted(lines)
-    rivals = [_items(titles) for titles in others if _full_size(titles, asked) == asked]
-    return any(not _share_a_name(rival, items) for rival in rivals)
+    rivals = [titles for titles in others if _full_size(titles, asked) == asked]
+    full = [table for table in tables if _full_size(table.titles(asked), asked) == asked]
+    items = _items(found.titles) if rivals or full else []
+    return any(not table.names(items) for table in full) or any(
+        not _share_a_name(_items(rival), items) for rival in rivals
+    )
 
 
 def _restarted(lines: Lines) -> list[list[str]]:

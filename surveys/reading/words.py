@@ -67,6 +67,7 @@ _LAST = (
 )
 WHOLE = frozenset(_WHOLE.split()) | {"stadt oder viertel", "number of people", "stage of life", "klima im team"}
 LAST = frozenset(_LAST.split())
+FIRST = LAST | {"number", "anzahl"}
 LONGEST_ASPECT = 4  # words
 
 
@@ -76,7 +77,7 @@ def is_aspect(name: str) -> bool:
     if not 0 < len(words) <= LONGEST_ASPECT:
         return False
     first = words[0] if len(words) > 1 and words[1] in ("of", "der", "von", "in", "or", "oder", "and", "und") else ""
-    return " ".join(words) in WHOLE or words[-1] in LAST or first in LAST | {"number", "anzahl"}
+    return " ".join(words) in WHOLE or words[-1] in LAST or first in FIRST
 
 
 # The headings of columns, keys and labels that hold the names, or describe them.
