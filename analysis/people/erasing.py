@@ -1,5 +1,6 @@
 """Erases a person from a corpus: conversations, attributes, what annotators were shown of them and said about it."""
 
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -20,6 +21,7 @@ from analysis.people.pushing import cluster_of
 from analysis.people.steps import ACTOR, NAMES, PeopleError
 from analysis.people.vectors import remove_unused
 from surveys.models import Annotation, AnnotationItem, History, Slot
+from surveys.participation.recruitment import again
 from surveys.studies import audit
 
 ERASED = "erased"
@@ -29,9 +31,13 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
     """Erase a user of the corpus and everything about them, in one transaction, and return the counts.
 
     An anonymous count of items and labels stays in their study's audit trail, as for people who withdraw. What others
-    said in the same words stays theirs. A salted hash stays too, so that later imports leave the person out. Raises
-    PeopleError.
+    said in the same words stays theirs. A salted hash stays too, so that later imports leave the person out. It is done
+    again if it must give way to a run that asks about the person at this moment. Raises PeopleError.
     """
+    return again(partial(_erase, corpus, key, actor))
+
+
+def _erase(corpus: Corpus, key: str, actor: str) -> dict[str, Any]:
     own = corpus.conversations.filter(user=key)
     repeats = ConversationRepeat.objects.filter(conversation__corpus=corpus, user=key)
     users = corpus.users.filter(key=key)

@@ -5,10 +5,11 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from analysis.answers.readings import read_everywhere
@@ -252,6 +253,28 @@ def test_failed_calls_are_sent_again_while_a_user_of_theirs_is_erased(monkeypatc
         with pytest.raises(RunError, match="has no failed calls"):
             waiting.result(PATIENCE)
     assert not run.completions.exists()
+
+
+def test_erasing_that_must_give_way_to_a_run_about_the_user_is_done_again() -> None:
+    make_fake()
+    corpus = corpus_of("I live in Leeds.")
+    extract(corpus)
+    run, said = Run.objects.get(), list(Conversation.objects.filter(user="ann").values_list("pk", flat=True))
+    Run.objects.update(reserved=1)
+
+    def erase() -> dict[str, Any]:
+        with connection.cursor() as cursor:
+            cursor.execute("SET deadlock_timeout = '50ms'")  # so that this connection is the one that gives way
+        return erase_user(corpus, "ann")
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Run.objects.select_for_update().get(pk=run.pk)
+            erasing_now = beside(erase, pool)
+            wait_until_somebody_waits()
+            list(Conversation.objects.select_for_update().filter(pk__in=said))  # in the wrong order
+        assert erasing_now.result(PATIENCE)["conversations"] == len(said)
+    assert not Conversation.objects.exists() and not Task.objects.exists()
 
 
 # --- the real corpus, crashes
