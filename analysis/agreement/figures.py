@@ -74,10 +74,12 @@ def draw_matrix(question: Question, options: Options) -> Figure:
     layers = [
         of_kind("cell")
         .mark_rect(fill=LIGHT["sp-profile"], aria=True)
-        .encode(x=x, y=y, opacity=shade, description="text:N")
+        .encode(x=x, y=y, opacity=shade, description=alt.Description("text:N"))
     ]
     if step >= FOR_TEXT:
-        layers.append(of_kind("cell").mark_text(fontSize=11, fill=LIGHT["ink"]).encode(x=x, y=y, text="short:N"))
+        layers.append(
+            of_kind("cell").mark_text(fontSize=11, fill=LIGHT["ink"]).encode(x=x, y=y, text=alt.Text("short:N"))
+        )
     low, high = (pick(table, key=lambda row: row[measure]) for pick in (min, max))
     lowest, most = (f"{row[measure]:.2f} ({row['a']} and {row['b']})" for row in (low, high))
     caption = (
@@ -221,15 +223,15 @@ def draw_panel(part: str, table: Sequence[Row], options: Options, axis: Axis, wi
     scale = alt.Scale(domain=[axis.low, axis.high], nice=False)
     x = alt.X("start:Q", scale=scale, axis=alt.Axis(title=None, values=list(axis.ticks), format="~g"))
     layers = [
-        of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.5).encode(y=y, x=x, x2="end:Q"),
+        of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.5).encode(y=y, x=x, x2=alt.X2("end:Q")),
         of_kind("value").mark_point(fill=LIGHT["sp-profile"], stroke=LIGHT["sp-profile"], size=55, opacity=1, aria=True)
-        .encode(y=y, x=x, description="text:N"),
+        .encode(y=y, x=x, description=alt.Description("text:N")),
         of_kind("value").mark_text(fontSize=11, fill=LIGHT["soft"], align="left")
-        .encode(y=y, x=alt.value(options.width - ROOM - room + 10), text="short:N"),
+        .encode(y=y, x=alt.XValue(options.width - ROOM - room + 10), text=alt.Text("short:N")),
     ]  # fmt: skip
     if axis.line is not None:
         line = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeDash=[4, 3])
-        layers.insert(0, line.encode(x=alt.datum(axis.line, scale=scale)))
+        layers.insert(0, line.encode(x=alt.XDatum(axis.line, scale=scale)))
     return panel(specs_of(layers), options.width - ROOM - room, ROW * len(names), part, panel=part)
 
 
@@ -303,9 +305,9 @@ def draw_bars(shares: Sequence[Row], options: Options) -> Spec:
     depth = alt.Opacity("depth:Q", scale=alt.Scale(domain=[0, 1], range=[0.05, 0.75]), legend=None)
     layers = [
         of_kind("bar").mark_bar(fill=LIGHT["sp-profile"], height=ROW - 6, aria=True)
-        .encode(y=y, x=x, x2="end:Q", opacity=depth, description="text:N"),
+        .encode(y=y, x=x, x2=alt.X2("end:Q"), opacity=depth, description=alt.Description("text:N")),
         of_kind("label").mark_text(fontSize=11, fill=LIGHT["ink"])
-        .encode(y=y, x=alt.X("middle:Q", scale=scale), text="short:N"),
+        .encode(y=y, x=alt.X("middle:Q", scale=scale), text=alt.Text("short:N")),
     ]  # fmt: skip
     return panel(specs_of(layers), options.width - ROOM - TEXT, ROW * len(names), BARS, panel=BARS)
 
@@ -381,13 +383,13 @@ def draw_points(table: Sequence[Row], options: Options) -> Spec:
     up = alt.Y("gap:Q", scale=y, axis=alt.Axis(title=OF_BOTH[1].label))
     whole, colour = alt.Chart(), LIGHT["sp-profile"]
     layers = [
-        whole.mark_rule(stroke=LIGHT["strong-line"], strokeDash=[4, 3]).encode(y=alt.datum(0, scale=y)),
-        whole.mark_rule(stroke=LIGHT["ink"]).encode(x=alt.X("rate_low:Q", scale=x), x2="rate_high:Q", y=up),
-        whole.mark_rule(stroke=LIGHT["ink"]).encode(x=across, y=alt.Y("gap_low:Q", scale=y), y2="gap_high:Q"),
+        whole.mark_rule(stroke=LIGHT["strong-line"], strokeDash=[4, 3]).encode(y=alt.YDatum(0, scale=y)),
+        whole.mark_rule(stroke=LIGHT["ink"]).encode(x=alt.X("rate_low:Q", scale=x), x2=alt.X2("rate_high:Q"), y=up),
+        whole.mark_rule(stroke=LIGHT["ink"]).encode(x=across, y=alt.Y("gap_low:Q", scale=y), y2=alt.Y2("gap_high:Q")),
         whole.mark_point(fill=colour, stroke=colour, size=60, opacity=1, aria=True)
-        .encode(x=across, y=up, description="text:N"),
+        .encode(x=across, y=up, description=alt.Description("text:N")),
         whole.mark_text(fontSize=11, fill=LIGHT["ink"], align="left", dx=8, dy=-8)
-        .encode(x=across, y=up, text="judge:N"),
+        .encode(x=across, y=up, text=alt.Text("judge:N")),
     ]  # fmt: skip
     return panel(specs_of(layers), options.width - 2 * TEXT, 300)
 

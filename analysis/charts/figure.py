@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import altair as alt
+from altair.utils.schemapi import disable_debug_mode
 
 from analysis.charts.tables import Column
 from analysis.charts.theme import COLUMN_PX, CONFIG, HEADING, LIGHT, NARROW, PAPER, WIDE, printable
@@ -12,6 +13,9 @@ from analysis.charts.theme import COLUMN_PX, CONFIG, HEADING, LIGHT, NARROW, PAP
 Spec = dict[str, Any]
 Part = TypeVar("Part")
 SCHEMA = alt.SCHEMA_URL
+# Each scale, axis and mark would be validated when it is made, which takes longer than drawing: the tests do, of whole
+# figures. Channels are written as `alt.X2("high:Q")`, since a string takes a hundred times as long.
+disable_debug_mode()
 # All panels filter one dataset. Altair's own concatenation copies nested parts again and again, which takes seconds for
 # a figure of this size; so Altair makes the panels, and this module puts them together.
 DATASET = "rows"
@@ -34,7 +38,7 @@ def match(value: Any) -> Spec:
 
 
 def specs_of(charts: Sequence[alt.Chart]) -> list[Spec]:
-    """Turns layers into specs without data. Does not validate them, which takes longer than drawing: the tests do."""
+    """Turns layers into specs without data."""
     found = [chart.to_dict(validate=False, context={"top_level": False}) for chart in charts]
     return [{key: value for key, value in spec.items() if key != "data"} for spec in found]
 
@@ -180,7 +184,7 @@ def empty_figure(
     lines = wrap(sentence, 48 if options.narrow else 130)
     rows = [{"text": line, "line": place} for place, line in enumerate(lines)]
     text = alt.Chart().mark_text(color=LIGHT["soft"], fontSize=13, align="left", baseline="middle", limit=0)
-    drawn = text.encode(x=alt.value(0), y=alt.Y("line:O", axis=None), text=alt.Text("text:N"))
+    drawn = text.encode(x=alt.XValue(0), y=alt.Y("line:O", axis=None), text=alt.Text("text:N"))
     spec = panel(specs_of([drawn]), options.width - 20, 20 * len(lines))
     return make_figure(name, Words(title, sentence, sentence), spec, rows, list(table), columns, options)
 

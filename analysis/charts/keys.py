@@ -110,12 +110,12 @@ def layers(width: int, height: int, letters: int) -> list[alt.Chart]:
         return of_kind(f"key-{kind}").encode(x=x, y=y)
 
     return [
-        placed("box").mark_rect().encode(x2="x2:Q", y2="y2:Q", color=colour),
+        placed("box").mark_rect().encode(x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"), color=colour),
         placed("hatch").mark_point(stroke=LIGHT["on-option"], strokeWidth=1, opacity=0.6, size=PIXELS)
         .encode(shape=alt.Shape("path:N", scale=None)),
-        placed("tick").mark_rule(strokeWidth=2).encode(y2="y2:Q", color=colour),
-        placed("line").mark_rule(strokeWidth=2).encode(x2="x2:Q", color=colour),
-        placed("dashed").mark_rule(strokeWidth=1.4, strokeDash=[4, 3]).encode(x2="x2:Q", color=colour),
+        placed("tick").mark_rule(strokeWidth=2).encode(y2=alt.Y2("y2:Q"), color=colour),
+        placed("line").mark_rule(strokeWidth=2).encode(x2=alt.X2("x2:Q"), color=colour),
+        placed("dashed").mark_rule(strokeWidth=1.4, strokeDash=[4, 3]).encode(x2=alt.X2("x2:Q"), color=colour),
         placed("dot").mark_point(filled=True, size=26, opacity=1).encode(color=colour),
-        placed("text").mark_text(align="left", fontSize=letters, fill=LIGHT["ink"]).encode(text="text:N"),
+        placed("text").mark_text(align="left", fontSize=letters, fill=LIGHT["ink"]).encode(text=alt.Text("text:N")),
     ]  # fmt: skip

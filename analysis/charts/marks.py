@@ -115,13 +115,13 @@ def dots(
 ) -> list[alt.Chart]:
     """Draws each row's `value`, in its series' colour and shape, over a line from `low` to `high`."""
     low, value = at("low"), at("value")
-    x_or_y = "x" if isinstance(low, alt.X) else "y"
+    high = alt.X2("high:Q") if isinstance(low, alt.X) else alt.Y2("high:Q")
     colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
     shape = alt.Shape("series:N", scale=shape_scale(series), legend=legend)
     return [
-        base.mark_rule(strokeWidth=line).encode(**{x_or_y: low, f"{x_or_y}2": "high:Q"}, color=colour),
+        base.mark_rule(strokeWidth=line).encode(low, high, colour),
         base.mark_point(filled=True, opacity=1, size=size, aria=True).encode(
-            **{x_or_y: value}, color=colour, shape=shape, description="text:N"
+            value, colour, shape, alt.Description("text:N")
         ),
     ]
 

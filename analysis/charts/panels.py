@@ -140,7 +140,7 @@ def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, label
     room: Any = {"minExtent": AXIS - 8, "maxExtent": AXIS - 8}
     values = alt.Axis(title=None, tickCount=4, **room, format=measure.format, domain=False, ticks=False)
     y, side = channel_of(measure, alt.Y, values), min(9.5, 0.92 * pitch)
-    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(y=alt.datum(0))
+    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(y=alt.YDatum(0))
     drawn = [zero] if measure.bottom < 0 else []
     if grid.with_chance:
         tick = base.mark_tick(

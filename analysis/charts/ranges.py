@@ -82,8 +82,8 @@ def label_layers() -> list[alt.Chart]:
     x, y = alt.X("x:Q", scale=None, axis=None), alt.Y("y:Q", scale=None, axis=None)
     names = of_kind("reference-name").encode(x=x, y=y)
     return [
-        names.mark_text(fontSize=11, fill=LIGHT["soft"], align="right", dx=-5).encode(text="text:N"),
-        names.mark_rule(stroke=LIGHT["soft"], strokeDash=[4, 3], strokeWidth=1.2).encode(y2="y2:Q"),
+        names.mark_text(fontSize=11, fill=LIGHT["soft"], align="right", dx=-5).encode(text=alt.Text("text:N")),
+        names.mark_rule(stroke=LIGHT["soft"], strokeDash=[4, 3], strokeWidth=1.2).encode(y2=alt.Y2("y2:Q")),
     ]
 
 
@@ -124,17 +124,17 @@ def range_layers(strips: Strips, domain: Span, rows: Sequence[Row], labelled: bo
     x = along(alt.X, scale, axis)
     return [
         of_kind("floor").mark_bar(color=LIGHT["band"], height=strips.step, opacity=1)
-        .encode(y=y, x=x("low"), x2="high:Q"),
+        .encode(y=y, x=x("low"), x2=alt.X2("high:Q")),
         of_kind("reference").mark_rule(stroke=LIGHT["soft"], strokeDash=[4, 3], strokeWidth=1.2).encode(x=x("at")),
-        of_kind("unknown").mark_rule(stroke=LIGHT["soft"], strokeWidth=1.2).encode(y=y, x=x("low"), x2="high:Q"),
+        of_kind("unknown").mark_rule(stroke=LIGHT["soft"], strokeWidth=1.2).encode(y, x("low"), alt.X2("high:Q")),
         of_kind("unknown").mark_tick(color=LIGHT["soft"], thickness=1.2, size=7, opacity=1).encode(y=y, x=x("high")),
         of_kind("range").mark_bar(height=10, cornerRadius=3, opacity=0.45, aria=True)
-        .encode(y=y, x=x("low"), x2="high:Q", color=colour, description="text:N"),
+        .encode(y=y, x=x("low"), x2=alt.X2("high:Q"), color=colour, description=alt.Description("text:N")),
         of_kind("run").mark_point(filled=True, shape="circle", size=16, opacity=1, aria=True)
-        .encode(y=y, x=x("at"), color=colour, description="text:N"),
+        .encode(y=y, x=x("at"), color=colour, description=alt.Description("text:N")),
         of_kind("mean").mark_tick(color=LIGHT["ink"], thickness=2, size=16, opacity=1).encode(y=y, x=x("at")),
         of_kind("summary").mark_text(align="left", fontSize=11, fill=LIGHT["soft"])
-        .encode(y=y, x=alt.value(strips.width + 8), text="text:N"),
+        .encode(y=y, x=alt.XValue(strips.width + 8), text=alt.Text("text:N")),
     ]  # fmt: skip
 
 

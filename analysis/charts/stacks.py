@@ -106,15 +106,15 @@ def bar_layers(letters: Sequence[str], bars: Strips, *, labelled: bool = True) -
     colour, below = option_colour(letters), 3 if bars.step > PAPER_STEP else 2
     layers = [
         figure.of_kind("segment").mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
-        .encode(**base, x2="end:Q", color=colour, description="text:N"),
+        .encode(**base, x2=alt.X2("end:Q"), color=colour, description=alt.Description("text:N")),
         figure.of_kind("hatch").mark_point(stroke=LIGHT["on-option"], strokeWidth=1, opacity=0.6, size=PIXELS)
         .encode(**base, shape=alt.Shape("path:N", scale=None)),
-        figure.of_kind("plate").mark_bar().encode(**base, x2="end:Q", color=colour),
-        figure.of_kind("letter").mark_text(fontSize=11, fill=LIGHT["on-option"]).encode(**base, text="text:N"),
+        figure.of_kind("plate").mark_bar().encode(**base, x2=alt.X2("end:Q"), color=colour),
+        figure.of_kind("letter").mark_text(fontSize=11, fill=LIGHT["on-option"]).encode(alt.Text("text:N"), **base),
         figure.of_kind("n").mark_text(fontSize=11, fill=LIGHT["soft"], align="left", dx=6)
-        .encode(**base, text="text:N"),
+        .encode(**base, text=alt.Text("text:N")),
         figure.of_kind("ci").mark_rule(stroke=LIGHT["ink"], strokeWidth=1.8, yOffset=bars.bar / 2 + below)
-        .encode(**base, x2="end:Q"),
+        .encode(**base, x2=alt.X2("end:Q")),
     ]  # fmt: skip
     return figure.specs_of(layers)
 

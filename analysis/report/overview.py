@@ -109,7 +109,7 @@ def layers(strips: Strips, ends: Span, series: Series, options: Options) -> list
     return [
         alt.Chart().mark_rule(stroke=LIGHT["soft"], strokeWidth=1.4).encode(x=alt.X(datum=0, scale=scale, axis=axis)),
         *dots(base, x, series, None, 40 if options.column else 85, 2.0),
-        *words_on_grid(base.encode(x=x("end"), text="said:N"), 11 if options.column else 12, align="left", dx=9),
+        *words_on_grid(base.encode(x("end"), alt.Text("said:N")), 11 if options.column else 12, align="left", dx=9),
     ]  # fmt: skip
 
 
@@ -296,7 +296,11 @@ def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
     y = alt.Y("source:N", axis=axis, scale=alt.Scale(domain=names, paddingInner=0.08, paddingOuter=0))
     x = alt.X("start:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
     bars = alt.Chart().mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
-    return [bars.encode(y=y, x=x, x2="end:Q", color=stacks.option_colour(letters), description="text:N")]
+    return [
+        bars.encode(
+            y=y, x=x, x2=alt.X2("end:Q"), color=stacks.option_colour(letters), description=alt.Description("text:N")
+        )
+    ]
 
 
 def say_options(report: Report) -> str:
@@ -373,7 +377,7 @@ def score_layers(names: Sequence[str], domain: tuple[float, float], series: Seri
     return [
         lines.encode(x=x("at")),
         of_kind("range").mark_bar(height=8, cornerRadius=3, opacity=0.4, aria=True)
-        .encode(y=y, x=x("low"), x2="high:Q", color=colour, description="text:N"),
+        .encode(y=y, x=x("low"), x2=alt.X2("high:Q"), color=colour, description=alt.Description("text:N")),
         of_kind("run").mark_point(filled=True, shape="circle", size=14, opacity=1).encode(y=y, x=x("at"), color=colour),
     ]  # fmt: skip
 

@@ -360,7 +360,9 @@ def draw_scores(report: Mapping[str, Any], options: Options) -> Figure:
     y = alt.Y("who:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, minExtent=ROOM - 10))
     x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(title=label, tickCount=5))
     layers = [
-        of_kind("interval").mark_rule(strokeWidth=2, color=LIGHT["strong-line"]).encode(y=y, x="low:Q", x2="high:Q"),
+        of_kind("interval")
+        .mark_rule(strokeWidth=2, color=LIGHT["strong-line"])
+        .encode(y=y, x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         of_kind("value").mark_point(filled=True, size=70, color=LIGHT["sp-profile"], opacity=1).encode(y=y, x=x),
     ]
     spec = panel(specs_of(layers), options.width - ROOM - 30, LINE * len(names))

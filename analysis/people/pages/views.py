@@ -234,12 +234,14 @@ def draw_funnel(report: Mapping[str, Any], options: Options) -> Figure:
     scale = alt.Scale(domain=[0, report["users"]], nice=False)
     x = alt.X("left:Q", scale=scale, axis=alt.Axis(title="users", tickCount=5, format="~s"))
     layers = [
-        of_kind("gone").mark_bar(fill=LIGHT["strong-line"], opacity=0.5).encode(y=y, x=x, x2="end:Q"),
-        of_kind("left").mark_bar(fill=LIGHT["sp-profile"], aria=True).encode(y=y, x=x, description="text:N"),
+        of_kind("gone").mark_bar(fill=LIGHT["strong-line"], opacity=0.5).encode(y=y, x=x, x2=alt.X2("end:Q")),
+        of_kind("left")
+        .mark_bar(fill=LIGHT["sp-profile"], aria=True)
+        .encode(y=y, x=x, description=alt.Description("text:N")),
     ]
     if not options.narrow:
         numbers = of_kind("left").mark_text(fontSize=12, fill=LIGHT["ink"], align="left")
-        layers.append(numbers.encode(y=y, x=alt.value(width + 12), text="short:N"))
+        layers.append(numbers.encode(y=y, x=alt.XValue(width + 12), text=alt.Text("short:N")))
     marks = [mark for row in table for mark in marks_of(row)]
     caption = (
         "Each filter judges those whom the filters above it have left; a user counts with the first one that fails."

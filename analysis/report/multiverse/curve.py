@@ -110,7 +110,7 @@ def estimates(x: alt.X, marks: Sequence[Row], room: int, options: Options) -> li
     axis = alt.Axis(title=None, tickCount=5, minExtent=room, maxExtent=room, domain=False, ticks=False)
     y = along(alt.Y, alt.Scale(domain=[min(0.0, *ends), max(0.0, *ends)], nice=True), axis)
     base = alt.Chart().encode(x=x)
-    zero = alt.Chart().mark_rule(stroke=LIGHT["ink"]).encode(y=alt.datum(0))
+    zero = alt.Chart().mark_rule(stroke=LIGHT["ink"]).encode(y=alt.YDatum(0))
     shown = SERIES.only(mark["series"] for mark in marks)
     size, line = (30.0, 1.0) if len(marks) > 60 else (46.0, 1.6)
     return [zero, *dots(base, y, shown, make_legend(shown, options, room), size, line)]

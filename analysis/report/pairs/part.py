@@ -295,9 +295,9 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
     shape = alt.Shape("series:N", scale=shape_scale(series), legend=None)
     layers = [
         base.mark_rule(strokeWidth=3, stroke=LIGHT["soft"], opacity=0.35, **below)
-        .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
+        .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2("high:Q")),
         base.mark_point(filled=True, opacity=1, size=50 if options.column else 95, aria=True, **below)
-        .encode(x=alt.X("share:Q", scale=scale, axis=axis), color=colour, shape=shape, description="text:N"),
+        .encode(alt.X("share:Q", scale=scale, axis=axis), colour, shape, alt.Description("text:N")),
         *said_in(base, width, options),
     ]  # fmt: skip
     return figure.below([figure.panel(figure.specs_of(layers), width, strips.height)])
@@ -306,7 +306,9 @@ def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) ->
 def said_in(base: alt.Chart, width: int, options: Options) -> list[alt.Chart]:
     """The differences, and the labels if they are above the strips."""
     size, high = (11, -6) if options.column else (12, -8)
-    said, label = (base.encode(x=alt.value(x), text=f"{field}:N") for x, field in ((width, "said"), (0, "label")))
+    said, label = (
+        base.encode(x=alt.XValue(x), text=alt.Text(f"{field}:N")) for x, field in ((width, "said"), (0, "label"))
+    )
     if not options.narrow:
         return words_on_grid(said, size, align="left", dx=10)
     return [

@@ -296,8 +296,8 @@ def layers_of(strips: Strips, kind: str, marks: Sequence[Row], series: Series, o
     colour = alt.Color("series:N", scale=colour_scale(series), legend=None)
     bar = base.mark_bar(height=strips.bar, stroke=LIGHT["soft"], strokeWidth=0.5, aria=True)
     return [
-        bar.encode(x=x("value"), x2=alt.datum(0), color=colour, description="text:N"),
-        base.mark_rule(stroke=LIGHT["ink"], strokeWidth=1.4).encode(x=x("low"), x2="high:Q"),
+        bar.encode(x=x("value"), x2=alt.X2Datum(0), color=colour, description=alt.Description("text:N")),
+        base.mark_rule(stroke=LIGHT["ink"], strokeWidth=1.4).encode(x=x("low"), x2=alt.X2("high:Q")),
     ]
 
 

@@ -215,9 +215,9 @@ def bar_layers(kind: str, parts: Sequence[Row], rows: Sequence[Row]) -> MakeLaye
     def layers(strips: Strips) -> list[alt.Chart]:
         y = strips.axis("row")
         bars = figure.of_kind(kind).mark_bar(aria=True)
-        said = figure.of_kind(f"{kind}-text").encode(y=y, x=x, text="text:N")
+        said = figure.of_kind(f"{kind}-text").encode(y=y, x=x, text=alt.Text("text:N"))
         return [
-            bars.encode(y=y, x=x, x2="end:Q", color=colour, description="text:N"),
+            bars.encode(y=y, x=x, x2=alt.X2("end:Q"), color=colour, description=alt.Description("text:N")),
             *words_on_grid(said, 11, LIGHT["soft"], align="left", dx=6),
         ]
 
@@ -299,14 +299,14 @@ def time_layers(strips: Strips, top: float, rows: Sequence[Row]) -> list[alt.Cha
     scale = alt.Scale(domain=[0, top], nice=False)
     colour = source_colour(rows)
     y, x = strips.axis("row"), alt.X("start:Q", scale=scale, axis=axis)
-    said = figure.of_kind("time-text").encode(y=y, x=x, text="text:N")
+    said = figure.of_kind("time-text").encode(y=y, x=x, text=alt.Text("text:N"))
     return [
-        figure.of_kind("time").mark_rule(strokeWidth=3).encode(y=y, x=x, x2="end:Q", color=colour),
+        figure.of_kind("time").mark_rule(strokeWidth=3).encode(y=y, x=x, x2=alt.X2("end:Q"), color=colour),
         figure.of_kind("time").mark_tick(thickness=3, size=14, opacity=1)
         .encode(y=y, x=alt.X("end:Q", scale=scale, axis=axis), color=colour),
         figure.of_kind("time").mark_point(filled=True, shape="circle", size=80, opacity=1, aria=True)
-        .encode(y=y, x=x, color=colour, description="text:N"),
-        figure.of_kind("ci").mark_rule(strokeWidth=1.6, stroke=LIGHT["ink"], yOffset=9).encode(y=y, x=x, x2="end:Q"),
+        .encode(y=y, x=x, color=colour, description=alt.Description("text:N")),
+        figure.of_kind("ci").mark_rule(strokeWidth=1.6, stroke=LIGHT["ink"], yOffset=9).encode(y, x, alt.X2("end:Q")),
         *words_on_grid(said, 11, LIGHT["soft"], align="left", dx=8),
     ]  # fmt: skip
 

@@ -208,7 +208,7 @@ def day_layers(
     base = alt.Chart().encode(x=x, color=colour)
 
     y = along(alt.Y, scale, axis)
-    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(y=alt.datum(0))
+    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(y=alt.YDatum(0))
     marks: dict[str, Any] = {"opacity": 1, "size": 50, "aria": True}
     clear, chance = (
         base.transform_filter(alt.FieldEqualPredicate(field="clear", equal=is_clear)) for is_clear in (True, False)
@@ -216,10 +216,10 @@ def day_layers(
     return [
         *([zero] if kind == "choice" else []),
         base.mark_line(strokeWidth=1, opacity=0.5).encode(y=y("value")),
-        base.mark_rule(strokeWidth=1.4).encode(y=y("low"), y2="high:Q"),
-        clear.mark_point(filled=True, **marks).encode(y=y("value"), shape=shape, description="text:N"),
+        base.mark_rule(strokeWidth=1.4).encode(y=y("low"), y2=alt.Y2("high:Q")),
+        clear.mark_point(filled=True, **marks).encode(y=y("value"), shape=shape, description=alt.Description("text:N")),
         chance.mark_point(filled=False, fill=LIGHT["paper"], strokeWidth=1.5, **marks)
-        .encode(y=y("value"), shape=shape, description="text:N"),
+        .encode(y=y("value"), shape=shape, description=alt.Description("text:N")),
     ]  # fmt: skip
 
 

@@ -222,7 +222,7 @@ def dot_layers(strips: Strips, series: Series, options: Options) -> list[alt.Cha
     legend = make_legend(series, options, strips.room)
 
     x = along(alt.X, scale, axis)
-    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(x=alt.datum(0, scale=scale, axis=axis))
+    zero = alt.Chart().mark_rule(stroke=LIGHT["strong-line"]).encode(x=alt.XDatum(0, scale=scale, axis=axis))
     return [zero, *dots(strips.rows_of("row", series), x, series, legend, 30 if options.column else 60)]
 
 

@@ -166,12 +166,12 @@ def draw_forest(points: Sequence[Row], options: Options) -> Spec:
     marks: Row = {"opacity": 1, "size": 64, "stroke": LIGHT["ink"], "strokeWidth": 1.4, "aria": True}
     x = alt.X("value:Q", scale=scale, axis=axis)
     layers = [
-        alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(x=alt.datum(0)),
+        alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(x=alt.XDatum(0)),
         base.mark_rule(stroke=LIGHT["soft"], strokeWidth=1.6).encode(
-            x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
+            x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2("high:Q")
         ),
-        sure.mark_point(fill=LIGHT["ink"], **marks).encode(x=x, description="text:N"),
-        unsure.mark_point(fill=LIGHT["paper"], **marks).encode(x=x, description="text:N"),
+        sure.mark_point(fill=LIGHT["ink"], **marks).encode(x=x, description=alt.Description("text:N")),
+        unsure.mark_point(fill=LIGHT["paper"], **marks).encode(x=x, description=alt.Description("text:N")),
     ]
     return figure.below([figure.panel(figure.specs_of(layers), strips.width, strips.height)])
 

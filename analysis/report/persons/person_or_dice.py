@@ -241,7 +241,7 @@ def rows_axis(strips: Strips) -> alt.Y:
 def line_above_mean(strips: Strips) -> alt.Chart:
     rule = alt.Chart().transform_filter(alt.FieldEqualPredicate(field="is_mean", equal=True))
     return rule.mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1, yOffset=-strips.step / 2).encode(
-        y=rows_axis(strips), x=alt.value(0), x2=alt.value(strips.width)
+        y=rows_axis(strips), x=alt.XValue(0), x2=alt.X2Value(strips.width)
     )
 
 
@@ -258,14 +258,16 @@ def bar_layers(strips: Strips, options: Options, points: Sequence[Row], labelled
     axis = axis_below("unlikeness, 0 to 1", 5, labelled)
     x, y = alt.X("from:Q", scale=scale, axis=axis), rows_axis(strips)
     colour = alt.Color("series:N", scale=colour_scale(series), legend=make_legend(series, options, strips.room))
-    bar, bracket, whisker = (figure.of_kind(kind).encode(y=y, x=x, x2="to:Q") for kind in ("bar", "bracket", "whisker"))
+    bar, bracket, whisker = (
+        figure.of_kind(kind).encode(y=y, x=x, x2=alt.X2("to:Q")) for kind in ("bar", "bracket", "whisker")
+    )
     ticks = figure.of_kind("whisker").encode(y=y)
-    person = figure.of_kind("person").encode(y=y, x=alt.value(strips.width), text="said:N")
+    person = figure.of_kind("person").encode(y=y, x=alt.XValue(strips.width), text=alt.Text("said:N"))
     return [
         bar.mark_bar(height=strips.bar, stroke=LIGHT["soft"], strokeWidth=0.5, aria=True)
-        .encode(color=colour, description="text:N"),
+        .encode(color=colour, description=alt.Description("text:N")),
         bracket.mark_rule(strokeWidth=2, yOffset=strips.bar / 2 + 2, aria=True)
-        .encode(color=colour, description="text:N"),
+        .encode(color=colour, description=alt.Description("text:N")),
         whisker.mark_rule(stroke=LIGHT["ink"], strokeWidth=1.4),
         *(
             ticks.mark_tick(color=LIGHT["ink"], thickness=1.4, size=7, orient="vertical", opacity=1)
@@ -287,11 +289,13 @@ def part_layers(strips: Strips, part: str, points: Sequence[Row], labelled: bool
     marks: Row = {"shape": shape, "filled": True, "size": 60, "opacity": 1, "fill": LIGHT[LOOKS[PARTS[part]]]}
     x = alt.X("value:Q", scale=scale, axis=axis)
     return [
-        alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(x=alt.datum(0)),
+        alt.Chart().mark_rule(stroke=LIGHT["strong-line"], strokeWidth=1).encode(x=alt.XDatum(0)),
         base.mark_rule(stroke=LIGHT["soft"], strokeWidth=1.6).encode(
-            x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
+            x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2("high:Q")
         ),
-        base.mark_point(stroke=LIGHT["soft"], strokeWidth=0.5, aria=True, **marks).encode(x=x, description="text:N"),
+        base.mark_point(stroke=LIGHT["soft"], strokeWidth=0.5, aria=True, **marks).encode(
+            x=x, description=alt.Description("text:N")
+        ),
         *([line_above_mean(strips)] if any(point["is_mean"] for point in points) else []),
     ]
 
