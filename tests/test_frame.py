@@ -184,6 +184,14 @@ def test_first_page_of_a_study_says_what_to_do_next(state: str, people: int, ste
     assert "Next:" not in lines_of(log_in(study, "viewer", "bob").get(address))
 
 
+def test_first_page_of_a_study_says_once_which_cell_is_behind() -> None:
+    study = make_study("live", places=2)
+    for chatbot, cell in (("chatgpt", "milky"), ("chatgpt", "plain"), ("gemini", "milky")):
+        make_participant(study, Participant.State.COMPLETED, chatbot=chatbot, cell=cell)
+    heading = lines_of(log_in(study).get(reverse("console:study", args=["teas"]))).partition("is behind.")
+    assert heading[1] and not heading[2].startswith(" Next:")
+
+
 def test_other_studies_are_in_the_menu_and_those_of_others_are_not() -> None:
     client, mine = log_in(make_study()), make_study("draft", slug="herbs", title="Herbs")
     make_study("draft", slug="cups", title="Cups")
