@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
-from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells
+from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells, say_filled
 from surveys.console.monitoring.people import people_of
 from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
 from surveys.studies.access import RANK, Role, studies_of
@@ -154,7 +154,7 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
         step = Advice("Close the study", f"{words}.", "console:change-state", ("close",))
     elif is_live and (slow := behind(counts.cells)):
         words = f"{slow.name} is behind"
-        step = Advice(words, f"{slow.filled:,} of {slow.places:,} places are filled.", "console:monitor")
+        step = Advice(words, f"{say_filled(slow.filled, slow.places)}.", "console:monitor")
     else:
         words = f"{plural(counts.leased, 'person', 'people')} at work" if counts.leased else "Nobody is at work now"
     return EntryStanding(f"{counts.filled:,}", f"of {counts.places:,}", words, step)

@@ -64,9 +64,7 @@ def test_monitor_shows_new_people_without_a_reload(page: Page) -> None:
     study = make_collected()
     log_in(page)
     page.goto("/console/teas/collect/")
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        "1 of 36 places are filled, 1 participant is working now."
-    )
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 of 36 places is filled, 1 participant is working now.")
     make_participant(study, State.COMPLETED, chatbot="gemini")
     page.clock.fast_forward(POLL)
     expect(page.get_by_role("heading", level=1)).to_contain_text("2 of 36 places are filled")

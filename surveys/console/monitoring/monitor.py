@@ -360,7 +360,7 @@ def behind(cells: list[CellProgress]) -> CellProgress | None:
 def say_state(study: Study, cells: list[CellProgress]) -> str:
     """How full the study is, and what needs attention."""
     places, full, leased = (sum(getattr(cell, name) for cell in cells) for name in ("places", "filled", "leased"))
-    filled = f"{full:,} of {places:,} places are filled"
+    filled = say_filled(full, places)
     if study.state == Study.State.DRAFT:
         return "Nobody can take part yet: the study is a draft."
     if study.state == Study.State.PILOT:
@@ -373,6 +373,10 @@ def say_state(study: Study, cells: list[CellProgress]) -> str:
         return f"All {places:,} places are filled. The study can be closed."
     slow = behind(cells)
     return f"{filled}, {people_work(leased)}." + (f" {slow.name} is behind." if slow else "")
+
+
+def say_filled(filled: int, places: int) -> str:
+    return f"{filled:,} of {places:,} places {'is' if filled == 1 else 'are'} filled"
 
 
 def people_work(n: int) -> str:

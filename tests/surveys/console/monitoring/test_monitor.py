@@ -204,6 +204,12 @@ def test_first_sentence_says_how_the_study_stands(state: str, sentence: str) -> 
     assert say_state(study, watch(study).cells) == sentence
 
 
+def test_one_filled_place_is_told_in_the_singular() -> None:
+    study = make_study(places=3)
+    make_participant(study, State.COMPLETED)
+    assert say_state(study, watch(study).cells) == "1 of 12 places is filled, nobody is working now."
+
+
 def test_first_sentence_says_when_every_place_is_filled() -> None:
     study = make_study(places=1)
     for chatbot in ("chatgpt", "gemini"):
