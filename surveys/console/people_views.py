@@ -39,7 +39,7 @@ from surveys.models import (
 from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
 from surveys.studies.labels import newest
-from surveys.studies.lifecycle import STATE_WORDS, definition_of, prompts_of
+from surveys.studies.lifecycle import STATE_WORDS, annotation_of, definition_of, prompts_of
 from surveys.studies.pages import address_without_page, may, page_of, saying, show, study_page
 from surveys.studies.wording import duration, percent, plural
 
@@ -66,6 +66,7 @@ def participants(request: HttpRequest) -> HttpResponse:
         has_people=any(kinds.values()),
         kinds=[(who, name, kinds[who]) for who, (name, _) in WHO.items()],
         states=Participant.State.choices,
+        labels=annotation_of(request.study),
         nobody=say_nobody(request.study),
         cells=QuotaCell.objects.filter(study=request.study),
         checks=CHECK_NAMES.items(),

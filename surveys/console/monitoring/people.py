@@ -8,11 +8,12 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet,
 from django.db.models.functions import Coalesce
 
 from surveys.annotation.work import begin, has_pages
-from surveys.models import PROLIFIC_ID, Flag, Participant, Response, Study
+from surveys.models import PROLIFIC_ID, AnnotationItem, Flag, Participant, Response, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
 from surveys.reading.checks import CHECKS
 from surveys.studies import audit
+from surveys.studies.lifecycle import annotation_of
 
 Origin = Participant.Origin
 
@@ -76,16 +77,18 @@ def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> Que
     elif text:
         people = people.filter(pseudonym__icontains=text)
     _, order = SORTS.get(wanted.get("sort", ""), SORTS["newest"])
-    return with_counts(people).select_related("cell", "version").order_by(*order)
+    return with_counts(people, study).select_related("cell", "version").order_by(*order)
 
 
-def with_counts(people: QuerySet[Participant]) -> QuerySet[Participant]:
-    """Each person with the numbers of answered prompts and of flags."""
+def with_counts(people: QuerySet[Participant], study: Study) -> QuerySet[Participant]:
+    """Each person with the numbers of answered prompts, or of an annotator's labels, and of flags."""
     answers = Response.objects.filter(participant=OuterRef("pk"), accepted=True)
+    answered = count_in(answers, Count("prompt", distinct=True))
+    if annotation_of(study):
+        work = Slot.objects.filter(item__purpose=AnnotationItem.Purpose.WORK, done_at__isnull=False)
+        answered = count_in(work.filter(participant=OuterRef("pk")), Count("id"))
     flags = Flag.objects.filter(participant=OuterRef("pk"))
-    return people.annotate(
-        answered=count_in(answers, Count("prompt", distinct=True)), flagged=count_in(flags, Count("id"))
-    )
+    return people.annotate(answered=answered, flagged=count_in(flags, Count("id")))
 
 
 def count_in(rows: QuerySet, count: Count) -> Coalesce:

@@ -196,6 +196,17 @@ def test_console_shows_a_study_of_annotators(client, page: str) -> None:
 
 
 @pytest.mark.django_db
+def test_list_of_annotators_counts_their_labels(client) -> None:
+    study = factories.make_annotation_study(items=3)
+    annotator = factories.make_annotator(study)
+    for _ in range(2):
+        factories.annotate(annotator)
+    client.force_login(factories.make_account(study=study, role="owner"))
+    page = client.get(reverse("console:participants", args=[study.slug]))
+    assert "Labels" in lines_of(page) and [person.answered for person in page.context["people"]] == [2]
+
+
+@pytest.mark.django_db
 def test_study_that_holds_imported_labels_can_be_looked_at(client, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,label\nt1,a,1\nt1,b,2\n", encoding="utf-8")
