@@ -9,8 +9,9 @@ from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from surveys.models import AuditEvent, Membership, Participant, Study, StudyVersion
+from surveys.models import AnonymousExit, AuditEvent, Membership, Participant, Study, StudyVersion
 from surveys.models.hashes import fingerprint
 from surveys.studies import access, lifecycle
 from surveys.studies.access import let_make_studies
@@ -106,8 +107,11 @@ def test_list_has_ones_own_studies_with_their_progress() -> None:
     study = make_study(places=2)
     make_study(slug="coffees", title="Coffees of others")
     make_participant(study, State.COMPLETED)
+    given = {"version": study.current, "origin": "prolific", "day": timezone.localdate()}
+    AnonymousExit.objects.create(kind="no_consent", **given)
+    AnonymousExit.objects.create(kind="withdrawn", pilot=True, **given)
     words = lines_of(log_in(study).get("/console/"))
-    assert "Teas" in words and "1 of 8 places filled" in words and "1 person came" in words
+    assert "Teas" in words and "1 of 8 places filled" in words and "2 people came" in words
     assert "Coffees" not in words
 
 
@@ -128,7 +132,8 @@ def test_list_of_studies_takes_as_many_statements_for_many(rows: int, django_ass
     ada = Membership._meta.get_field("user").remote_field.model.objects.get(username="ada")
     for number in range(rows):
         Membership.objects.create(study=make_study("draft", slug=f"teas-{number}"), user=ada, role="viewer")
-    with django_assert_num_queries(6):  # session, account, its permissions and its groups', studies with places, people
+    # Session, account, its permissions and its groups', studies with places, people, those who left no more.
+    with django_assert_num_queries(7):
         assert text_of(client.get("/console/")).count('class="chip') == rows
 
 
