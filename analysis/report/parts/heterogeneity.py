@@ -412,9 +412,10 @@ def say(report: Report) -> str:
     if not known:
         return "No answer with recommendations yet."
     if not any(row["source"] != FIELD for row in known):
-        values, n = [row[col.ENTROPY.key] for row in known], sized(*(row["n"] for row in known))
+        values, n = [row[col.ENTROPY.key] for row in known], [row["n"] for row in known]
         ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one if they are equal
-        return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {n} people."
+        people = f"{sized(*n)} {'person' if max(n) == 1 else 'people'}"
+        return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {people}."
     return too_few(known)
 
 

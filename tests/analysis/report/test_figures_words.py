@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from analysis.charts.figure import Figure, Options
-from analysis.report.parts import DEFINITIONS, FIGURES
+from analysis.report import columns as col
+from analysis.report.parts import DEFINITIONS, FIGURES, heterogeneity
 from analysis.stats.item_measures import MEASURES
 from tests.analysis.report.figure_rows import make_report
 
@@ -20,6 +21,11 @@ def variety(prompt: str, source: str, entropy: float | None, unique: int = 10, c
     where = {"prompt": prompt, "source": source, "model": "m", "n": 40}
     known = {"unique": unique, "top5_coverage": coverage, "entropy_bits": entropy}
     return where | dict.fromkeys(MEASURES, 0.5) | known
+
+
+def test_headline_about_one_person_is_in_the_singular() -> None:
+    row = {"source": "field", "n": 1, col.ENTROPY.key: 2.32}
+    assert heterogeneity.say({"heterogeneity": [row]}).endswith("by prompt, n\u00a0=\u00a01 person.")
 
 
 def test_heterogeneity_says_from_where_to_where_each_source_goes_and_compares_nothing() -> None:
