@@ -21,6 +21,7 @@ from django.utils import timezone
 from analysis.models import CorpusUpload
 from analysis.people.corpora.importing import ImportFailed, Report, import_corpus, note_origin
 from analysis.people.corpora.kept import kept_files, listed, remove_kept
+from surveys.studies.wording import plural
 
 PART_BYTES = 4_000_000  # proxies and the server take that much at once
 MOST_BYTES = 2_000_000_000
@@ -99,8 +100,9 @@ def _import(upload: CorpusUpload, path: Path, show: Callable[[float, int], None]
 def _say_faults(upload: CorpusUpload, report: Report) -> str:
     more = report.fault_count - FAULTS_TOLD
     lines = [
-        f"{upload.filename}: nothing was imported. Faults: {report.fault_count:,}, beside {report.whole:,} "
-        "conversations that can be read. Correct the file, or import without its faulty records.",
+        f"{upload.filename}: nothing was imported. Faults: {report.fault_count:,}, beside "
+        f"{plural(report.whole, 'conversation')} that can be read. Correct the file, or import without its "
+        "faulty records.",
         *report.faults[:FAULTS_TOLD],
         *([f"and {more:,} more."] if more > 0 else []),
     ]

@@ -181,7 +181,7 @@ def order_import(request: HttpRequest, upload: CorpusUpload) -> None:
         is_here = CorpusUpload.objects.select_for_update().filter(pk=upload.pk).exists()
         if not is_here or find_import(request, upload.pk):
             return
-        own = {"format": FORMAT, "owner": request.user}
+        own = {"format": FORMAT, "owner": request.user, "source": upload.source, "licence": upload.licence}
         corpus, is_new = Corpus.objects.get_or_create(name=upload.corpus_name, defaults=own)
         if is_new:
             lend(corpus, request.study, actor)

@@ -218,7 +218,8 @@ def next_step(now: CorpusStanding) -> Due | None:
             going = asked.run.state == State.RUNNING
             return None if going else Due("resume", f"Run {asked.run.pk} has not come to its end.", asked.run.pk)
     if not some.exists():
-        return None if now.told else Due(NAMES.IMPORT, "It has neither conversations nor attributes.")
+        nobody = "Its conversations name no users." if now.corpus.conversations.exists() else "It has no conversations."
+        return None if now.told else Due(NAMES.IMPORT, nobody)
     if not now.is_done(NAMES.MERGE) or NAMES.MERGE in now.stale:
         return Due(NAMES.MERGE, now.stale.get(NAMES.MERGE) or "Make one attribute of those that say the same.")
     if not now.is_done(NAMES.SAMPLE):

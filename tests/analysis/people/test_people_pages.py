@@ -25,7 +25,7 @@ from analysis.people.pages.views import draw_funnel
 from analysis.people.steps import is_busy, note_failure, note_waiting, step_of
 from surveys.models import AnnotationItem, AuditEvent, Membership, Study
 from tests.analysis.people.people_samples import as_program, make_person, people, talk
-from tests.analysis.runs.baseline_factories import make_corpus, make_endpoint, shared, use_letters
+from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_endpoint, shared, use_letters
 from tests.factories import make_account, make_annotation_study, make_study
 from tests.roles import as_account, make_roles
 from tests.surveys.console.console_pages import lines_of, said
@@ -271,13 +271,22 @@ def test_file_with_a_fault_changes_nothing_unless_that_was_asked_for(study: Stud
     with worker():
         bring(LINE + b"none\n")
     words = lines_of(as_account("researcher").get(address("corpus", "mine")))
-    assert "chats.jsonl: nothing was imported. Faults: 1, beside 1 conversations" in words and "line 2: " in words
+    assert "chats.jsonl: nothing was imported. Faults: 1, beside 1 conversation that" in words and "line 2: " in words
     assert not Conversation.objects.exists() and not CorpusUpload.objects.exists()
+    assert "mine A friend CC-BY-4.0 0 0 0 0" in lines_of(as_account("researcher").get(address("corpora")))
     with worker():
         bring(LINE + b"none\n", faulty="on", format="lmsys")
     assert Conversation.objects.count() == 1
     assert Corpus.objects.get().format == "lmsys"  # nothing is left of the first file
     assert "1 record could not be read: line 2" in lines_of(as_account("researcher").get(address("corpus", "mine")))
+
+
+def test_corpus_whose_conversations_name_no_users_says_so(study: Study) -> None:
+    corpus = make_corpus()
+    assert "It has no conversations." in lines_of(as_account("researcher").get(address("corpus", corpus.name)))
+    make_conversation(corpus)
+    words = lines_of(as_account("researcher").get(address("corpus", corpus.name)))
+    assert "Its conversations name no users." in words
 
 
 def test_packed_file_that_grows_without_end_is_refused(study: Study, worker: Any, monkeypatch) -> None:
