@@ -162,7 +162,7 @@ SETTINGS = (
     ShownSetting("Version", lambda run: run.version and str(run.version.number), "version {}"),
     ShownSetting("Temperature", lambda run: None if run.temperature is None else f"{run.temperature:g}", "T {}"),
     *map(declared, STORED),
-    ShownSetting("Repeats", lambda run: str(run.repeats) if run.registered else None, "{} repeats"),
+    ShownSetting("Repeats", lambda run: f"{run.repeats:,}" if run.registered else None, "{} repeats"),
     ShownSetting("Seed", lambda run: str(run.seed) if run.registered else None, "seed {}"),
     ShownSetting("Put as", lambda run: run.benchmark and run.prompt_form, "as {}"),
     ShownSetting("Worked examples", lambda run: run.benchmark and yes(run.worked_examples), "examples: {}"),

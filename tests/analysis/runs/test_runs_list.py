@@ -73,19 +73,19 @@ def test_part_of_the_list_stops_asking_when_nothing_goes_on(client: Client, stud
 
 def test_only_settings_that_tell_runs_apart_are_said(client: Client, study: Study) -> None:
     endpoint = make_endpoint()
-    warm = make_done(study, endpoint=endpoint, repeats=400)
+    warm = make_done(study, endpoint=endpoint, repeats=4000)
     assert settings_said(client) == {
-        warm.pk: f"{endpoint.name} · all prompts · version 1 · T 1 · 400 repeats · seed 0 · live"
+        warm.pk: f"{endpoint.name} · all prompts · version 1 · T 1 · 4,000 repeats · seed 0 · live"
     }
     cold = make_done(study, endpoint=endpoint, temperature=0.0)
-    assert settings_said(client) == {warm.pk: "T 1 · 400 repeats", cold.pk: "T 0 · 1 repeat"}
+    assert settings_said(client) == {warm.pk: "T 1 · 4,000 repeats", cold.pk: "T 0 · 1 repeat"}
     corpus, slug = make_corpus(), study.current.prompts.first().slug
     history = make_done(
         study, condition="sp-history", endpoint=endpoint, corpus=corpus, history_size=20, users=40, prompts=[slug]
     )
     # A setting that only one run has tells no runs apart.
     assert settings_said(client) == {
-        warm.pk: "all prompts · T 1 · 400 repeats",
+        warm.pk: "all prompts · T 1 · 4,000 repeats",
         cold.pk: "all prompts · T 0 · 1 repeat",
         history.pk: "1 prompt · T 1 · 1 repeat",
     }
