@@ -34,7 +34,7 @@ WANTED = {
 }
 KINDS_OF_VALUE = {
     **{type(None): "nothing", bool: "true or false", str: "text", list: "a list", dict: "a table"},
-    **dict.fromkeys((int, float, Decimal), "a number"),
+    **{int: "a number", **dict.fromkeys((float, Decimal), "a decimal number")},
 }
 
 
