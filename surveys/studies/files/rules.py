@@ -387,7 +387,7 @@ def askings_are_apart(study: Study) -> Misfits:
             yield (f"{place}.prompts", f"makes `{asking.slug}`, which has more than {LONGEST_SLUG} characters")
         taken.add(asking.slug)
     times = max(Counter(asking.prompt for asking in askings).values(), default=1)
-    if repeats and table.get("apart", 0) > (most := most_apart(len(prompts), times)):
+    if repeats and prompts and table.get("apart", 0) > (most := most_apart(len(prompts), times)):
         yield (
             "repeats.apart",
             f"is {table['apart']}, but with {len(prompts)} prompts, of which one is asked {times} times, "

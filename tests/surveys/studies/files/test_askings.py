@@ -184,3 +184,8 @@ def test_names_and_texts_of_askings_are_wanted_in_each_language() -> None:
     missing = {fault.place for fault in faults if fault.message == "is missing"}
     wanted = {"arms.temporary.name", "arms.temporary.instruction", "rating.text"}
     assert {f"languages.de.{place}" for place in wanted} <= missing
+
+
+def test_without_prompts_nothing_is_said_about_their_distance() -> None:
+    text = (GOOD + ASKED_AGAIN).replace("[[prompts]]", "[[prompt]]")
+    assert "repeats.apart" not in {fault.place for fault in faults_of(text)}
