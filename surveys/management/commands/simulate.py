@@ -14,6 +14,7 @@ from surveys.simulation.browser import TurnedAway, Unreachable
 from surveys.simulation.run import NotSimulated, has_items, simulate
 from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import plural
 
 
 def positive(text: str) -> int:
@@ -100,10 +101,10 @@ def bar(total: int) -> Callable[[int], None]:
 
 
 def describe(report: dict) -> str:
-    items = report.get("items")
+    items, people = report.get("items"), plural(report["participants"], "person", "people")
     lines = [
-        "{participants} people in {seconds} s: {requests} requests ({requests_per_second}/s), "
-        "{submissions} answers sent, {confirmed} confirmed, {questioned} questioned".format(**report),
+        "{people} in {seconds} s: {requests} requests ({requests_per_second}/s), {submissions} answers sent, "
+        "{confirmed} confirmed, {questioned} questioned".format(people=people, **report),
         "ends: " + ", ".join(f"{code} {n}" for code, n in report["ends"].items()),
         "mishaps: " + (", ".join(f"{name} {n}" for name, n in report["mishaps"].items()) or "none"),
         *([f"items: {items['full']} with all their labels, {items['open']} open"] if items else []),
