@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import StrictInt
 
 from surveys.studies.files.askings import seed_of, shuffled
-from surveys.studies.files.values import Line, Slug, listed, nearest, stored, within
+from surveys.studies.files.values import Line, Slug, Title, listed, nearest, stored, within
 
 REQUEST = "Please answer with the letter of one option."
 TITLE = "Ask a question with several options"
@@ -39,7 +39,7 @@ class Matrix:
 
     set: Slug
     each: Annotated[StrictInt, within(1, MOST_EACH)]
-    title: Line = TITLE
+    title: Title = TITLE
     request: Line = REQUEST
     questions: tuple[SetQuestion, ...] = stored(())
 

@@ -20,6 +20,7 @@ from surveys.studies.files.values import (
     LongText,
     Money,
     Slug,
+    Title,
     entries,
     matching,
     number,
@@ -83,7 +84,7 @@ class StudyHead:
     """The keys at the top of a file."""
 
     slug: StudySlug
-    title: Line
+    title: Title
     language: Language
     minutes: Annotated[StrictInt, within(1, 240)]
     contact: Line
@@ -257,7 +258,7 @@ def settings_asked(questions: Iterable[Question], answers: Mapping[str, str]) ->
 @dataclass(frozen=True)
 class CellDefinition:
     slug: Slug
-    name: Line
+    name: Title
     where: LinesByKey
     places: Annotated[StrictInt, within(1, 100_000)]
 
@@ -329,7 +330,7 @@ class PromptDefinition:
     """A recommendation has `text` and `items`; a choice has `question`, `choices`, `answer` and `request`."""
 
     slug: Slug
-    title: Line
+    title: Title
     kind: Annotated[str, one_of(*PROMPT_KINDS)]
     text: str = stored()
     items: int = stored(0)

@@ -21,6 +21,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 LONGEST_TEXT = 20_000
 LONGEST_LINE = 300
+LONGEST_TITLE = 200  # what the database holds
 MOST_FAULTS = 50  # of one value
 # Characters that pages, PostgreSQL or spreadsheets cannot keep; tab and line feed are fine.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
@@ -70,6 +71,9 @@ def _read_line(value: str) -> str:
 
 LongText = Annotated[StrictStr, Rule(AfterValidator(_read_text), {"maxLength": LONGEST_TEXT, "pattern": r"\S"})]
 Line = Annotated[StrictStr, Rule(AfterValidator(_read_line), {"maxLength": LONGEST_LINE, "pattern": r"\S"})]
+Title = Annotated[
+    Line, Rule(AfterValidator(lambda value: _read_text(value, LONGEST_TITLE)), {"maxLength": LONGEST_TITLE})
+]
 _ONE_LINE = TypeAdapter[str](Line)
 
 

@@ -35,10 +35,11 @@ def test_fault_is_named_with_its_place_and_line(case):
         ('text = "Thank you."', f'text = "{"x" * 20_001}"', "debrief.text", "the limit is 20,000"),
         ("minutes = 10", "minutes = 7.5", "minutes", "must be a whole number, not a decimal number"),
         ("minutes = 10", "minutes = 0x" + "f" * 6000, "minutes", "a whole number from 1 to 240"),
-        ('title = "Teas"', f'title = "{"x" * 301}"', "title", "has 301 characters; the limit is 300"),
+        ('title = "Teas"', f'title = "{"x" * 201}"', "title", "has 201 characters; the limit is 200"),
+        ("contact = ", f'contact = "{"x" * 301}" #', "contact", "has 301 characters; the limit is 300"),
         ("minutes = 10", f"{'m' * 5000} = 1\nminutes = 10", "m" * 5000, "is not a key here"),
     ],
-    ids=["text", "decimal", "number", "line", "key"],
+    ids=["text", "decimal", "number", "title", "line", "key"],
 )
 def test_fault_of_size_is_named(old, new, place, says):
     (fault,) = faults_of(changed((old, new)))
