@@ -1,6 +1,7 @@
 """All settings, each from an environment variable with a development default; .env.example lists them."""
 
 import os
+from fractions import Fraction
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -39,6 +40,16 @@ def env_int(name: str, default: int) -> int:
         return int(value)
     except ValueError:
         raise ImproperlyConfigured(f"{name}={value!r} is not a whole number.") from None
+
+
+def env_share(name: str, default: str) -> Fraction:
+    value = env(name, default)
+    try:
+        if 0 <= (share := Fraction(value)) <= 1:
+            return share
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise ImproperlyConfigured(f"{name}={value!r} is no share from 0 to 1. Write one such as 1/3 or 0.33.")
 
 
 def env_list(name: str, default: str = "") -> list[str]:
@@ -123,7 +134,7 @@ PROLIFIC_WEBHOOK_SECRET = env("PROLIFIC_WEBHOOK_SECRET")
 PROLIFIC_API = env("PROLIFIC_API", "https://api.prolific.com/api/v1/")
 PROLIFIC_TOKEN_VARIABLE = env("PROLIFIC_TOKEN_VARIABLE", "PROLIFIC_TOKEN")  # the name of a variable, not the token
 PROLIFIC_KEY_SET = env("PROLIFIC_KEY_SET")  # a file with Prolific's public keys, read again when it changes
-PROLIFIC_FEE = env("PROLIFIC_FEE", "1/3")  # of what people are paid, as a fraction or a decimal
+PROLIFIC_FEE = env_share("PROLIFIC_FEE", "1/3")  # of what people are paid
 
 if not DEBUG:
     missing = [name for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS") if not env(name)]

@@ -16,7 +16,7 @@ from fieldstudy import settings
 from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer
 from fieldstudy.pooled import PooledConnection
 
-READERS = {"env", "env_bool", "env_int", "env_list"}
+READERS = {"env", "env_bool", "env_int", "env_list", "env_share"}
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}
 DOCKER_ONLY = {"COMPOSE_PROFILES", "FILES", "BACKUPS", "KEEP"}
 
@@ -99,6 +99,7 @@ def without(name: str) -> dict[str, str]:
         (SAFE | {"SECRET_KEY": "x" * 50}, "SECRET_KEY can be guessed"),
         (SAFE | {"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS=* answers to every name"),
         (SAFE | {"ALLOWED_HOSTS": "study.example.org,*"}, "ALLOWED_HOSTS=* answers to every name"),
+        *((SAFE | {"PROLIFIC_FEE": fee}, f"PROLIFIC_FEE='{fee}' is no share from 0 to 1") for fee in ("33%", "33")),
     ],
 )
 def test_production_without_a_needed_setting_or_with_an_unsafe_one_is_refused(

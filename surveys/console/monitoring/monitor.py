@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from fractions import Fraction
 from math import ceil
 from statistics import median
 
@@ -100,7 +99,7 @@ def promise_of(version: int) -> int:
 
 def fee_of(cents: int) -> int:
     """Prolific's fee for paying this, in whole cents, rounded up."""
-    return ceil(cents * Fraction(settings.PROLIFIC_FEE))
+    return ceil(cents * settings.PROLIFIC_FEE)
 
 
 def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
