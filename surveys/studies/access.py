@@ -171,7 +171,7 @@ def client_address(request: HttpRequest) -> str:
 def within_limit(request: HttpRequest, action: str) -> bool:
     """Count one try; False if this address has used up its share for this hour.
 
-    Kept for an hour after the last try, under a keyed hash. Without Valkey nobody is turned away: people come first.
+    Kept until that hour is over, under a keyed hash. Without Valkey nobody is turned away: people come first.
     """
     return is_own(request) or _count(_key(action, HOUR, client_address(request)), LIMITS[action], HOUR)
 
@@ -208,7 +208,7 @@ def _count(key: str, limit: int, seconds: int) -> bool:
     try:
         pipe = connection().pipeline(transaction=False)
         pipe.incr(key)
-        pipe.expire(key, seconds)
+        pipe.expire(key, seconds - int(time.time() % seconds))
         return pipe.execute()[0] <= limit * settings.LIMIT_FACTOR
     except redis.RedisError:
         return True

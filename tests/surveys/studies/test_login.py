@@ -44,6 +44,13 @@ def test_names_that_nobody_has_pause_alike() -> None:
     assert [log_in("wrong", "nobody").status_code for _ in range(11)][9:] == [200, 429]
 
 
+def test_tries_are_forgotten_when_their_quarter_of_an_hour_is_over(clock: list[float]) -> None:
+    clock[0] += access.PAUSE - clock[0] % access.PAUSE - 5
+    log_in("wrong")
+    lasting = [access.connection().ttl(key) for key in access.connection().scan_iter("limit:*")]
+    assert len(lasting) == 2 and min(lasting) <= 5 and max(lasting) <= access.HOUR
+
+
 def test_who_logs_in_has_all_tries_again() -> None:
     make_account("ada")
     for _ in range(3):
