@@ -35,7 +35,10 @@ CODE_TYPES = {
         "OTHER",
         "Manually review, where the study file promises a screen-out; otherwise request a return",
     ),
-    "over_quota": ("OTHER", "Manually review; pay for the time of the first questions"),
+    "over_quota": (
+        "OTHER",
+        "Manually review; pay a screen-out that the study file promises, otherwise request a return",
+    ),
     "misunderstood": ("OTHER", "Request a return; this does not count as a failed attention check"),
     "technical": ("OTHER", "Manually review; pay for the time spent"),
     "late": ("OTHER", "Manually review, then approve: the work was done"),

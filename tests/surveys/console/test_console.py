@@ -297,6 +297,7 @@ def test_every_code_has_its_prolific_type() -> None:
     page = lines_of(log_in(make_study("draft")).get("/console/teas/setup/"))
     for code, kind in (("CODE1", "COMPLETED"), ("CODE2", "NO_CONSENT"), ("CODE3", "OTHER"), ("CODE9", "OTHER")):
         assert f"{code} {kind}" in page
+    assert "CODE4 OTHER Manually review; pay a screen-out that the study file promises, otherwise" in page
 
 
 def test_setup_says_when_the_pages_differ_from_the_frozen_ones(monkeypatch: pytest.MonkeyPatch) -> None:
