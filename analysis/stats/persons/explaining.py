@@ -97,7 +97,7 @@ def explain(y: Floats, fixed: Ints, persons: Ints, explanations: Sequence[Explan
     x = x[:, independent]
     _, whose = np.unique(persons, return_inverse=True)
     count = int(whose.max()) + 1
-    beta, left_out = leave_out_persons(x, z, whose, count)
+    beta, left_out = leave_out_persons(x, z, whose, count, fixed)
     spread = (left_out - beta) * np.sqrt((count - 1) / count)
     covariance = spread.T @ spread
     found, start, freedom = [], 0, count - 1
@@ -141,18 +141,26 @@ def independent_columns(x: Floats) -> Ints:
     return np.array(kept, dtype=np.int64)
 
 
-def leave_out_persons(x: Floats, z: Floats, whose: Ints, count: int) -> tuple[Floats, Floats]:
-    """The coefficients, and those without each person, (count, k)."""
-    order = np.argsort(whose, kind="stable")
-    starts = np.searchsorted(whose[order], np.arange(count))
-    x, z = x[order], z[order]
-    products = np.stack([np.add.reduceat(x * column[:, None], starts, axis=0) for column in x.T], axis=1)
-    moments = np.add.reduceat(x * z[:, None], starts, axis=0)
-    all_products, all_moments = products.sum(axis=0), moments.sum(axis=0)
-    beta = np.linalg.lstsq(all_products, all_moments, rcond=None)[0]
-    without = all_products - products
-    safe = np.linalg.pinv(without, hermitian=True)
-    return beta, np.einsum("gij,gj->gi", safe, all_moments - moments)
+def leave_out_persons(x: Floats, z: Floats, whose: Ints, count: int, fixed: Ints) -> tuple[Floats, Floats]:
+    """The coefficients, and those without each person, (count, k), from numbers that are centred in each level of
+    `fixed`: without a person whose sum in a level is s, its n others have the mean -s / n, and centring them anew takes
+    s² / n more away.
+    """
+    beta = np.asarray(np.linalg.lstsq(x.T @ x, x.T @ z, rcond=None)[0], dtype=float)
+    _, level = np.unique(fixed, return_inverse=True)
+    pairs, place, given = np.unique(whose + count * level, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(pairs), x.shape[1] + 1))
+    np.add.at(sums, place, np.column_stack([x, z]))
+    others = np.bincount(level)[pairs // count] - given
+    moved = sums / np.sqrt(np.maximum(others, 1))[:, None]  # a level without others has sums of 0
+    of = np.concatenate([whose, pairs % count])
+    order = np.argsort(of, kind="stable")
+    starts = np.searchsorted(of[order], np.arange(count))
+    wide, high = np.concatenate([x, moved[:, :-1]])[order], np.concatenate([z, moved[:, -1]])[order]
+    products = np.stack([np.add.reduceat(wide * column[:, None], starts, axis=0) for column in wide.T], axis=1)
+    moments = np.add.reduceat(wide * high[:, None], starts, axis=0)
+    safe = np.linalg.pinv(x.T @ x - products, hermitian=True)
+    return beta, np.asarray(np.einsum("gij,gj->gi", safe, x.T @ z - moments))
 
 
 def wald(beta: Floats, covariance: Floats, places: Sequence[int], freedom: int) -> float | None:

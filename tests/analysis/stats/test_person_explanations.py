@@ -41,6 +41,9 @@ def test_effects_are_those_of_least_squares_with_a_level_for_each_prompt() -> No
     beta = np.linalg.lstsq(design, y, rcond=None)[0]
     assert [each.effects[0].value for each in found] == pytest.approx(beta[:2].tolist())
     assert found[0].effects[0].ci[0] < beta[0] < found[0].effects[0].ci[1]
+    without = [np.linalg.lstsq(design[rest], y[rest], rcond=None)[0] for rest in (persons != one for one in range(40))]
+    errors = np.sqrt(39 / 40 * np.square(np.array(without) - beta).sum(axis=0))
+    assert [each.effects[0].error for each in found] == pytest.approx(errors[:2].tolist())
     assert found[0].effects[0].persons == memory.reshape(40, 3)[:, 0].sum()
 
 
