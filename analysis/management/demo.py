@@ -116,7 +116,9 @@ def make_sources(study: Study) -> None:
     for name in MODELS:
         if not Endpoint.objects.filter(name=name).exists():
             # The right letter for each question, which the scripted models may know.
-            own = study.current.prompts.filter(asked_of_all(), kind=Prompt.Kind.CHOICE).values_list("text", "answer")
+            studies = Study.objects.filter(slug__in=(study.slug, SMALL)).values("current")
+            choices = Prompt.objects.filter(asked_of_all(), version__in=studies, kind=Prompt.Kind.CHOICE)
+            own = choices.values_list("text", "answer")
             items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
             add_model(name, dict(own) | dict(items))
 

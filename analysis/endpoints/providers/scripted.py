@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from analysis.endpoints.providers.calls import CallFailed, Messages, Reply, Settings
-from surveys.simulation.answers import Taste, choose_letter, items_for, pick_items, write_items, write_letter
+from surveys.simulation.answers import LETTERS, Taste, choose_letter, items_for, pick_items, write_items, write_letter
 
 FAULTS = {
     "rate-limit": lambda: CallFailed("rate-limit", "429: Slow down.", retry_after=0.05),
@@ -136,11 +136,12 @@ def lifelike_reply(messages: Sequence[dict[str, str]], draw: str, settings: Sett
     rng = Random(f"{taste} {question}" if settings.temperature == 0 else draw)
     if judged := judge(question, Random(f"{settings.model} {question}")):
         return judged
-    for part, letter in settings.extra.get("knows", {}).items():
-        if part in question:
-            choices = dict(CHOICE.findall(question))
-            chosen = choose_letter(part, len(choices), letter, rng, taste)
-            return write_letter(chosen, choices[chosen], rng)
+    choices = dict(CHOICE.findall(question))
+    if len(choices) > 1 and LETTERS.startswith("".join(choices)):
+        known = settings.extra.get("knows", {}).items()
+        part, letter = next((each for each in known if each[0] in question), (question, ""))
+        chosen = choose_letter(part, len(choices), letter, rng, taste)
+        return write_letter(chosen, choices[chosen], rng)
     return write_items(pick_items(items_for(question), 5, rng, taste), rng)
 
 

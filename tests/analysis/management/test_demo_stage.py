@@ -199,9 +199,10 @@ def test_a_later_release_prefers_other_things() -> None:
     assert max(changes) > 20
 
 
-def test_scripted_model_mostly_knows_what_it_is_told_to_know() -> None:
-    read = [read_choice(scripted(SUM, str(n), knows={"What is 2 + 2?": "B"}), "ABC") for n in range(200)]
-    assert read.count("B") > 100
+@pytest.mark.parametrize("knows", [{"What is 2 + 2?": "B"}, {}])
+def test_scripted_model_answers_with_a_letter_mostly_the_one_that_it_is_told(knows: dict[str, str]) -> None:
+    read = [read_choice(scripted(SUM, str(n), knows=knows), "ABC") for n in range(200)]
+    assert read.count("B") > 100 or not knows
     assert 0 < read.count(None) < 20  # some answers name no single letter
 
 
