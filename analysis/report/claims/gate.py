@@ -51,7 +51,8 @@ class TestedKind:
         if not one.error:
             return None
         half = one.error * (self.critical if one.is_share else reach(self.critical, one.freedom))
-        return one.estimate - half, one.estimate + half
+        low, high = one.estimate - half, one.estimate + half
+        return (max(-1.0, low), min(1.0, high)) if one.is_share else (low, high)
 
 
 Shown = Callable[[Row], bool]

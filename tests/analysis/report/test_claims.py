@@ -89,6 +89,11 @@ def test_the_item_that_differs_most_with_an_interval_that_knows_of_the_others() 
     assert high - low > 0.11
 
 
+def test_no_share_differs_by_more_than_all() -> None:
+    report = make_report(heterogeneity=make_lists(n=20, calls=20, shares={"tesla": (0.05, 0.95)}))
+    assert [claim["ci"][0] for claim in report["claims"] if claim["page"] == "items"] == [-1.0]
+
+
 def test_compare_opens_with_shares_of_people() -> None:
     report = make_report(heterogeneity=make_lists())
     assert spaced(opening_of(report, "overview")) == (
