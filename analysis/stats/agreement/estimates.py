@@ -165,10 +165,11 @@ def count_units(statistic: Statistic, sums: csr_array, values: dict[str, Floats]
     """By name (numbers,) how many units each number rests on; `sums`: (columns, units)."""
     touched = csr_array(sums != 0, dtype=np.float64)
     whole = int((touched.sum(axis=0) > 0).sum())
+    # Many numbers rest on the same columns.
+    distinct = {id(rests_on): rests_on for rests_on in statistic.uses.values()}
+    counts = {key: np.diff(csr_array(rests_on @ touched).indptr) for key, rests_on in distinct.items()}
     return {
-        name: np.diff(csr_array(statistic.uses[name] @ touched).indptr)
-        if name in statistic.uses
-        else np.full(len(value), whole)
+        name: counts[id(statistic.uses[name])] if name in statistic.uses else np.full(len(value), whole)
         for name, value in values.items()
     }
 

@@ -128,8 +128,9 @@ def pair_statistic(
         return found | means | ({} if of_raters is None else {"kappa_of_rater": average(found["kappa"], of_raters)})
 
     each = block_uses(pairs, k * k)
+    of_groups = csr_array(csr_array(groups.astype(float)) @ each)
     uses = dict.fromkeys(choose_measures(ordered), each)
-    uses |= {f"mean_{name}": csr_array(csr_array(groups.astype(float)) @ each) for name in choose_measures(ordered)}
+    uses |= {f"mean_{name}": of_groups for name in choose_measures(ordered)}
     if of_raters is not None:
         uses["kappa_of_rater"] = csr_array(csr_array(of_raters.astype(float)) @ each)
     return Statistic(summary, measure, uses, (-1.0, 1.0))
