@@ -314,7 +314,7 @@ UNIQUE = Measure(
     "How many distinct items the responses name.",
     unit="items",
     format=NumberFormat(digits=0),
-    changes=NumberFormat(digits=0, sign=True),
+    changes=NumberFormat(digits=1, sign=True),
     is_whole=True,
 )
 COVERAGE = Measure(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from celery.exceptions import OperationalError
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -285,3 +286,9 @@ def count_queries(client: Client, name: str) -> int:
     with CaptureQueriesContext(connection) as queries:
         client.get(address(name))
     return len(queries)
+
+
+@pytest.mark.parametrize(("missing", "words"), [(["flow"], "Newer answers are being counted"), ([], "No answer of a model")])
+def test_while_numbers_are_computed_no_page_says_that_models_have_not_answered(missing: list[str], words: str) -> None:
+    shown = {"study": Study(slug="teas"), "has_runs": True, "report": {"answers": {"unread": 0, "field": 1}}}
+    assert words in render_to_string("report/_missing.html", {**shown, "missing": missing})
