@@ -84,7 +84,8 @@ def corpus(request: HttpRequest, name: str) -> HttpResponse:
 def form_of(found: Corpus, step: str, request: HttpRequest) -> StepForm:
     """The form of a step, with the settings of the last time."""
     usual = settings_of(found.steps.filter(name=step).first())
-    return FORMS[step](initial=usual, user=request.user, study=request.study, corpus=found)
+    given = {"user": request.user, "study": request.study, "corpus": found}
+    return FORMS[step](initial=usual, auto_id=f"{step}-%s", **given)
 
 
 def say_corpus(found: Corpus, report: dict) -> str:
