@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from django.db.models.signals import pre_delete
 from django.test import Client
 from django.urls import reverse
@@ -31,7 +31,7 @@ from tests.factories import (
     make_study,
     make_visit,
 )
-from tests.surveys.participation.threads import PATIENCE, beside, wait_until_somebody_waits
+from tests.surveys.participation.threads import PATIENCE, beside, giving_way, wait_until_somebody_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,15 +65,10 @@ def test_withdrawal_that_must_give_way_is_tried_again() -> None:
     response = make_response(make_participant())
     person, texts = response.participant, Response.objects.filter(pk=response.pk)
 
-    def withdraw() -> str:
-        with connection.cursor() as cursor:
-            cursor.execute("SET deadlock_timeout = '50ms'")  # so that this connection is the one that gives way
-        return recruitment.withdraw(person)
-
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             list(texts.select_for_update())
-            withdrawing = beside(withdraw, pool)
+            withdrawing = beside(lambda: giving_way(lambda: recruitment.withdraw(person)), pool)
             wait_until_somebody_waits()
             recruitment.lock(person)  # in the wrong order
         assert withdrawing.result(PATIENCE) == "CODE7"

@@ -5,11 +5,10 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from analysis.answers.readings import read_everywhere
@@ -32,7 +31,7 @@ from tests.analysis.people.people_samples import CHITCHAT, import_real, make_per
 from tests.analysis.runs.servers import Server, make_fake, make_server_endpoint, serving, wait_for_answers
 from tests.analysis.runs.task_samples import corpus_of, extract
 from tests.analysis.runs.test_exactly_once import key_of, start_worker, wait_for_leases
-from tests.surveys.participation.threads import PATIENCE, beside, wait_until_somebody_waits
+from tests.surveys.participation.threads import PATIENCE, beside, giving_way, wait_until_somebody_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -262,15 +261,10 @@ def test_erasing_that_must_give_way_to_a_run_about_the_user_is_done_again() -> N
     run, said = Run.objects.get(), list(Conversation.objects.filter(user="ann").values_list("pk", flat=True))
     Run.objects.update(reserved=1)
 
-    def erase() -> dict[str, Any]:
-        with connection.cursor() as cursor:
-            cursor.execute("SET deadlock_timeout = '50ms'")  # so that this connection is the one that gives way
-        return erase_user(corpus, "ann")
-
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             Run.objects.select_for_update().get(pk=run.pk)
-            erasing_now = beside(erase, pool)
+            erasing_now = beside(lambda: giving_way(lambda: erase_user(corpus, "ann")), pool)
             wait_until_somebody_waits()
             list(Conversation.objects.select_for_update().filter(pk__in=said))  # in the wrong order
         assert erasing_now.result(PATIENCE)["conversations"] == len(said)

@@ -216,7 +216,7 @@ def test_a_loss_that_is_no_number_ends_the_training_and_says_what_to_do(
 
     code = run_as_program(tmp_path, {"train": diverge}, FakeOutOfMemory)
     assert "take a lower rate (--rate)" in why_it_ended(code, capsys.readouterr().err)
-    assert not list(tmp_path.glob("*ess.json")) and not (tmp_path / "result.json").exists()
+    assert not (tmp_path / "progress.json").exists() and not (tmp_path / "result.json").exists()
 
 
 @pytest.mark.slow

@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection, connections
 
 PATIENCE = 20  # seconds
+T = TypeVar("T")
 
 
 def at_once(calls: list[Callable[[], Any]], patience: float = PATIENCE) -> list[Any]:
@@ -25,6 +26,13 @@ def at_once(calls: list[Callable[[], Any]], patience: float = PATIENCE) -> list[
 def beside(call: Callable[[], Any], pool: ThreadPoolExecutor) -> Future:
     """Start the call in another thread."""
     return pool.submit(run_and_close, call)
+
+
+def giving_way(call: Callable[[], T]) -> T:
+    """Run the call on a connection that is the one to give way if it meets another in the wrong order."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET deadlock_timeout = '50ms'")
+    return call()
 
 
 def run_and_close(call: Callable[[], Any]) -> Any:
