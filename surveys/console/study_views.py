@@ -1,13 +1,12 @@
 """The list of studies, and making a study or a new version of one from a file."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Q
+from django.db.models import Count, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from surveys.console.collect_views import BAR, cell_row
 from surveys.console.monitoring.monitor import count_cells, say_state, time_of_last_answer
-from surveys.console.monitoring.people import WHO, people_of
+from surveys.console.monitoring.people import WHO, count_in, people_of
 from surveys.models import AnonymousExit, Participant, Study
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
@@ -34,9 +33,9 @@ def studies(request: HttpRequest) -> HttpResponse:
     rows = mine.select_related("current").order_by("-created_at", "slug")
     # The people's count would multiply the places' rows, so it comes by a query of its own.
     people = Count("participants", filter=Q(participants__pilot=False) & ~Q(participants__origin="preview"))
-    counts = Counter(dict(mine.annotate(n=people).values_list("pk", "n")))
-    exits = AnonymousExit.objects.filter(WHO["main"][1], version__study__in=mine).order_by()
-    counts.update(dict(exits.values_list("version__study").annotate(n=Count("pk"))))
+    exits = AnonymousExit.objects.filter(WHO["main"][1], version__study=OuterRef("pk"))
+    left = count_in(exits, Count("pk"), "version__study")
+    counts = dict(mine.annotate(n=people + left).values_list("pk", "n"))
     found = list(
         rows.annotate(
             places=Count("cells__places"),
@@ -44,7 +43,7 @@ def studies(request: HttpRequest) -> HttpResponse:
         )
     )
     for study in found:
-        study.people = counts[study.pk]
+        study.people = counts.get(study.pk, 0)
     folded = [study for study in found if study.archived_at]
     shown = [study for study in found if not study.archived_at]
     answer = "One study" if len(shown) == 1 else plural(len(shown), "study", "studies")

@@ -91,9 +91,9 @@ def with_counts(people: QuerySet[Participant], study: Study) -> QuerySet[Partici
     return people.annotate(answered=answered, flagged=count_in(flags, Count("id")))
 
 
-def count_in(rows: QuerySet, count: Count) -> Coalesce:
+def count_in(rows: QuerySet, count: Count, by: str = "participant") -> Coalesce:
     # One subquery for each column: joined, they would multiply each other's rows.
-    counted = rows.order_by().values("participant").annotate(n=count).values("n")
+    counted = rows.order_by().values(by).annotate(n=count).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 

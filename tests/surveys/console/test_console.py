@@ -132,8 +132,7 @@ def test_list_of_studies_takes_as_many_statements_for_many(rows: int, django_ass
     ada = Membership._meta.get_field("user").remote_field.model.objects.get(username="ada")
     for number in range(rows):
         Membership.objects.create(study=make_study("draft", slug=f"teas-{number}"), user=ada, role="viewer")
-    # Session, account, its permissions and its groups', studies with places, people, those who left no more.
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(6):  # session, account, its permissions and its groups', studies with places, people
         assert text_of(client.get("/console/")).count('class="chip') == rows
 
 
