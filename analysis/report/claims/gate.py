@@ -61,7 +61,7 @@ Shown = Callable[[Row], bool]
 def claims_of(
     report: Report, told: Report | None = None, shown: Shown = lambda row: True
 ) -> tuple[list[Row], list[Row]]:
-    """All claims of the pages whose parts are there, and for each page what was tested and what it says without claims.
+    """All claims of the pages whose parts are there, and for each page what was tested and what it opens with.
 
     The whole report is tested; claimed is what filters leave of it: the rows that are `shown`, in the words of `told`.
     """
@@ -71,8 +71,10 @@ def claims_of(
     for page, weights in PAGES.items():
         tested = list(tested_on(weights, pools))
         if tested:
-            families.append(family_row(report, page, tested, shown))
-            claims += claims_on(told or report, page, tested, families[-1]["family"], shown)
+            family = family_row(report, page, tested, shown)
+            found = list(claims_on(told or report, page, tested, family["family"], shown))
+            families.append(opened_with(found, family))
+            claims += found
     return claims, families
 
 
@@ -98,9 +100,19 @@ def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, 
     return iter([row for _, _, row in sorted(found, key=lambda entry: entry[:2])])
 
 
+def opened_with(claims: Sequence[Row], family: Row) -> Row:
+    """The family of a page with these claims: its `sentence` is the first one, and no kind of theirs is `unsaid`."""
+    if not claims:
+        return family
+    first, claimed = claims[0], {claim["kind"] for claim in claims}
+    sentence = first.get("headline", first["sentence"]) if family["page"] == "overview" else first["sentence"]
+    unsaid = {kind: words for kind, words in family["unsaid"].items() if kind not in claimed}
+    return {**family, "sentence": sentence, "unsaid": unsaid}
+
+
 def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown) -> Row:
-    """A page's family. `within`: by kind, half the width of its widest interval; `unsaid`: by kind, what to say if
-    nothing sure is shown.
+    """The family of a page without claims. `within`: by kind, half the width of its widest interval; `unsaid`: by kind,
+    what to say if nothing sure is shown.
     """
     widths = {each.kind: half for each in tested if (half := each.half_width)}
     held = sum(each.held for each in tested)
@@ -145,9 +157,6 @@ def opening_of(report: Report, page: str) -> str:
 
     Says so if texts are unread, as what is missing may be among them.
     """
-    found = next((claim for claim in report.get("claims") or () if claim["page"] == page), None)
-    if found:
-        return str(found.get("headline", found["sentence"]) if page == "overview" else found["sentence"])
     family = next((family for family in report.get("families") or () if family["page"] == page), None)
     if family:
         return str(family["sentence"])

@@ -19,6 +19,7 @@ OFFLINE = {
     "unit": "repeat",
 }  # fmt: skip
 SHARES = {"tesla": (0.35, 0.93), "patagonia": (0.37, 0.38)}
+SAME = {"tesla": (0.4, 0.4)}
 Row = dict[str, Any]
 
 
@@ -129,7 +130,7 @@ def test_what_chance_explains_somewhere_on_the_page_is_not_claimed() -> None:
 
 
 def test_how_varied_the_field_is() -> None:
-    lists = make_lists(1.5, shares={"tesla": (0.4, 0.4)})
+    lists = make_lists(1.5, shares=SAME)
     few = [row | {"prompt": "movies"} for row in make_lists(calls=19)]
     report = make_report(heterogeneity=lists + few)
     (found,) = sentences(report, "heterogeneity")
@@ -139,9 +140,19 @@ def test_how_varied_the_field_is() -> None:
     )
     # Compare could have said more, so its interval is wider.
     assert spaced(said_of(report, ("variety",))).startswith(found.partition("(")[0])
-    assert sentences(make_report(heterogeneity=make_lists(0.15, shares={"tesla": (0.4, 0.4)})), "heterogeneity") == []
+    assert sentences(make_report(heterogeneity=make_lists(0.15, shares=SAME)), "heterogeneity") == []
     (less,) = sentences(make_report(heterogeneity=make_lists(-0.9)), "heterogeneity")
     assert less.startswith("The field is less varied than offline")
+
+
+def test_no_family_denies_what_its_page_claims() -> None:
+    report = make_report(heterogeneity=make_lists(-0.9))
+    for family in report["families"]:
+        claimed = [claim for claim in report["claims"] if claim["page"] == family["page"]]
+        assert family["sentence"] == claimed[0]["headline" if family["page"] == "overview" else "sentence"]
+        assert not {claim["kind"] for claim in claimed} & {*family["unsaid"]}
+    held = {family["page"]: family for family in make_report(heterogeneity=make_lists(shares=SAME))["families"]}
+    assert "no difference" in held["overview"]["sentence"].lower() and held["overview"]["unsaid"]
 
 
 @pytest.mark.parametrize(("n", "calls"), [(19, 400), (400, 19), (3, 3)])
