@@ -2,10 +2,8 @@
 
 PORT ?= 8000
 PYTHON = .venv/bin/python
-PYTEST = $(PYTHON) -m pytest -q --dist worksteal --durations 20 --durations-min 0.5
-# Processes of tests for two cores: one more where many tests wait for what they have started, or for the browser.
-BUSY = -n 2
-WAITING = -n 3
+# Three processes of tests for two cores: one works while another waits for the database, a server or the browser.
+PYTEST = $(PYTHON) -m pytest -q -n 3 --dist worksteal --durations 20 --durations-min 0.5
 LOCAL_MODELS = $(if $(LOCAL_MODEL),.venv/installed-local,$(if $(CI),local-models))
 # One after the other, also when one has failed; a failure stays one.
 EACH = failed=; for part in $(1); do $(MAKE) --no-print-directory $$part || failed=1; done; test -z "$$failed"
@@ -82,13 +80,13 @@ migrations: setup # does a model differ from its migrations?
 	@FIELDSTUDY_VAR=$${FIELDSTUDY_VAR:-var/test} $(PYTHON) manage.py makemigrations --check --dry-run
 
 quick: tools # each in a process of its own: Playwright's event loop would be in the way of asynchronous code
-	@$(PYTEST) $(BUSY) --skips quick -m "not browser and not processes and not slow" tests --ignore tests/browser
+	@$(PYTEST) --skips quick -m "not browser and not processes and not slow" tests --ignore tests/browser
 
 core: tools chromium
-	@$(PYTEST) $(WAITING) --skips core -m core tests/browser
+	@$(PYTEST) --skips core -m core tests/browser
 
 unit: tools $(LOCAL_MODELS) ## the tests that need no browser (LOCAL_MODEL=1 or CI=true: those with the local model too)
-	@$(PYTEST) $(WAITING) --skips unit -m "not browser" tests --ignore tests/browser
+	@$(PYTEST) --skips unit -m "not browser" tests --ignore tests/browser
 
 local-models: setup # in CI they are wanted, but a registry that fails must not hide what the other tests say
 	@$(MAKE) --no-print-directory .venv/installed-local || printf '\n%s\n%s\n\n' \
@@ -96,7 +94,7 @@ local-models: setup # in CI they are wanted, but a registry that fails must not 
 	  "Their tests are left out: look for SKIPPED and requirements-local.txt below." >&2
 
 browser: tools chromium ## the tests that drive Chromium
-	@$(PYTEST) $(WAITING) --skips browser -m browser tests/browser
+	@$(PYTEST) --skips browser -m browser tests/browser
 
 chromium:
 	@sh .ci/chromium
