@@ -10,6 +10,7 @@ from django.test import Client
 
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.participation import recruitment
+from surveys.participation.forms import LONGEST_ANSWER, QuestionsForm
 from surveys.participation.steps import address, minutes_left, question_pages, walked, way_of
 from surveys.simulation.demo import describe_chatbot
 from surveys.studies.files.definitions import Definition, read_study
@@ -72,6 +73,21 @@ def test_field_13_asks_eight_questions_on_three_pages() -> None:
     study = read_study(STUDIES / "field-13.toml")
     sizes = [len(page) for step in ("questions", "background") for page in question_pages(study, step)]
     assert sum(sizes) == 1 + len(study.questions) and max(sizes) <= 5 and len(sizes) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "kept"),
+    [
+        *(("number", typed, typed.strip()) for typed in ("0", " 3 ", "10000")),
+        *(("number", typed, None) for typed in ("", "three", "-1", "10001", "2.5")),
+        *(("text", typed, typed) for typed in ("three", "x" * LONGEST_ANSWER)),
+        *(("text", typed, None) for typed in ("", "x" * (LONGEST_ANSWER + 1))),
+    ],
+)
+def test_a_question_takes_what_its_kind_allows(kind: str, typed: str, kept: str | None) -> None:
+    asked = replace(CUPS, kind=kind, required=True)
+    form = QuestionsForm(make_definition(questions=(asked,)), [asked.slug], {f"q-{asked.slug}": typed})
+    assert (form.answers()[asked.slug] if form.is_valid() else None) == kept
 
 
 def test_pages_follow_one_another_and_are_steps_of_the_way(client: Client, study: Study) -> None:

@@ -150,6 +150,16 @@ def test_words_of_the_documentation_have_no_marks() -> None:
     assert words == "a number; with [repeats] or [[arms]] that of all"
 
 
+@pytest.mark.parametrize("wanted", ["a x c", "a x y", "x a y c z", "b c", "c b a", "a b c d", "x", ""])
+def test_entries_of_a_list_that_stay_keep_their_lines_and_comments(wanted: str) -> None:
+    lines = {entry: f'  "{entry}", # {entry} is here\n' for entry in "abc"}
+    text = f"options = [\n{''.join(lines.values())}]\n"
+    changed = writing.change(text, "", {"options": wanted.split()})
+    assert writing.read(changed).get("options", []) == wanted.split()
+    if wanted in ("a x c", "a x y", "a b c d"):
+        assert changed.startswith(f"options = [\n{lines['a']}")
+
+
 @pytest.mark.parametrize("said", ["Solve\n$\\theta$.", "Open\nC:\\temp\\u0000", 'He said\n\\"no\\""""'])
 def test_backslashes_of_a_text_of_several_lines_are_kept(said: str) -> None:
     text = 'title = "Teas"\n\n[debrief]\ntext = "Thanks."\n'
