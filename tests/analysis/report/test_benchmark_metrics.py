@@ -23,6 +23,7 @@ from analysis.models import Completion, ReplyScore, Run, SimulatedUser, TrainedM
 from analysis.models.training import hash_reply
 from analysis.report.filters import Filters
 from analysis.report.outputs.text import tables_of
+from analysis.report.questions.benchmark_letters import run_label
 from analysis.report.questions.benchmarks import draw_benchmarks
 from analysis.report.questions.together import BEST
 from analysis.report.reports import report
@@ -40,6 +41,23 @@ pytestmark = pytest.mark.django_db
 
 def benchmark_rows(study: Study, filters: Filters | None = None, **wanted: Any) -> list[dict[str, Any]]:
     return rows_of(study, "benchmarks", filters, **wanted)
+
+
+@pytest.mark.parametrize(
+    ("imported", "user", "repeat", "runs", "label"),
+    [
+        ("", -1, 0, 1, "repeat 0"),
+        ("", -1, 1, 2, "run 7, repeat 1"),
+        ("", 2, 0, 1, "user 2"),
+        ("", 2, 1, 1, "user 2, repeat 1"),
+        ("theirs", -1, 0, 2, "theirs"),
+        ("theirs", -1, 1, 2, "theirs, repeat 1"),
+    ],
+)
+def test_a_benchmark_run_is_named_by_what_tells_it_apart(
+    imported: str, user: int, repeat: int, runs: int, label: str
+) -> None:
+    assert run_label(Run(pk=7, imported_run=imported), user, repeat, runs) == label
 
 
 def make_sums(*letters: str, **changes: Any) -> tuple[Study, Run]:
