@@ -196,6 +196,7 @@ def test_the_page_the_file_and_the_command_open_with_them(study: Study) -> None:
     assert page.index("People agree.") < page.index("No label matches these filters")
     assert "under other choices" not in page and "72 of 72 labels" in page
     assert "not enough: 0 of 20 items" in page.casefold()
+    assert "good against poor" in page and "24 items and 24 items" not in page  # two judges rate the same items
     numbers = json.loads(client.get(reverse("agreement:numbers", args=["teas"])).content)
     assert [row["verdict"] for row in numbers["as_planned"]["hypotheses"]][:3] == ["supported"] * 3
     words = readme(study, rows_for(study), texts=False)
