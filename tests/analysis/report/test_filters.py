@@ -70,6 +70,7 @@ def test_changes_are_put_into_the_query() -> None:
         ("pilot=with&pilot=only", "pilot is one of without, with, only, not with and only."),
         ("version=one", "version takes whole numbers, not one."),
         ("version=²", "version takes whole numbers, not ²."),
+        ("version=2147483648", "version takes whole numbers, not 2147483648."),
         ("history_size=-1", "history_size takes whole numbers, not -1."),
         ("temperature=warm", "temperature takes numbers, not warm."),
         ("temperature=nan", "temperature takes numbers from 0, not nan."),
