@@ -41,7 +41,7 @@ from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant,
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, SIDES
 from surveys.studies.labels import TRAINED, Label
 
-AGREEMENT_VERSION = 19
+AGREEMENT_VERSION = 20
 MAYBE = ("no", "maybe", "yes")
 MIDDLE = 3  # of the labels from 1, the left response, to 5
 MOST_GROUPS = 200  # per grouping: those with most labels
@@ -197,7 +197,7 @@ def measure_maybe(measuring: Measuring, asked: QuestionLabels) -> Row | None:
     for name, view in read_maybe(asked.labels).items():
         is_scored = view.labels.n_labels == 2
         # Code 0 is no in both, and no is positive: a statement that is not supported.
-        found = measuring.measure(view.labels, view.scale, measuring.rng(asked, name), 0 if is_scored else None)
+        found = measuring.measure(view.labels, view.scale, measuring.rng(asked), 0 if is_scored else None)
         views[name] = head_row(found) | (verification(found, asked.raters) if is_scored else {})
     return views
 
@@ -343,7 +343,7 @@ def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -
     for value in sorted(largest):
         # One user alone cannot be redrawn, so items are drawn.
         group = line_up(asked.question, groups[value], by_user=grouping != "user")
-        of_group = measuring.measure(group.labels, group.scale, measuring.rng(asked, grouping, value))
+        of_group = measuring.measure(group.labels, group.scale, measuring.rng(asked))
         sizes = {"items": of_group.items, "n": of_group.labels, "unit": group.unit, "units": of_group.units}
         about = {grouping: value, **sizes, "interval": interval_of(group, of_group.units)}
         found.append(about | head_row(of_group, asked.names))

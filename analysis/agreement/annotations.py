@@ -343,8 +343,9 @@ class Measuring:
     def settings(self) -> list[Any]:
         return [*astuple(self.choice), self.seed, self.draws, self.threshold]
 
-    def rng(self, asked: QuestionLabels, *names: str) -> np.random.Generator:
-        return generator(self.seed, self.study.slug, asked.question.name, *names)
+    def rng(self, asked: QuestionLabels) -> np.random.Generator:
+        """The same for each part of a question's numbers, so that the same labels have the same interval in all."""
+        return generator(self.seed, self.study.slug, asked.question.name)
 
     def measure(self, labels: Labels, scale: Scale, rng: np.random.Generator, positive: int | None = None) -> Agreement:
         return measure_agreement(labels, rng, scale, self.threshold, self.draws, positive)

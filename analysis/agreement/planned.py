@@ -70,7 +70,7 @@ def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis
         return alpha_of_people(labels, asked.scale, measuring.rng(asked), draws)
     if hypothesis.measure != KAPPA:
         numbers = np.array(asked.scale.numbers, float)
-        return share_preferring(labels, numbers, measuring.rng(asked, "ratings"), draws)
+        return share_preferring(labels, numbers, measuring.rng(asked), draws)
     if missing := [name for name in judges if name not in asked.raters]:
         return Estimate(None, 0, None, f"There is no label of {missing[0]} yet.")
     codes = [asked.raters.index(name) for name in judges]

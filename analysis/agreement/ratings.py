@@ -204,7 +204,7 @@ def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
     if len(rows.conditions) > 1:
         plain = conditions.rating_statistic(rows)
         statistics |= {"conditions": plain, "difference": difference_statistic(plain)}
-    rng = measuring.rng(asked, "ratings")
+    rng = measuring.rng(asked)
     spreads = dict(zip(statistics, bootstrap([*statistics.values()], rows.units, rng, measuring.draws), strict=True))
     gap = raters.estimate_gaps(rows, spreads["gaps"]["gap"])
     rate = estimate_rates(rows, spreads["naming"]["rate"])

@@ -41,7 +41,7 @@ def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
     # A tag may choose revisions; the items that they revise have other tags and are not revisions.
     every = gather(measuring.study, replace(measuring.choice, tag="", revised="with"))
     votes = count_votes(next(each for each in every if each.question.name == QUALITY.name))
-    flagged, rng = find_flagging(measuring), measuring.rng(asked, "revisions")
+    flagged, rng = find_flagging(measuring), measuring.rng(asked)
     return [
         {"generator": name, "withdrawn": withdrawn[name], "flagged_by": flagged.get(name, []), "unit": asked.unit}
         | measure_acceptance(revisions.get(name, []), votes, asked.by_user, rng, measuring.draws)

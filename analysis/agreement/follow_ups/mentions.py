@@ -30,7 +30,7 @@ def measure_mention_models(measuring: Measuring, asked: QuestionLabels) -> list[
     named = find_named(items)
     if not named:
         return []
-    rng = measuring.rng(asked, "mentions")
+    rng = measuring.rng(asked)
     rows, rule = read_ratings(study, asked, pilot), code(asked, rule_of(items))
     return [
         {"model": author} | measure_author(rows, rule, code(asked, said), rng, measuring.draws)

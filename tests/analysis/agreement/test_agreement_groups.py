@@ -76,6 +76,18 @@ def test_intervals_draw_users_and_within_one_user_items(study: Study) -> None:
     assert low < 0.1 and high > 0.9
 
 
+def test_a_group_of_all_labels_has_the_intervals_of_all() -> None:
+    study = make_annotation_study(slug="herbs", overlap=2)
+    push_items(study, [item_of(n, corpus="real", cluster=f"u{n}") for n in range(10)], "tests")
+    for said in ("yn", "yyn"):
+        annotate_all(make_annotator(study), "relevance", {f"item-{n}": WORDS[said[n % len(said)]] for n in range(10)})
+    question = question_of(study)
+    (real,) = question["by_corpus"]
+    assert (question["units"], question["interval"]["kind"]) == (10, "bootstrap")
+    for name, whole in (("alpha", "alpha_nominal"), ("kappa", "kappa"), ("raw", "raw"), ("ac1", "ac1")):
+        assert real[name]["ci"] == question["ci"][whole] is not None
+
+
 def test_judges_do_not_count_beside_people(study: Study) -> None:
     before = question_of(study)["by_corpus"]
     for item in AnnotationItem.objects.filter(study=study):
