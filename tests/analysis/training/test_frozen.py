@@ -10,10 +10,12 @@ from django.core.management import CommandError, call_command
 
 from analysis.endpoints.endpoints import add_endpoint
 from analysis.models import Example, TextVector, TrainedModel
+from analysis.models.training import TrainingTask
 from analysis.people.corpora import embeddings
 from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.training import folders, jobs
-from analysis.training.examples import TrainingError
+from analysis.training.examples import Labelled, TrainingError
+from analysis.training.features import Texts, baseline_scores
 from analysis.training.folders import folder_of, hash_folder
 from analysis.training.tasks import train_next
 from analysis.training.tiers.frozen import Frozen
@@ -125,6 +127,17 @@ def test_a_validation_part_of_one_label_ranks_nothing(tmp_path: Path) -> None:
         row["split"] = "valid"
     import_rows(tmp_path, rows)
     assert {each["valid"] for each in trained()["seeds"]} == {None}
+
+
+@pytest.mark.parametrize(("task", "searched"), [(TrainingTask.VERIFIER, "first"), (TrainingTask.RELEVANCE, "second")])
+def test_bm25_searches_in_the_evidence_or_in_what_the_prompt_asks_for(task: str, searched: str) -> None:
+    """What is searched in counts a word as often as it has it; what is searched for has each word once."""
+    asked = "first" if searched == "second" else "second"
+    pairs = [{searched: text, asked: "tea"} for text in ("tea tea tea green", "tea with much sugar", "red bikes")]
+    examples = [Labelled(str(n), "test", "", "", **pair) for n, pair in enumerate(pairs)]
+    texts = Texts({text: np.ones(1) for pair in pairs for text in pair.values()})
+    thrice, once, none = baseline_scores(task, examples, texts)["bm25"]
+    assert thrice > once > none == 0
 
 
 def test_a_baselines_threshold_is_on_the_scale_of_the_test_part(tmp_path: Path) -> None:
