@@ -14,7 +14,6 @@ from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from analysis.exports.everything import ALL, open_everything
 from analysis.exports.exports import (
@@ -28,7 +27,7 @@ from analysis.exports.exports import (
 )
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
-from analysis.exports.refusals import refused
+from analysis.exports.refusals import Operation, refused, whole_from
 from analysis.exports.views import everything_response, export_response, read_selection
 from surveys.models import Study
 from surveys.studies.access import Role, studies_of, study_for
@@ -40,8 +39,8 @@ WHOSE = [
     OpenApiParameter("pids", bool, description="With Prolific's ids; for researchers and owners. Default: false."),
 ]
 PAGING = [
-    OpenApiParameter("limit", int, description="Rows on a page, at most 1,000. Default: 100."),
-    OpenApiParameter("offset", int, description="Rows to skip."),
+    OpenApiParameter("limit", whole_from(1), description="Rows on a page, at most 1,000. Default: 100."),
+    OpenApiParameter("offset", whole_from(0), description="Rows to skip."),
 ]
 
 
@@ -128,7 +127,7 @@ def counted_studies(user: Any) -> QuerySet[Study]:
     )
 
 
-class Studies(APIView):
+class Studies(Operation):
     @extend_schema(
         operation_id="studies",
         parameters=PAGING,
@@ -141,7 +140,7 @@ class Studies(APIView):
         return pages.get_paginated_response(StudySerializer(page, many=True).data)
 
 
-class StudyView(APIView):
+class StudyView(Operation):
     """A view of one study, which only its members find."""
 
     def find_study(self, slug: str, least: Role = Role.VIEWER) -> Study:
@@ -199,7 +198,7 @@ class AnyType(BaseContentNegotiation):
         return JSONRenderer(), JSONRenderer.media_type
 
 
-class ExportFile(APIView):
+class ExportFile(Operation):
     content_negotiation_class = AnyType
 
     @extend_schema(
@@ -211,22 +210,22 @@ class ExportFile(APIView):
             OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=list(FORMATS)),
         ],
         responses={(200, entry.content_type.split(";")[0]): OpenApiTypes.BINARY for entry in FORMATS.values()}
-        | refused(400, 403),
+        | refused(403),
     )
     def get(self, request: Request, slug: str, table: str, kind: str) -> StreamingHttpResponse:
         selection = read_selection(request.query_params)
         return export_response(open_export(request.user, slug, table, kind, selection))
 
 
-class EverythingFile(APIView):
+class EverythingFile(Operation):
     content_negotiation_class = AnyType
 
     @extend_schema(
         operation_id="export_everything",
         summary="All tables and the codebook as one zip file",
         parameters=[*WHOSE, OpenApiParameter("format", str, enum=[*FORMATS, ALL], description="Default: csv.")],
-        responses={(200, "application/zip"): OpenApiTypes.BINARY, **refused(400, 403)},
+        responses={(200, "application/zip"): OpenApiTypes.BINARY, **refused(403)},
     )
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
-        kind, selection = request.query_params.get("format", "csv"), read_selection(request.query_params)
+        kind, selection = request.query_params.get("format") or "csv", read_selection(request.query_params)
         return everything_response(open_everything(request.user, slug, kind, selection), request.user)

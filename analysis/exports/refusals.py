@@ -1,16 +1,24 @@
-"""The API's refusals: all in one shape, and named in its schema."""
+"""The API's refusals: all in one shape, named in its schema, and of all that its schema does not declare."""
 
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.http import QueryDict
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound, ParseError
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import APISettings
 from rest_framework.views import APIView, exception_handler
+
+YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+MOST_WHOLE = 10**18 - 1  # that the database surely takes
 
 
 class ProblemSerializer(serializers.Serializer):
@@ -42,19 +50,91 @@ class TrueSchema(AutoSchema):
     """Adds the refusals that follow from what an operation takes."""
 
     def _get_response_bodies(self, *given: Any, **more: Any) -> dict[str, Any]:
-        statuses = [401] if AllowAny not in self.view.permission_classes else []
+        statuses = [400, 401] if AllowAny not in self.view.permission_classes else [400]
         if issubclass(self.view.content_negotiation_class, DefaultContentNegotiation):
             statuses.append(406)
         if "{" in self.path:
             statuses.append(404)
         if self.method == "POST":
-            statuses += [400, 413, 415]
+            statuses += [413, 415]
         bodies: dict[str, Any] = super()._get_response_bodies(*given, **more)
         told = {
             str(status): self._get_response_for_code(ProblemSerializer, str(status), ["application/json"])
             for status in statuses
         }
         return dict(sorted((told | bodies).items()))
+
+
+def whole_from(least: int, most: int | None = None) -> dict[str, Any]:
+    """The type of a parameter that takes whole numbers."""
+    return {"type": "integer", "minimum": least} | ({} if most is None else {"maximum": most})
+
+
+class ByAccept(DefaultContentNegotiation):
+    """Leaves the parameter `format` to the operations that have one."""
+
+    settings = APISettings({"URL_FORMAT_OVERRIDE": None})
+
+
+class Operation(APIView):
+    """A view that refuses parameters and fields that its schema does not declare, and wrong values of parameters."""
+
+    content_negotiation_class: Any = ByAccept
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        declared = getattr(getattr(self, request.method.lower(), None), "kwargs", {}).get("schema")
+        if declared is None:  # OPTIONS, or a method that is not allowed
+            return
+        schema = declared()
+        schema.view = self
+        check_query(request.query_params, schema.get_override_parameters())
+        if request.method == "POST":
+            body = schema.get_request_serializer()
+            check_body(request.data, body.fields if body else ())
+
+
+def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
+    """Raises ParseError. An empty value is none."""
+    known = {entry.name: entry for entry in declared if entry.location == OpenApiParameter.QUERY}
+    for name, values in query.lists():
+        if name not in known:
+            raise ParseError(say_unknown(name, "parameter", known))
+        if len({*values}) > 1 and not known[name].many:
+            raise ParseError(f"{name} is given more than once.")
+        for value in filter(None, values):
+            if wanted := say_wanted(value, known[name]):
+                raise ParseError(f"{name} {wanted}, not {value[:40]!r}.")
+
+
+def check_body(data: Any, fields: Collection[str]) -> None:
+    if not isinstance(data, dict):
+        raise ParseError(f"Send a JSON object. The fields are {', '.join(fields)}.")
+    for name in data:
+        if name not in fields:
+            raise ParseError(say_unknown(name, "field", fields))
+
+
+def say_unknown(name: str, kind: str, known: Collection[str]) -> str:
+    there_is = f"The {kind}s are {', '.join(known)}." if known else "There is none here."
+    near = get_close_matches(name[:60], known, 1)
+    return f"{name[:60]}: no such {kind}. {f'Did you mean {near[0]}?' if near else there_is}"
+
+
+def say_wanted(value: str, parameter: OpenApiParameter) -> str:
+    """What the parameter takes, in words, if this value is wrong."""
+    kind = parameter.type
+    if parameter.enum:
+        *names, last = (*parameter.enum, "left out") if len(parameter.enum) == 1 else parameter.enum
+        return "" if value in parameter.enum else f"is {', '.join(names)} or {last}"
+    if kind is bool:
+        return "" if value.lower() in (*YES, *NO) else "is true or false"
+    if not isinstance(kind, dict):
+        return ""
+    least, most, number = kind["minimum"], kind.get("maximum", MOST_WHOLE), value.strip()
+    if number.isascii() and number.isdecimal() and len(number) < 19 and least <= int(number) <= most:
+        return ""
+    return f"takes {least:,} to {most:,}" if "maximum" in kind else f"takes whole numbers from {least}"
 
 
 class NoSuchAddress(APIView):

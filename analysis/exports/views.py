@@ -26,6 +26,7 @@ from analysis.exports.exports import (
 from analysis.exports.first_lines import first_lines
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
+from analysis.exports.refusals import YES
 from surveys.studies.access import Role
 from surveys.studies.pages import as_file, may, member_page, saved_as, show, study_page
 
@@ -47,12 +48,11 @@ KINDS = ("parquet", "csv", "jsonl", "sav")  # in the order in which they are off
 EXAMPLES = settings.BASE_DIR / "examples"
 # Examples to begin with: content type by file name.
 EXAMPLE_FILES = {"notebook.ipynb": "application/x-ipynb+json", "fieldstudy_client.py": "text/x-python"}
-YES = ("1", "true", "yes", "on")
 
 
 def read_selection(parameters: QueryDict) -> Selection:
     """The selection that a query asks for, such as `?pilot=1&simulated=0`."""
-    asked = {name: parameters[name].lower() in YES for name in Selection.__annotations__ if name in parameters}
+    asked = {name: parameters[name].lower() in YES for name in Selection.__annotations__ if parameters.get(name)}
     return Selection(**asked)
 
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from analysis.charts.figure import Options, Report
 from analysis.charts.rows import names_in
 from analysis.exports.api import AnyType, BadRequest, StudyView
-from analysis.exports.refusals import refused
+from analysis.exports.refusals import NO, YES, whole_from
 from analysis.report.filters import FILTERS, Filter, FilterError, Filters
 from analysis.report.pages.shown import ask_for, has_few_texts
 from analysis.report.pairs.sides import checked
@@ -36,12 +36,8 @@ def parameter_of(name: str, known: Filter) -> OpenApiParameter:
 
 CHOSEN = [parameter_of(name, known) for name, known in FILTERS.items()]
 DRAWN = [
-    OpenApiParameter("seed", {"type": "integer", "minimum": 0, "maximum": MOST_SEED}, description="Default: 0."),
-    OpenApiParameter(
-        "draws",
-        {"type": "integer", "minimum": LEAST_DRAWS, "maximum": MOST_DRAWS},
-        description=f"Random draws. Default: {DRAWS:,}.",
-    ),
+    OpenApiParameter("seed", whole_from(0, MOST_SEED), description="Default: 0."),
+    OpenApiParameter("draws", whole_from(LEAST_DRAWS, MOST_DRAWS), description=f"Random draws. Default: {DRAWS:,}."),
 ]
 REPORT = inline_serializer(
     "Report",
@@ -101,20 +97,15 @@ class Metrics(StudyView):
             *DRAWN,
             *CHOSEN,
         ],
-        responses={200: REPORT, 202: COMPUTING, **refused(400)},
+        responses={200: REPORT, 202: COMPUTING},
     )
     def get(self, request: Request, slug: str) -> Response:
         study = self.find_study(slug)
-        parts = request.query_params.getlist("part") or list(PARTS)
-        if unknown := [part for part in parts if part not in PARTS]:
-            raise BadRequest(f"There is no part {unknown[0][:60]!r}. Parts: {', '.join(PARTS)}.")
-        form = request.query_params.get("format", "json")
-        if form not in ("json", "flat"):
-            raise BadRequest(f"format is json or flat, not {form[:60]!r}.")
+        parts = [part for part in request.query_params.getlist("part") if part] or list(PARTS)
         found = compute(request, study, parts, OWN)
         if isinstance(found, Response):
             return found
-        return Response(found if form == "json" else flat(found))
+        return Response(flat(found) if request.query_params.get("format") == "flat" else found)
 
 
 class FigureSpec(StudyView):
@@ -126,11 +117,11 @@ class FigureSpec(StudyView):
             OpenApiParameter("measure", str, description="Where a figure shows one of several measures."),
             OpenApiParameter("rarefied", bool, description="Rarefied values, as on the pages. Default: true."),
             OpenApiParameter("narrow", bool, description="For a phone. Default: false."),
-            OpenApiParameter("top", int, description="How many items. Default: 12."),
+            OpenApiParameter("top", whole_from(1, 100), description="How many items. Default: 12."),
             *DRAWN,
             *CHOSEN,
         ],
-        responses={200: FIGURE, 202: COMPUTING, **refused(400)},
+        responses={200: FIGURE, 202: COMPUTING},
     )
     def get(self, request: Request, slug: str, name: str) -> Response:
         study = self.find_study(slug)
@@ -154,10 +145,7 @@ class FigureSpec(StudyView):
 def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ...]) -> dict[str, Any] | Response:
     """Returns the report of these parts, or asks a worker and returns 202 if a program would have to wait too long."""
     query = request.query_params
-    seed, draws = (
-        read_number(query, "seed", 0, 0, MOST_SEED),
-        read_number(query, "draws", DRAWS, LEAST_DRAWS, MOST_DRAWS),
-    )
+    seed, draws = int(query.get("seed") or 0), int(query.get("draws") or DRAWS)
     try:
         filters = checked(study, Filters.from_query(query, ignore=own), studies_of(request.user))
         wanted = [part for part in PARTS if part in parts and part != "about"]
@@ -179,23 +167,14 @@ def computing(request: Request, missing: list[str]) -> Response:
     return Response(content, status=202, headers={"Retry-After": str(SECONDS)})
 
 
-def read_number(query: Any, name: str, default: int, least: int, most: int) -> int:
-    given = query.get(name, "").strip()
-    if not given:
-        return default
-    if not (given.isascii() and given.isdecimal() and len(given) <= 12 and least <= int(given) <= most):
-        raise BadRequest(f"{name} takes {least:,} to {most:,}, not {given[:40]!r}.")
-    return int(given)
-
-
 def read_options(request: Request, found: Report) -> Options:
     query = request.query_params
     return Options(
-        narrow=query.get("narrow", "") in ("1", "true"),
-        rarefied=query.get("rarefied", "") not in ("0", "false"),
+        narrow=query.get("narrow", "").lower() in YES,
+        rarefied=query.get("rarefied", "").lower() not in NO,
         measure=query.get("measure", ""),
         prompt=query.get("prompt", ""),
-        top=read_number(query, "top", Options.top, 1, 100),
+        top=int(query.get("top") or Options.top),
         names=names_in(found),
     )
 

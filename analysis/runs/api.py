@@ -11,10 +11,9 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
-from analysis.exports.refusals import refused
+from analysis.exports.refusals import Operation, refused, whole_from
 from analysis.models import Completion, Run
 from analysis.models.settings import STORED
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
@@ -141,7 +140,7 @@ PROGRESS = inline_serializer(
 )
 
 
-class Runs(APIView):
+class Runs(Operation):
     @extend_schema(
         operation_id="runs",
         parameters=PAGING,
@@ -214,7 +213,7 @@ def run_for(request: Request, number: int, least: Role = Role.VIEWER) -> Run:
     return run
 
 
-class OneRun(APIView):
+class OneRun(Operation):
     @extend_schema(operation_id="run", responses=PROGRESS, summary="How far a run is")
     def get(self, request: Request, number: int) -> Response:
         return Response(describe_run(run_for(request, number)))
@@ -249,7 +248,7 @@ def change_run(action: str, run: Run, request: Request, study: Study) -> Respons
     return Response(describe_run(run))
 
 
-class ChangeRun(APIView):
+class ChangeRun(Operation):
     """One of the actions of a run; which one stands in the address."""
 
     action = ""
@@ -276,7 +275,7 @@ CHANGES = {
 # --- calls with what was answered
 
 FILTERS = [
-    OpenApiParameter("run", int, description="Only this run's."),
+    OpenApiParameter("run", whole_from(1), description="Only this run's."),
     OpenApiParameter("prompt", str, description="Only this prompt's, by its slug."),
     OpenApiParameter("status", str, enum=Completion.Status.values, description="Default: all."),
 ]
@@ -314,11 +313,11 @@ class CompletionSerializer(serializers.ModelSerializer):
         )
 
 
-class Completions(APIView):
+class Completions(Operation):
     @extend_schema(
         operation_id="completions",
         parameters=FILTERS + PAGING,
-        responses={200: page_of("CompletionPage", CompletionSerializer(many=True)), **refused(400)},
+        responses=page_of("CompletionPage", CompletionSerializer(many=True)),
         summary="Calls of a study's runs and their answers",
     )
     def get(self, request: Request, slug: str) -> Response:
@@ -339,12 +338,8 @@ class Completions(APIView):
 def filtered(rows: QuerySet[Completion], request: Request) -> QuerySet[Completion]:
     run, status = request.query_params.get("run"), request.query_params.get("status")
     if run:
-        if not run.isdecimal() or len(run) > 18:
-            raise BadRequest("run takes a run's number.")
         rows = rows.filter(run=int(run))
     if status:
-        if status not in Completion.Status.values:
-            raise BadRequest(f"status is one of {', '.join(Completion.Status.values)}.")
         rows = rows.filter(status=status)
     if prompt := request.query_params.get("prompt"):
         rows = rows.filter(prompt__slug=prompt.replace("\0", "")[:60])
@@ -363,7 +358,7 @@ ASKING = inline_serializer("Asking", order_fields(AskForm, TOLD_OF_ASKING))
 BUTTONS = [action for action, control in ACTIONS.items() if control.able]
 
 
-class CorpusRuns(APIView):
+class CorpusRuns(Operation):
     @extend_schema(
         operation_id="corpus_runs",
         parameters=PAGING,
@@ -377,7 +372,7 @@ class CorpusRuns(APIView):
         return pages.get_paginated_response(StandingSerializer(stand(page), many=True).data)
 
 
-class AskCorpus(APIView):
+class AskCorpus(Operation):
     @extend_schema(
         operation_id="ask_corpus",
         parameters=[OpenApiParameter("task", str, OpenApiParameter.PATH, enum=list(ORDERED))],
@@ -403,7 +398,7 @@ class AskCorpus(APIView):
         return Response(tell_steps(found), status=202)
 
 
-class ChangeCorpusRun(APIView):
+class ChangeCorpusRun(Operation):
     @extend_schema(
         operation_id="change_corpus_run",
         parameters=[OpenApiParameter("action", str, OpenApiParameter.PATH, enum=BUTTONS)],

@@ -9,10 +9,9 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from analysis.exports.api import PAGING, ROWS, BadRequest, Conflict, Pages, first_fault
-from analysis.exports.refusals import refused
+from analysis.exports.refusals import Operation, refused
 from analysis.models import Attribute, Corpus
 from analysis.people.exporting import ATTRIBUTE, USER
 from analysis.people.pages import reads
@@ -98,7 +97,7 @@ def tell_steps(corpus: Corpus) -> dict[str, Any]:
     return {"corpus": corpus.name, "steps": told}
 
 
-class Corpora(APIView):
+class Corpora(Operation):
     @extend_schema(
         operation_id="corpora",
         responses={200: CORPORA, **refused(403)},
@@ -109,7 +108,7 @@ class Corpora(APIView):
         return Response({"corpora": reads.corpora(request.user, study)})
 
 
-class OneCorpus(APIView):
+class OneCorpus(Operation):
     @extend_schema(
         operation_id="corpus",
         responses={200: STANDING, **refused(403)},
@@ -132,7 +131,7 @@ class OneCorpus(APIView):
         )
 
 
-class StartStep(APIView):
+class StartStep(Operation):
     @extend_schema(
         parameters=[OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(FORMS))],
         operation_id="start_people_step",
@@ -159,7 +158,7 @@ class StartStep(APIView):
         return Response(tell_steps(found), status=202)
 
 
-class PushItems(APIView):
+class PushItems(Operation):
     @extend_schema(
         parameters=[OpenApiParameter("name", str, OpenApiParameter.PATH, enum=list(PUSHES))],
         operation_id="push_items",
@@ -180,7 +179,7 @@ class PushItems(APIView):
             raise Conflict(str(error)) from None
 
 
-class PagedRows(APIView):
+class PagedRows(Operation):
     """Pages of rows, as `export_people` writes them."""
 
     columns: dict[str, str]

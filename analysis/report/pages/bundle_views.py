@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from analysis.answers.kept import keep
 from analysis.answers.readings import unread
-from analysis.exports.views import YES
+from analysis.exports.refusals import YES
 from analysis.report.bundle.bundles import StudyBundle, begin_bundle
 from analysis.report.filters import Filters
 from analysis.report.pages.shown import Asked, Shown, ask_for, standing

@@ -32,7 +32,7 @@ from tests.analysis.runs.run_samples import make_running
 from tests.factories import make_account
 from tests.lasting import lasting_rows
 
-# Two checks of schemathesis are left out. What it calls wrong input the API may take, as `limit=x`, which is the
+# Two checks of schemathesis are left out. What it calls wrong input the API may take, as `seed=`, which is the
 # default; and what it calls right input the API may refuse, as a name that no endpoint has.
 CHECKS = [
     schemathesis.checks.not_a_server_error,

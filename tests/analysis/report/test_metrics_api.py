@@ -56,8 +56,8 @@ def test_filters_are_those_of_the_pages(client: Client) -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({"part": "heterogenity"}, "There is no part 'heterogenity'."),
-        ({"memry": "off"}, "memry is not a filter. Did you mean memory?"),
+        ({"part": "heterogenity"}, "part is about, as_planned, pair, heterogeneity,"),
+        ({"memry": "off"}, "memry: no such parameter. Did you mean memory?"),
         ({"chatbot": "chatgtp"}, "chatbot=chatgtp is unknown here. Did you mean chatgpt?"),
         ({"draws": "1"}, "draws takes 20 to 20,000, not '1'."),
         ({"seed": "-1"}, "seed takes 0 to"),
