@@ -1,6 +1,6 @@
 """The API's refusals: all in one shape, named in its schema, and of all that its schema does not declare."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.settings import APISettings
 from rest_framework.views import APIView, exception_handler
 
+TRUE = (True, "true")  # in a body
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 MOST_WHOLE = 10**18 - 1  # that the database surely takes
 
@@ -91,7 +92,7 @@ class Operation(APIView):
         check_query(request.query_params, schema.get_override_parameters())
         if request.method == "POST":
             body = schema.get_request_serializer()
-            check_body(request.data, body.fields if body else ())
+            check_body(request.data, body.fields if body else {})
 
 
 def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
@@ -107,12 +108,15 @@ def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
                 raise ParseError(f"{name} {wanted}, not {value[:40]!r}.")
 
 
-def check_body(data: Any, fields: Collection[str]) -> None:
+def check_body(data: Any, fields: Mapping[str, serializers.Field]) -> None:
+    """Raises ParseError. Forms have words for true and false."""
     if not isinstance(data, dict):
         raise ParseError(f"Send a JSON object. The fields are {', '.join(fields)}.")
-    for name in data:
+    for name, value in data.items():
         if name not in fields:
             raise ParseError(say_unknown(name, "field", fields))
+        if isinstance(fields[name], serializers.BooleanField) and value not in (None, *TRUE, False, "false"):
+            raise ParseError(f"{name} is true or false, not {value!r:.40}.")
 
 
 def say_unknown(name: str, kind: str, known: Collection[str]) -> str:

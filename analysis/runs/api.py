@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
-from analysis.exports.refusals import Operation, refused, whole_from
+from analysis.exports.refusals import TRUE, Operation, refused, whole_from
 from analysis.models import Completion, Run
 from analysis.models.settings import STORED
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
@@ -199,10 +199,7 @@ def read_order(data: Any, fields: Iterable[str]) -> tuple[dict[str, Any], bool]:
     if unknown := sorted(set(data) - set(known)):
         raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. The fields are {', '.join(known)}.")
     given = {name: value for name, value in data.items() if value is not None}
-    dry_run = given.pop("dry_run", False)
-    if not isinstance(dry_run, bool):
-        raise BadRequest("dry_run is true or false.")
-    return given, dry_run
+    return given, given.pop("dry_run", False) in TRUE
 
 
 def run_for(request: Request, number: int, least: Role = Role.VIEWER) -> Run:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.exports.api import PAGING, ROWS, BadRequest, Conflict, Pages, first_fault
-from analysis.exports.refusals import Operation, refused
+from analysis.exports.refusals import TRUE, Operation, refused
 from analysis.models import Attribute, Corpus
 from analysis.people.exporting import ATTRIBUTE, USER
 from analysis.people.pages import reads
@@ -168,13 +168,13 @@ class PushItems(Operation):
     )
     def post(self, request: Request, slug: str, name: str) -> Response:
         study = study_for(request.user, slug, Role.RESEARCHER)
-        data = request.data if isinstance(request.data, dict) else {}
+        data = dict(request.data.items())
         usual = {"users": DEFAULTS.users, "least": DEFAULTS.least}
         form, order = order_of(request.user, study, name, usual | data)
         if order is None:
             raise BadRequest(first_fault(form))
         try:
-            return Response(push_for(request.user, name, order, dry=data.get("dry") is True))
+            return Response(push_for(request.user, name, order, dry=data.get("dry") in TRUE))
         except PeopleError as error:
             raise Conflict(str(error)) from None
 

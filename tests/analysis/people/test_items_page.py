@@ -104,6 +104,14 @@ def test_api_counts_and_adds(into: Study) -> None:
     ada, url = as_program("ada"), "/api/v1/studies/answers/push/relevant/"
     dry = ada.post(url, RELEVANT | {"dry": True}, content_type="application/json").json()
     assert (dry["dry"], dry["items"], dry["slots"], into.annotation_items.count()) == (True, 2, 6, 0)
+    assert ada.post(url, RELEVANT | {"dry": "perhaps"}, content_type="application/json").json() == {
+        "detail": "dry is true or false, not 'perhaps'."
+    }
+    for sent in (
+        ada.post(url, RELEVANT | {"dry": "true"}, content_type="application/json"),
+        ada.post(url, RELEVANT | {"dry": "true"}),
+    ):
+        assert sent.json()["dry"] and not into.annotation_items.exists()
     done = ada.post(url, RELEVANT, content_type="application/json").json()
     assert (done["dry"], done["items"], into.annotation_items.count()) == (False, 2, 2)
     assert ada.post(url, {}, content_type="application/json").status_code == 404  # no study is named

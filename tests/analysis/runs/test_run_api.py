@@ -61,6 +61,7 @@ def test_a_dry_run_says_what_it_would_cost_and_what_few_users_cannot_show(client
     assert (reply.status_code, found["run"], found["estimate"]["calls"]) == (200, None, 60)
     assert "count 1 simulated user, not 30" in found["note"] and not Run.objects.exists()
     assert post(client, at("runs", "teas"), order | {"dry_run": "yes"}).status_code == 400
+    assert client.post(at("runs", "teas"), order | {"dry_run": "true"}).json() == found
 
 
 def test_repeats_of_each_simulated_user_may_stand_instead_of_repeats(client: Client) -> None:
@@ -112,6 +113,8 @@ def test_post_takes_a_benchmark_and_the_list_names_it(client: Client) -> None:
         ({"condition": "sp-memory", "history_size": 5}, "history_size: sp-memory does not take this."),
         ({"budget": "0.0001"}, "will cost about"),
         ({"repeat": 5}, "repeat: no such field."),
+        ({"toxic": "no"}, "toxic is true or false, not 'no'."),
+        ({"dry_run": 7}, "dry_run is true or false, not 7."),
         ({"benchmark": "products"}, "benchmark: There is none with this name."),
         ({"prompt_form": "bare"}, "prompt_form: Only a benchmark's items take this."),
         ({"worked_examples": True}, "worked_examples: Only a benchmark's items take this."),
