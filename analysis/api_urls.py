@@ -49,5 +49,5 @@ urlpatterns = [
         SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="exports/api_docs.html"),
         name="docs",
     ),
-    re_path(r"^[\s\S]*(/|\.\w+)$", NoSuchAddress.as_view()),
+    re_path(r"^[\s\S]*$", NoSuchAddress.as_view()),
 ]

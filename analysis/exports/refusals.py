@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.http import QueryDict
+from django.http import HttpResponsePermanentRedirect, QueryDict
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
@@ -142,9 +142,17 @@ def say_wanted(value: str, parameter: OpenApiParameter) -> str:
 
 
 class NoSuchAddress(APIView):
+    """Only what reads is sent on to the address with a slash: what is sent on becomes a GET."""
+
     authentication_classes = ()
     permission_classes = (AllowAny,)
     schema = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        raise NotFound("There is nothing at this address of the API.")
+        ends = request.path.endswith("/") or "." in request.path.rsplit("/", 1)[1]
+        if ends or request.method not in ("GET", "HEAD"):
+            more = "" if ends else " Addresses end with a slash."
+            raise NotFound(f"There is nothing at this address of the API.{more}")
+
+    def get(self, request: Request) -> HttpResponsePermanentRedirect:
+        return HttpResponsePermanentRedirect(request.get_full_path(force_append_slash=True))

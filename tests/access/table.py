@@ -196,7 +196,7 @@ ACCOUNT = {
 OWN = {f"editor:{name}" for name in ("first", "edit", "standing", "text", "download", "make", "drop", "seen")}
 OPEN = {"console:login", "console:logout", "console:accept", "api:schema", "api:docs"}
 # Without a name: the way to the console, the administrators' door, health, webhooks, what no address of the API is.
-NAMELESS = {"", "admin/login/", "healthz", "healthz/", "api/v1/prolific/webhook/", r"api/v1/^[\s\S]*(/|\.\w+)$"}
+NAMELESS = {"", "admin/login/", "healthz", "healthz/", "api/v1/prolific/webhook/", r"api/v1/^[\s\S]*$"}
 SIGNED = ("survey", "annotation")  # the addresses of people carry a link that we signed
 
 

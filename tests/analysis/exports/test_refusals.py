@@ -88,3 +88,20 @@ def test_the_nameless_and_wrong_methods_come_first(program: APIClient) -> None:
     assert call(APIClient(), "participants", "limits=5").status_code == 401
     assert call(program, "participants", "limits=5", "put").status_code == 405
     assert call(program, "participants", "limits=5", "options").status_code == 200
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_address_without_its_slash_is_refused_to_what_would_change_something(
+    program: APIClient, settings: Any, debug: bool
+) -> None:
+    settings.DEBUG = debug
+    said = {"detail": "There is nothing at this address of the API. Addresses end with a slash."}
+    for method in ("post", "put", "patch", "delete"):
+        answer = getattr(program, method)("/api/v1/studies/teas/runs", {}, format="json")
+        assert (answer.status_code, answer.json()) == (404, said)
+    assert program.get("/api/v1/studies?limit=5").headers["Location"] == "/api/v1/studies/?limit=5"
+    assert program.get("/api/v1/studies", follow=True).status_code == 200
+
+
+def test_the_api_itself_has_no_page(program: APIClient) -> None:
+    assert program.get("/api/v1/").json() == {"detail": "There is nothing at this address of the API."}
