@@ -5,7 +5,7 @@ from django.test import Client
 
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
-from analysis.charts.rows import names_in
+from analysis.charts.rows import line_up, names_in
 from analysis.report.overview import DISTANCE_FIGURE, OVERVIEW_FIGURES
 from surveys.models import Study
 from surveys.studies.wording import FIXED, THIN
@@ -33,6 +33,16 @@ def test_the_large_figure_has_each_source_of_each_chatbot_with_interval_and_chan
     assert all(mark["low"] < mark["value"] < mark["high"] for mark in marks)
     # The names include history sizes.
     assert {mark["row"] for mark in marks} >= {"Offline", "SP-Profile", "SP-History, 100 conversations"}
+
+
+def test_the_field_stands_beside_each_model_that_its_chatbot_is_compared_with() -> None:
+    groups = [{"chatbot": "chatgpt", "models": ["mini", "large"]}, {"chatbot": None, "models": ["other"]}]
+    rows = [("field", "chatgpt"), ("field", "all"), ("field", "gemini"), ("offline", "mini")]
+    found = line_up({"groups": groups}, [{"source": source, "model": model} for source, model in rows])
+    assert [(row["source"], row["model"]) for row in found] == [
+        *(("field", model) for model in ("mini", "large", "other", "gemini")),
+        ("offline", "mini"),
+    ]
 
 
 def test_a_source_without_a_distance_is_left_out_by_name() -> None:
