@@ -34,12 +34,14 @@ def env_bool(name: str, default: bool) -> bool:
     return value in ("true", "1", "yes")
 
 
-def env_int(name: str, default: int) -> int:
+def env_int(name: str, default: int, least: int = 0) -> int:
     value = env(name, str(default))
     try:
-        return int(value)
+        if (number := int(value)) >= least:
+            return number
     except ValueError:
-        raise ImproperlyConfigured(f"{name}={value!r} is not a whole number.") from None
+        pass
+    raise ImproperlyConfigured(f"{name}={value!r} is not a whole number from {least} on.")
 
 
 def env_share(name: str, default: str) -> Fraction:
@@ -120,11 +122,11 @@ SITE_URL = env("SITE_URL", "http://localhost:8000").rstrip("/")
 DATABASE_URL = env("DATABASE_URL")
 REDIS_URL = env("REDIS_URL")
 PROXIES = env_int("PROXIES", 0)  # how many proxies of our own are in front, for the abuse limits
-WEB_THREADS = env_int("WEB_THREADS", 8)  # of each web process
+WEB_THREADS = env_int("WEB_THREADS", 8, 1)  # of each web process
 ALLOW_PRIVATE_ENDPOINTS = env_bool("ALLOW_PRIVATE_ENDPOINTS", DEBUG)  # models inside our own network
 LIMIT_FACTOR = env_int("LIMIT_FACTOR", 1)  # multiplies every abuse limit; 0 switches them off
 EMAIL_HOST = env("EMAIL_HOST")  # a server that takes mail; without it none is sent
-EMAIL_PORT = env_int("EMAIL_PORT", 587)
+EMAIL_PORT = env_int("EMAIL_PORT", 587, 1)
 EMAIL_USE_TLS = env_bool("EMAIL_USE_TLS", True)
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env("EMAIL_HOST_USER"), env("EMAIL_HOST_PASSWORD")
 EMAIL_TIMEOUT = 20

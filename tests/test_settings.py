@@ -174,6 +174,22 @@ def test_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         settings.env_int("PROXIES", 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "least"),
+    [
+        ("PROXIES", "-1", 0),
+        ("WEB_THREADS", "0", 1),
+        ("LIMIT_FACTOR", "-1", 0),
+        ("DATABASE_POOL", "-1", 0),
+        ("SECURE_HSTS_SECONDS", "-1", 0),
+        ("EMAIL_PORT", "0", 1),
+    ],
+)
+def test_number_that_means_nothing_is_refused(name: str, value: str, least: int) -> None:
+    done = read_settings(**SAFE | {name: value})
+    assert f"{name}={value!r} is not a whole number from {least} on." in done.stderr
+
+
 def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_POOL", "7")
     database = settings.database_from_url(SAFE["DATABASE_URL"])
