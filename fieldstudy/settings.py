@@ -20,11 +20,13 @@ DEFAULT_SECRET_KEY = "development-only-secret-key-never-used-in-production"
 
 
 def env(name: str, default: str = "") -> str:
-    """The variable, or the content of the file that NAME_FILE names (Docker secrets), or the default."""
+    """The variable, or the content of the file that NAME_FILE names (Docker secrets); the default if that is empty."""
     path = os.environ.get(f"{name}_FILE")
-    if path:
-        return Path(path).read_text().strip()
-    return os.environ.get(name, default)
+    try:
+        return (Path(path).read_text().strip() if path else os.environ.get(name)) or default
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise ImproperlyConfigured(f"{name}_FILE='{path}' cannot be read: {reason}.") from None
 
 
 def env_bool(name: str, default: bool) -> bool:

@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage.handler import StorageHandler
 
 from fieldstudy import settings
-from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer
+from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer, attach
 from fieldstudy.pooled import PooledConnection
 
 READERS = {"env", "env_bool", "env_int", "env_list", "env_share"}
@@ -188,6 +188,28 @@ def test_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_number_that_means_nothing_is_refused(name: str, value: str, least: int) -> None:
     done = read_settings(**SAFE | {name: value})
     assert f"{name}={value!r} is not a whole number from {least} on." in done.stderr
+
+
+@pytest.mark.parametrize("name", ["LOG_LEVEL", "SITE_URL", "PROLIFIC_API", "EMAIL_FROM", "EMAIL_PORT", "DEBUG"])
+def test_setting_without_a_value_has_its_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "")
+    assert settings.env(name, "default") == "default"
+    done = read_settings(**SAFE | {name: ""})
+    assert done.returncode == 0 and done.stdout.endswith(" False\n"), done.stderr
+
+
+def test_services_are_not_started_where_debug_has_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldstudy.embedded.servers.hold_services", lambda: pytest.fail("started"))
+    monkeypatch.setenv("DEBUG", "")
+    monkeypatch.setenv("REDIS_URL", "redis://x")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    assert attach() == set()
+
+
+@pytest.mark.parametrize("path", ["missing", "."])
+def test_secret_whose_file_cannot_be_read_is_named(path: str, tmp_path: Path) -> None:
+    done = read_settings(**without("SECRET_KEY") | {"SECRET_KEY_FILE": str(tmp_path / path)})
+    assert f"SECRET_KEY_FILE='{tmp_path / path}' cannot be read" in done.stderr
 
 
 def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def attach(*, by_hand: bool = True) -> set[str]:
     if by_hand:
         assume_own_computer()
     missing = missing_urls()
-    if not missing or os.environ.get("DEBUG", "false").lower() in ("false", "0", "no"):
+    if not missing or (os.environ.get("DEBUG") or "false").lower() in ("false", "0", "no"):
         return set()
     urls = hold_services()
     os.environ.update({name: urls[name] for name in missing})
