@@ -3,11 +3,12 @@
 import time
 from typing import Any
 
+import psycopg
 import redis
 from celery import current_app
 from celery.exceptions import OperationalError
 from django.conf import settings
-from django.db import Error
+from django.db import Error, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -17,6 +18,7 @@ from surveys.studies.audit import head_of_all
 
 # Seconds for which an answer is remembered: anybody may ask, and asking the worker is not free.
 REMEMBERED = {"ok": 5.0, "does not answer": 1.0, "unknown": 1.0}
+LONGEST = 4.0  # seconds of waiting for a connection: who asks gives up sooner than a page does
 _worker_seen: tuple[float, str] = (0.0, "")
 
 
@@ -31,7 +33,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
         "broker": broker,
         "worker": check_worker() if broker == "ok" else "unknown",
         "pending_migrations": pending,
-        "audit": check_audit(),
+        "audit": check_audit() if database == "ok" else None,
     }
     healthy = database == broker == "ok" and pending == 0
     return JsonResponse({"ok": healthy, **report}, status=200 if healthy else 503)
@@ -39,8 +41,12 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 def check_database() -> tuple[str, int | None]:
     try:
+        if pool := connection.pool:
+            pool.open()
+            with pool.connection(timeout=LONGEST):
+                pass
         return "ok", len(pending_migrations())
-    except Error:
+    except (Error, psycopg.Error):
         return "does not answer", None
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.test import Client
+from psycopg_pool import ConnectionPool
 
 from fieldstudy import health, probe
 from fieldstudy.embedded import schema
@@ -38,6 +39,21 @@ def test_health_fails_without_a_broker(client: Client, settings) -> None:
     answer = client.get("/healthz")
     assert answer.status_code == 503
     assert (answer.json()["broker"], answer.json()["worker"]) == ("does not answer", "unknown")
+
+
+@pytest.mark.django_db
+def test_health_waits_only_shortly_for_a_pool_without_connections(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "LONGEST", 0.1, raising=False)
+    asked = []
+    monkeypatch.setattr(health, "head_of_all", lambda: asked.append("audit"))
+    with ConnectionPool("host=/nowhere", open=False, min_size=1, timeout=30) as pool:
+        monkeypatch.setattr(type(connections["default"]), "pool", pool)
+        answer = client.get("/healthz")
+        monkeypatch.undo()
+    assert answer.status_code == 503 and asked == []
+    assert (answer.json()["database"], answer.json()["audit"]) == ("does not answer", None)
 
 
 @pytest.mark.django_db
