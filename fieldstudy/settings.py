@@ -1,6 +1,7 @@
 """All settings, each from an environment variable with a development default; .env.example lists them."""
 
 import os
+import re
 from fractions import Fraction
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -56,6 +57,14 @@ def env_share(name: str, default: str) -> Fraction:
     raise ImproperlyConfigured(f"{name}={value!r} is no share from 0 to 1. Write one such as 1/3 or 0.33.")
 
 
+def env_url(name: str, default: str, *schemes: str) -> str:
+    value = env(name, default).strip()
+    starts = tuple(f"{scheme}://" for scheme in schemes)
+    if value and not value.startswith(starts):  # and does not show it, as it may hold a password
+        raise ImproperlyConfigured(f"{name} does not begin with {', '.join(starts)}. Write the whole address.")
+    return value
+
+
 def env_list(name: str, default: str = "") -> list[str]:
     return [item.strip() for item in env(name, default).split(",") if item.strip()]
 
@@ -69,6 +78,8 @@ def database_from_url(url: str) -> dict:
         raise ImproperlyConfigured(
             "DATABASE_URL has a port that is not a number. A password writes / : @ ? # as %2F %3A %40 %3F %23."
         ) from None
+    if not parts.path.strip("/"):
+        raise ImproperlyConfigured("DATABASE_URL names no database. Write postgresql://user:password@host:port/name.")
     pool_size = env_int("DATABASE_POOL", 16)  # connections that a process keeps open; 0: no pool
     pool = {"min_size": 1, "max_size": pool_size, "timeout": 30, "connection_class": PooledConnection}
     return {
@@ -105,7 +116,7 @@ def kept_storage() -> dict:
     options = {
         "bucket_name": bucket,
         "location": env("KEPT_PREFIX"),
-        "endpoint_url": env("KEPT_ENDPOINT") or None,
+        "endpoint_url": env_url("KEPT_ENDPOINT", "", "https", "http") or None,
         "region_name": env("KEPT_REGION") or None,
         "access_key": env("KEPT_ACCESS_KEY") or None,
         "secret_key": env("KEPT_SECRET_KEY") or None,
@@ -115,14 +126,17 @@ def kept_storage() -> dict:
 
 
 DEBUG = env_bool("DEBUG", False)
+LOG_LEVEL = env("LOG_LEVEL", "INFO").upper()
+if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+    raise ImproperlyConfigured(f"LOG_LEVEL={env('LOG_LEVEL')!r} is none of DEBUG, INFO, WARNING and ERROR.")
 SECRET_KEY = env("SECRET_KEY", DEFAULT_SECRET_KEY)
 SECRET_KEY_FALLBACKS = env_list("SECRET_KEY_FALLBACKS")
 AUDIT_KEY = env("AUDIT_KEY")  # without it SECRET_KEY signs the audit trail too
 AUDIT_KEY_FALLBACKS = env_list("AUDIT_KEY_FALLBACKS")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1],testserver" if DEBUG else "")
-SITE_URL = env("SITE_URL", "http://localhost:8000").rstrip("/")
-DATABASE_URL = env("DATABASE_URL")
-REDIS_URL = env("REDIS_URL")
+SITE_URL = env_url("SITE_URL", "http://localhost:8000", "https", "http").rstrip("/")
+DATABASE_URL = env_url("DATABASE_URL", "", "postgresql", "postgres")
+REDIS_URL = env_url("REDIS_URL", "", "redis", "rediss", "unix")
 PROXIES = env_int("PROXIES", 0)  # how many proxies of our own are in front, for the abuse limits
 WEB_THREADS = env_int("WEB_THREADS", 8, 1)  # of each web process
 ALLOW_PRIVATE_ENDPOINTS = env_bool("ALLOW_PRIVATE_ENDPOINTS", DEBUG)  # models inside our own network
@@ -135,13 +149,14 @@ EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = env("EMAIL_FROM", "fieldstudy@localhost")
 NOTICES_MAIL = env_list("NOTICES_MAIL")  # who hears of all studies once a day
 PROLIFIC_WEBHOOK_SECRET = env("PROLIFIC_WEBHOOK_SECRET")
-PROLIFIC_API = env("PROLIFIC_API", "https://api.prolific.com/api/v1/")
+PROLIFIC_API = env_url("PROLIFIC_API", "https://api.prolific.com/api/v1/", "https", "http")
 PROLIFIC_TOKEN_VARIABLE = env("PROLIFIC_TOKEN_VARIABLE", "PROLIFIC_TOKEN")  # the name of a variable, not the token
 PROLIFIC_KEY_SET = env("PROLIFIC_KEY_SET")  # a file with Prolific's public keys, read again when it changes
 PROLIFIC_FEE = env_share("PROLIFIC_FEE", "1/3")  # of what people are paid
 
 if not DEBUG:
-    missing = [name for name in ("DATABASE_URL", "REDIS_URL", "ALLOWED_HOSTS") if not env(name)]
+    needed = {"DATABASE_URL": DATABASE_URL, "REDIS_URL": REDIS_URL, "ALLOWED_HOSTS": ALLOWED_HOSTS}
+    missing = [name for name, value in needed.items() if not value]
     if SECRET_KEY == DEFAULT_SECRET_KEY:
         missing.append("SECRET_KEY")
     if missing:
@@ -158,6 +173,11 @@ if not DEBUG:
         raise ImproperlyConfigured(
             "ALLOWED_HOSTS=* answers to every name. Write the site's own, for example study.example.org."
         )
+    for host in ALLOWED_HOSTS:
+        if not re.fullmatch(r"[\w.-]+|\[[\da-fA-F:.]+\]", host):
+            raise ImproperlyConfigured(
+                f"ALLOWED_HOSTS has {host!r}, which is no host name. Write names alone, separated by commas."
+            )
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -347,7 +367,7 @@ LOGGING = {
     },
     "filters": {"one-line": {"()": "fieldstudy.logs.OneLine"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["one-line"]}},
-    "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
     # Its warnings name addresses, and a participant's address is their signed link.
     # Addresses of Prolific's API name submissions.
     "loggers": {"django.request": {"level": "ERROR"}, "httpx2": {"level": "WARNING"}},

@@ -16,7 +16,7 @@ from fieldstudy import settings
 from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer, attach
 from fieldstudy.pooled import PooledConnection
 
-READERS = {"env", "env_bool", "env_int", "env_list", "env_share"}
+READERS = {"env", "env_bool", "env_int", "env_list", "env_share", "env_url"}
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}
 DOCKER_ONLY = {"COMPOSE_PROFILES", "FILES", "BACKUPS", "KEEP"}
 
@@ -99,6 +99,24 @@ def without(name: str) -> dict[str, str]:
         (SAFE | {"SECRET_KEY": "x" * 50}, "SECRET_KEY can be guessed"),
         (SAFE | {"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS=* answers to every name"),
         (SAFE | {"ALLOWED_HOSTS": "study.example.org,*"}, "ALLOWED_HOSTS=* answers to every name"),
+        *(
+            (SAFE | {"ALLOWED_HOSTS": f"localhost,{host}"}, f"ALLOWED_HOSTS has '{host}', which is no host name")
+            for host in ("https://study.example.org", "study.example.org:8000", "a.example.org b.example.org")
+        ),
+        (SAFE | {"ALLOWED_HOSTS": " , "}, f"{LACKING}ALLOWED_HOSTS."),
+        *(
+            (SAFE | {"KEPT_BUCKET": "study", name: address}, f"{name} does not begin with {words}://")
+            for name, address, words in (
+                ("DATABASE_URL", "mysql://user:s3cret@db/name", "postgresql://, postgres"),
+                ("DATABASE_URL", "db", "postgresql://, postgres"),
+                ("REDIS_URL", "valkey:6379", "redis://, rediss://, unix"),
+                ("SITE_URL", "study.example.org", "https://, http"),
+                ("PROLIFIC_API", "api.prolific.com", "https://, http"),
+                ("KEPT_ENDPOINT", "s3.example.org", "https://, http"),
+            )
+        ),
+        (SAFE | {"DATABASE_URL": "postgresql://user:s3cret@db"}, "DATABASE_URL names no database"),
+        (SAFE | {"LOG_LEVEL": "verbose"}, "LOG_LEVEL='verbose' is none of DEBUG, INFO, WARNING and ERROR"),
         *((SAFE | {"PROLIFIC_FEE": fee}, f"PROLIFIC_FEE='{fee}' is no share from 0 to 1") for fee in ("33%", "33")),
     ],
 )
@@ -106,7 +124,7 @@ def test_production_without_a_needed_setting_or_with_an_unsafe_one_is_refused(
     environment: dict[str, str], words: str
 ) -> None:
     done = read_settings(**environment)
-    assert done.returncode == 1 and words in done.stderr
+    assert done.returncode == 1 and words in done.stderr and "s3cret" not in done.stderr
 
 
 def test_production_is_what_happens_when_nothing_is_said() -> None:
@@ -133,6 +151,11 @@ def test_commands_are_for_ones_own_computer_only_where_no_service_is_named(
     monkeypatch.setenv("DEBUG", "false")
     assume_own_computer()
     assert os.environ["DEBUG"] == "false"
+
+
+def test_hosts_and_levels_are_written_in_several_ways() -> None:
+    done = read_settings(**SAFE | {"ALLOWED_HOSTS": ".example.org, [::1],127.0.0.1,localhost,a_b", "LOG_LEVEL": "info"})
+    assert done.returncode == 0, done.stderr
 
 
 def test_secret_is_read_from_the_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
