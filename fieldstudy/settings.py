@@ -4,6 +4,7 @@ import os
 import re
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from csp.constants import NONE, SELF
@@ -341,7 +342,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # A task that is not done by then is delivered again. Lanes end themselves after some minutes.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
-CELERY_BEAT_SCHEDULE = {
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "pay-and-read-back": {"task": "surveys.prolific.tasks.pay_and_read_back_all", "schedule": 300.0},
     "release-places": {"task": "surveys.participation.tasks.release_places", "schedule": 60.0},
     "watch-runs": {"task": "analysis.runs.tasks.watch_runs", "schedule": 3.0},
@@ -353,6 +354,8 @@ CELERY_BEAT_SCHEDULE = {
     "send-notices": {"task": "analysis.notices.tasks.send_notices", "schedule": 300.0},
     "repeat-runs": {"task": "analysis.runs.tasks.repeat_runs", "schedule": 600.0},
 }
+for entry in CELERY_BEAT_SCHEDULE.values():  # no worker makes up for hours of ticks before it does what people wait for
+    entry["options"] = {"expires": max(entry["schedule"], 600)}
 
 
 LOGGING = {

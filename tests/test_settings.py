@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from celery import Celery, beat
+from celery.signals import before_task_publish
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage.handler import StorageHandler
 
@@ -286,3 +289,20 @@ def test_pool_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_POOL", "0")
     database = settings.database_from_url("postgresql:///name")
     assert (database["OPTIONS"], database["CONN_MAX_AGE"]) == ({}, 60)
+
+
+def test_ticks_of_the_schedule_do_not_pile_up_while_no_worker_takes_them() -> None:
+    for name, entry in settings.CELERY_BEAT_SCHEDULE.items():
+        assert entry["options"]["expires"] == max(entry["schedule"], 600), name
+    app = Celery("ticks", broker="memory://", set_as_current=False)
+    app.conf.beat_schedule = {"each": settings.CELERY_BEAT_SCHEDULE["watch-runs"]}
+    sent = []
+    scheduler = beat.Scheduler(app=app)
+
+    def note(headers: dict, **given: object) -> None:
+        sent.append(headers["expires"])
+
+    before_task_publish.connect(note)
+    scheduler.apply_async(scheduler.schedule["each"], advance=False)
+    before_task_publish.disconnect(note)
+    assert 590 < (datetime.fromisoformat(sent[0]) - datetime.now(UTC)).total_seconds() <= 600
