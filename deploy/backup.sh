@@ -6,6 +6,11 @@
 set -euo pipefail
 umask 077
 folder=$1
+keep=${KEEP:-14}
+if ! [[ $keep =~ ^[1-9][0-9]*$ ]]; then
+    echo "KEEP=$keep is not a whole number from 1 on. No backup was made." >&2
+    exit 1
+fi
 file=$folder/fieldstudy-$(date -u +%Y%m%dT%H%M%S.%NZ).dump.gpg
 home=$(mktemp -d)
 trap 'rm -rf "$home" "$file.part"' EXIT
@@ -17,4 +22,4 @@ pg_dump --format custom \
     | gpg --batch --quiet --homedir "$home" --trust-model always --recipient-file "$folder/key.asc" --encrypt > "$file.part"
 mv "$file.part" "$file"
 echo "$file: $(stat --format %s "$file") bytes"
-find "$folder" -maxdepth 1 -name 'fieldstudy-*.dump.gpg' | sort | head -n "-${KEEP:-14}" | xargs --no-run-if-empty rm --
+find "$folder" -maxdepth 1 -name 'fieldstudy-*.dump.gpg' | sort | head -n "-$keep" | xargs --no-run-if-empty rm --

@@ -167,3 +167,14 @@ def test_failed_backup_is_told_and_removes_no_older_one(keys: Path, tmp_path: Pa
     assert run_backup(folder, KEEP="1").returncode != 0
     assert backups(folder) == before
     assert {path.name for path in folder.iterdir()} == {"key.asc", before[0].name}
+
+
+@pytest.mark.processes
+@pytest.mark.django_db
+@pytest.mark.parametrize("keep", ["0", "-1", "two"])
+def test_number_of_backups_to_keep_that_keeps_none_is_refused(keep: str, keys: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    (folder / "fieldstudy-1.dump.gpg").touch()
+    done = run_backup(folder, KEEP=keep)
+    assert (done.returncode, done.stderr) == (1, f"KEEP={keep} is not a whole number from 1 on. No backup was made.\n")
+    assert backups(folder) == [folder / "fieldstudy-1.dump.gpg"]
