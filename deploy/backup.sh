@@ -23,3 +23,4 @@ pg_dump --format custom \
 mv "$file.part" "$file"
 echo "$file: $(stat --format %s "$file") bytes"
 find "$folder" -maxdepth 1 -name 'fieldstudy-*.dump.gpg' | sort | head -n "-$keep" | xargs --no-run-if-empty rm --
+find "$folder" -maxdepth 1 -name 'fieldstudy-*.dump.gpg.part' -mmin +1440 -delete # what a killed one has left

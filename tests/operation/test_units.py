@@ -178,3 +178,14 @@ def test_number_of_backups_to_keep_that_keeps_none_is_refused(keep: str, keys: P
     done = run_backup(folder, KEEP=keep)
     assert (done.returncode, done.stderr) == (1, f"KEEP={keep} is not a whole number from 1 on. No backup was made.\n")
     assert backups(folder) == [folder / "fieldstudy-1.dump.gpg"]
+
+
+@pytest.mark.processes
+@pytest.mark.django_db
+def test_what_a_killed_backup_left_goes_after_a_day(keys: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    old, new = folder / "fieldstudy-1.dump.gpg.part", folder / "fieldstudy-2.dump.gpg.part"
+    for path, age in ((old, "25 hours ago"), (new, "1 hour ago")):
+        subprocess.run(["touch", "--date", age, path], check=True)
+    assert run_backup(folder).returncode == 0
+    assert (old.exists(), new.exists()) == (False, True)
