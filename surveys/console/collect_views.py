@@ -22,6 +22,7 @@ from surveys.console.monitoring.people import (
     CHECK_NAMES,
     OUTCOME_NAMES,
     WHO,
+    count_exits,
     kinds_of_people,
     reason_name,
     simulated_among,
@@ -92,7 +93,7 @@ def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]
 def people_apart(watched: Monitor) -> list[str]:
     """Sentences about simulated, left-out and imported people, whom a reader might misjudge."""
     kinds, words = watched.kinds, []
-    if n := simulated_among(kinds, watched.who):
+    if n := watched.simulated:
         words.append(f"{n} of these people {'is' if n == 1 else 'are'} simulated.")
     left_out = [
         f"{kinds[who]} {name}" for who, name in (("pilot", "of the pilot"), ("preview", "previewing")) if kinds[who]
@@ -200,7 +201,7 @@ def flow(request: HttpRequest) -> HttpResponse:
             if name != "imported" and (kinds[name] or name in ("main", who))
         ],
         imported=kinds["imported"],
-        simulated=simulated_among(kinds, who),
+        simulated=simulated_among(kinds, count_exits(request.study, who), who),
     )
 
 

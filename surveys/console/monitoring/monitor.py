@@ -13,7 +13,7 @@ from django.db.models import Case, CharField, Count, Exists, F, Func, OuterRef, 
 from django.utils import timezone
 
 from surveys.annotation.labels import SKIP_REASONS
-from surveys.console.monitoring.people import WHO, kinds_of_people, people_of
+from surveys.console.monitoring.people import count_exits, kinds_of_people, people_of, simulated_among
 from surveys.models import (
     Annotation,
     AnnotationItem,
@@ -223,6 +223,7 @@ class Monitor(PlacesOfCells):
     pay_by_cell: list[HourlyPay]
     flags: list[FlagCount]
     kinds: dict[str, int]
+    simulated: int
     last_answer: datetime | None
     steps: dict[str, int] = field(default_factory=dict)
 
@@ -238,8 +239,10 @@ class Monitor(PlacesOfCells):
 def watch(study: Study, who: str = "main") -> Monitor:
     """Everything that the live monitor shows, without imported people, who were never here."""
     people = people_of(study, who).exclude(origin=Origin.IMPORTED)
-    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study)
-    cells = list(count_cells(study))
+    exits, left = count_exits(study, who), Counter[str]()
+    for kind, _, n in exits:
+        left[kind] += n
+    cells, kinds = list(count_cells(study)), kinds_of_people(study)
     work, today = work_of(study, people), promise_of(study.current_id)
     return Monitor(
         who=who,
@@ -247,14 +250,15 @@ def watch(study: Study, who: str = "main") -> Monitor:
         cells=cells,
         states=count_by(people, "state", State.values),
         # Of those who said no, and those who withdrew, only a count is kept.
-        exits=count_by(exits, "kind", AnonymousExit.Kind.values),
+        exits={kind: left[kind] for kind in AnonymousExit.Kind.values},
         # People at the prompts are in `count_prompts`, prompt by prompt.
         steps=count_by(people.filter(state__in=OPEN), "step", [step for step in Step.values if step != Step.END]),
         prompts=count_prompts(study, people),
         pay=HourlyPay("All cells", today, work),
         pay_by_cell=[HourlyPay(cell.name, today, [one for one in work if one.cell == cell.id]) for cell in cells],
         flags=count_flags(people),
-        kinds=kinds_of_people(study),
+        kinds=kinds,
+        simulated=simulated_among(kinds, exits, who),
         last_answer=time_of_last_answer(people),
     )
 

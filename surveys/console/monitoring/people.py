@@ -1,14 +1,14 @@
 """Which people a page is about, what researchers read about them, and decisions about them by hand."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from surveys.annotation.work import begin, has_pages
-from surveys.models import PROLIFIC_ID, AnnotationItem, Flag, Participant, Response, Slot, Study
+from surveys.models import PROLIFIC_ID, AnnotationItem, AnonymousExit, Flag, Participant, Response, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
 from surveys.reading.checks import CHECKS
@@ -53,10 +53,17 @@ def kinds_of_people(study: Study) -> dict[str, int]:
     return Participant.objects.filter(study=study).aggregate(simulated_pilot=rehearsed, **counts, all=Count("id"))
 
 
-def simulated_among(kinds: Mapping[str, int], who: str) -> int:
-    """How many people of this choice are simulated though its name does not say so, from `kinds_of_people`."""
+def count_exits(study: Study, who: str) -> list[tuple[str, str, int]]:
+    """(kind, origin, number) of those who said no or withdrew, of whom only a count is kept."""
+    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study).order_by()
+    return list(exits.values_list("kind", "origin").annotate(n=Count("id")))
+
+
+def simulated_among(kinds: Mapping[str, int], exits: Sequence[tuple[str, str, int]], who: str) -> int:
+    """How many who came are simulated though the choice's name does not say so; `exits` are those of `count_exits`."""
     main, pilot = kinds["simulated"], kinds["simulated_pilot"]
-    return {"main": main, "pilot": pilot, "all": main + pilot}.get(who, 0)
+    there = {"main": main, "pilot": pilot, "all": main + pilot}
+    return there[who] + sum(n for _, origin, n in exits if origin == Origin.SIMULATED) if who in there else 0
 
 
 def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> QuerySet[Participant]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from surveys.console import people_views
-from surveys.models import AuditEvent, Participant, Study
+from surveys.models import AnonymousExit, AuditEvent, Participant, Study
 from surveys.participation.pasting.read_back import ReadReply
 from surveys.studies import audit, lifecycle
 from surveys.studies.imports.responses import import_responses
@@ -54,6 +55,17 @@ def test_monitor_and_flow_name_people_who_were_simulated_in_the_pilot() -> None:
         for who, says in (("pilot", True), ("all", True), ("main", False)):
             lines = lines_of(client.get(f"/console/teas/{page}/?who={who}"))
             assert ("1 of these people is simulated." in lines) is says
+
+
+def test_monitor_and_flow_count_simulated_people_of_whom_only_a_count_is_left(study: Study) -> None:
+    make_participant(study, origin="simulated")
+    given = {"version": study.current, "origin": "simulated", "day": timezone.localdate()}
+    AnonymousExit.objects.create(kind="no_consent", **given)
+    AnonymousExit.objects.create(kind="withdrawn", pilot=True, **given)
+    client = log_in(study)
+    for page in ("collect", "flow"):
+        assert "2 of these people are simulated." in lines_of(client.get(f"/console/teas/{page}/"))
+        assert "3 of these people are simulated." in lines_of(client.get(f"/console/teas/{page}/?who=all"))
 
 
 def test_bars_are_drawn_from_the_numbers() -> None:
