@@ -32,7 +32,8 @@ def studies(request: HttpRequest) -> HttpResponse:
     mine = studies_of(request.user, Role.BLINDED)
     rows = mine.select_related("current").order_by("-created_at", "slug")
     # The people's count would multiply the places' rows, so it comes by a query of its own.
-    people = Count("participants", filter=Q(participants__pilot=False) & ~Q(participants__origin="preview"))
+    came = Q(participants__pilot=False) & ~Q(participants__origin__in=("preview", "imported"))
+    people = Count("participants", filter=came)
     exits = AnonymousExit.objects.filter(WHO["main"][1], version__study=OuterRef("pk"))
     left = count_in(exits, Count("pk"), "version__study")
     counts = dict(mine.annotate(n=people + left).values_list("pk", "n"))

@@ -107,6 +107,7 @@ def test_list_has_ones_own_studies_with_their_progress() -> None:
     study = make_study(places=2)
     make_study(slug="coffees", title="Coffees of others")
     make_participant(study, State.COMPLETED)
+    make_participant(study, Participant.Step.QUESTIONS, origin="imported")  # never came here
     given = {"version": study.current, "origin": "prolific", "day": timezone.localdate()}
     AnonymousExit.objects.create(kind="no_consent", **given)
     AnonymousExit.objects.create(kind="withdrawn", pilot=True, **given)
