@@ -307,6 +307,12 @@ class Measure:
         )
 
 
+def differences_of(measures: Sequence[Measure], inside: str) -> list[Column]:
+    """Columns for differences in several measures and their corrected p; the measure is their head everywhere."""
+    pairs = [measure.differences(inside) for measure in measures]
+    return [column for effect, p in pairs for column in (replace(effect, short=""), p)]
+
+
 UNIQUE = Measure(
     "unique",
     "Distinct items",

@@ -401,10 +401,7 @@ def share_columns(rows: list[Row], options: Options) -> Sequence[Column]:
 
 
 def varied_columns(rows: list[Row], options: Options) -> Sequence[Column]:
-    found: list[Column] = [col.PROMPT, Column("n", "n of each", COUNT)]
-    for measure in col.OF_LISTS:
-        found += measure.differences("differences")
-    return found
+    return [col.PROMPT, Column("n", "n of each", COUNT), *col.differences_of(col.OF_LISTS, "differences")]
 
 
 DISTANCE_COLUMNS = (

@@ -346,7 +346,7 @@ def page_columns(rows: list[Row], options: Options) -> list[Column]:
 def difference_columns(inside: str) -> list[Column]:
     """The columns of each measure's difference, with the default measure first."""
     measures = sorted(col.OF_LISTS, key=lambda measure: measure is not col.DEFAULT)
-    return [column for measure in measures for column in measure.differences(inside)]
+    return col.differences_of(measures, inside)
 
 
 MEASURED = tuple(measure.name for measure in col.OF_LISTS)

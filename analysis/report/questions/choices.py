@@ -283,6 +283,7 @@ def letters_among(row: Row) -> str:
     return sized(row["against_field"]["new_letters"]["n"]) if "new_letters" in row.get("against_field", {}) else ""
 
 
+ENTROPY_DIFFERENCE = tested(f"against_field.{col.ENTROPY.key}", "Entropy: field minus source, bits", CHANGE)
 TABLE = TableSpec(
     "choices",
     "Questions with choices",
@@ -290,7 +291,7 @@ TABLE = TableSpec(
         *(col.PROMPT, col.SOURCE, col.COMPARED, col.SETTINGS, col.SIZE, col.UNKNOWN),
         *(Column("counts", "Answers", value=counted), Column("correct", "Key"), RIGHT, BOUNDS, ENTROPY_OF_LETTERS),
         *col.CORRECT.differences("against_field"),
-        *tested(f"against_field.{col.ENTROPY.key}", "Entropy: field minus source, bits", CHANGE),
+        *(replace(ENTROPY_DIFFERENCE[0], short=""), ENTROPY_DIFFERENCE[1]),
         *(NEW_LETTERS, NEW_BY_CHANCE),
     ),
     rows_in("choices"),
@@ -310,7 +311,7 @@ AGAINST = TableSpec(
     (
         *(*col.WHO, col.N, *col.CORRECT.differences("against_field", "Right: field minus source, points")),
         *(NEW_LETTERS, NEW_BY_CHANCE, *tested("against_field.tv", "Distance of the letters", PLAIN)),
-        *tested(f"against_field.{col.ENTROPY.key}", "Entropy: field minus source, bits", CHANGE),
+        *ENTROPY_DIFFERENCE,
     ),
     rows_in("choices", lambda row: "against_field" in row),
     ("tv", "entropy_difference", "new_letters"),

@@ -57,6 +57,14 @@ def test_a_figure_needs_no_other_parts_than_it_names(name: str, report: Report) 
     assert FIGURES[name](alone, Options()).spec == FIGURES[name](dict(report), Options()).spec
 
 
+@pytest.mark.parametrize("name", ["heterogeneity", "pair", "choices"])
+def test_where_a_table_has_several_differences_each_head_says_of_what(name: str) -> None:
+    for spec in PARTS[name].tables:
+        columns = spec.columns([], Options()) if callable(spec.columns) else spec.columns
+        heads = [column.head for column in columns if column.head != "p (Holm)"]
+        assert len({head.removesuffix(", points") for head in heads}) == len(heads), spec.name
+
+
 def test_anchors_of_tables_are_their_own() -> None:
     names = [spec.name for part in PARTS.values() for spec in part.pages]
     assert len(names) == len(set(names))
