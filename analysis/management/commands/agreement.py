@@ -31,6 +31,7 @@ from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from analysis.charts.tables import Table
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
+from surveys.studies.wording import sized
 
 GROUPS = ("corpus", "tag", "user")
 
@@ -79,6 +80,7 @@ def say(question: dict[str, Any]) -> str:
         return f"{head}\n  {question['why']}"
     size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
     group = groups_of(question)[question["group"]]
+    whose = [f"  of people alone, {sized(group['n'])}:"] if question["group"] == "humans" else []
     rows = [(column.short, column.cell(group)) for column in COEFFICIENTS]
     rows += [(f"mean {column.short}", column.cell(group["means"])) for column in OF_PAIRS]
     numbers = [
@@ -89,7 +91,7 @@ def say(question: dict[str, Any]) -> str:
     counts = [f"{label} {question['majority'][label]}" for label in question["values"]]
     majority = f"  majority: {', '.join(counts)}, tie {question['ties']}"
     skew = [f"  {group['skew']}"] if group["skew"] else []
-    lines = [head, size, *numbers, majority, *skew, *format_pairs(question["pairs"])]
+    lines = [head, size, *whose, *numbers, majority, *skew, *format_pairs(question["pairs"])]
     lines += [*format_raters(question["raters"]), *format_statements(question), *format_tables(tables_of(question))]
     return "\n".join([*lines, *(line for name in GROUPS for line in format_groups(question, name))])
 

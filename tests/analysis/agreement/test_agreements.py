@@ -60,7 +60,7 @@ def test_pandalm_gives_the_published_kappas(tmp_path: Path) -> None:
     assert (question["items"], question["annotators"], question["labels"]) == (999, 3, 2997)
 
 
-def test_people_and_judges_stand_side_by_side() -> None:
+def test_people_and_judges_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     study = make_annotation_study(overlap=2)
     make_items(study, 4)
     one, other = label_all(study), label_all(study, relevance="no")
@@ -73,6 +73,9 @@ def test_people_and_judges_stand_side_by_side() -> None:
     assert question["majority"] == {"no": 0, "yes": 0, "tie": 4}
     assert question["raw"] == 0
     assert question["groups"]["all"]["raw"] == pytest.approx(1 / 3)
+    call_command("agreement", study.slug, draws=20)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["raw", "0.000"] in [line[:2] for line in lines[lines.index(["of", "people", "alone,", "n", "=", "4:"]) :]]
 
 
 def test_labels_can_be_left_out_by_how_they_came_to_be() -> None:
