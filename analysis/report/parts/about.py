@@ -74,8 +74,10 @@ def repeated(data: Data) -> list[Row]:
 
 
 def simulated(data: Data) -> Row:
-    """How many of the people and models that pass the filters are made up."""
-    people = data.people["origin"] == Participant.Origin.SIMULATED
+    """How many of the people whose answers count, and which of the models that pass the filters, are made up."""
+    field = data.frames.field.table
+    counted = data.people.index.isin(field["unit"][data.counted])
+    people = data.people["origin"][counted] == Participant.Origin.SIMULATED
     made_up = [
         run
         for run in data.frames.runs.values()
@@ -84,7 +86,7 @@ def simulated(data: Data) -> Row:
     models = sorted({run.model for run in made_up})
     return {
         "people": int(people.sum()),
-        "people_in_all": len(data.people),
+        "people_in_all": len(people),
         "completions": sum(data.frames.calls_of(run.pk) for run in made_up),
         "models": models,
         "is_any": bool(people.any() or made_up),

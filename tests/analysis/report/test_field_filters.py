@@ -239,6 +239,20 @@ def test_excluded_people_are_left_out_and_counted_by_rule() -> None:
     assert (sizes["as analysed"], sizes["with excluded"]) == (1, 2)
 
 
+def test_simulated_people_are_counted_among_those_whose_answers_count() -> None:
+    study = make_study(places=20)
+    people = [tell(study, ["Assam", "Chai"]), tell(study, ["Sencha", "Chai"])]
+    people[1].checks = {"attention": {"leaf": {"passed": False}, "sea": {"passed": False}}}
+    people[1].save(update_fields=["checks"])
+    make_participant(study)  # who has answered nothing yet
+    study.participants.update(origin="simulated")
+    read_new(study)
+    for filters, n in ((Filters(), 1), (Filters(excluded="with"), 2), (Filters(excluded="with", people="all"), 2)):
+        whole = report(study, filters, draws=10, parts=["about"])
+        counts = whole["answers"]["people"], whole["simulated"]["people"], whole["simulated"]["people_in_all"]
+        assert counts == (n, n, n)
+
+
 def test_single_answers_are_left_out_by_a_rule_about_answers() -> None:
     study = make_study(places=20, exclusions=(Exclusion("few", "Too few teas.", flags=("too-few-items",)),))
     tell(study, ["Assam", "Chai"])  # fewer teas than asked for: flagged, and kept
