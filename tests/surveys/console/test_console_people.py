@@ -252,6 +252,7 @@ def test_flow_page_shows_figure_and_table(study: Study) -> None:
     make_participant(study, State.COMPLETED)
     response = log_in(study).get("/console/teas/flow/")
     assert "1 person came, 1 agreed, 1 completed." in lines_of(response)
+    assert "single responses among those in the analysis." in lines_of(response)
     assert '<svg xmlns="http://www.w3.org/2000/svg" class="flow"' in text_of(response)
 
 
