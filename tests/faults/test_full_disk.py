@@ -2,6 +2,7 @@
 
 import json
 import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,11 +26,13 @@ ROOM = 4_000  # bytes that a file may have
 def full_disk() -> Iterator[None]:
     """Let no file of this process grow beyond ROOM: a write fails as it does on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)  # Python would keep half of what it compiles meanwhile
+        resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture
