@@ -279,8 +279,9 @@ FROM analysis_attribute a JOIN analysis_corpususer u ON u.id = a.user_id WHERE u
 """
 COUNTED = ("attributes", "users", "low_confidence", "sensitive", "quotes", "unlocated")
 REFUSED = """
-SELECT entry->>'why', count(*) OVER () FROM analysis_task, jsonb_array_elements("values"->'refused') entry
-WHERE run_id = %s ORDER BY id LIMIT 5
+SELECT entry->>'why', count(*) OVER ()
+FROM analysis_task, jsonb_array_elements("values"->'refused') WITH ORDINALITY AS refused (entry, place)
+WHERE run_id = %s ORDER BY id, place LIMIT 5
 """
 
 

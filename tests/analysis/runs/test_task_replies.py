@@ -46,7 +46,8 @@ def test_a_long_attribute_is_refused_in_words_and_the_others_stay() -> None:
     make_fake(extra={"reply": json.dumps({"attributes": [entry, good, "nonsense"]})})
     report = extract(corpus_of("I live in Leeds."))
     assert report["attributes"] == 4 and report["unlocated"] == 4 and report["refused"] == 8
-    assert report["refused_examples"][0] == "text has 10,000 characters; the limit is 2,000."
+    long, other = "text has 10,000 characters; the limit is 2,000.", "An entry of the list is no attribute."
+    assert report["refused_examples"] == [long, other, long, other, long]  # as each reply has them
     assert len(Completion.objects.first().reply) > 10_000  # as it came
 
 
