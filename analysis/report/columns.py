@@ -307,10 +307,14 @@ class Measure:
         )
 
 
+def by_label(effect: Column, p: Column) -> tuple[Column, Column]:
+    """The columns of a difference with its label as the head everywhere, where other differences stand beside it."""
+    return replace(effect, short=""), p
+
+
 def differences_of(measures: Sequence[Measure], inside: str) -> list[Column]:
-    """Columns for differences in several measures and their corrected p; the measure is their head everywhere."""
-    pairs = [measure.differences(inside) for measure in measures]
-    return [column for effect, p in pairs for column in (replace(effect, short=""), p)]
+    """Columns for differences in several measures and their corrected p."""
+    return [column for measure in measures for column in by_label(*measure.differences(inside))]
 
 
 UNIQUE = Measure(

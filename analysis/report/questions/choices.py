@@ -291,7 +291,7 @@ TABLE = TableSpec(
         *(col.PROMPT, col.SOURCE, col.COMPARED, col.SETTINGS, col.SIZE, col.UNKNOWN),
         *(Column("counts", "Answers", value=counted), Column("correct", "Key"), RIGHT, BOUNDS, ENTROPY_OF_LETTERS),
         *col.CORRECT.differences("against_field"),
-        *(replace(ENTROPY_DIFFERENCE[0], short=""), ENTROPY_DIFFERENCE[1]),
+        *col.by_label(*ENTROPY_DIFFERENCE),
         *(NEW_LETTERS, NEW_BY_CHANCE),
     ),
     rows_in("choices"),
