@@ -147,6 +147,7 @@ def test_how_varied_the_field_is() -> None:
 
 def test_no_family_denies_what_its_page_claims() -> None:
     report = make_report(heterogeneity=make_lists(-0.9))
+    assert len(report["families"]) > 1
     for family in report["families"]:
         claimed = [claim for claim in report["claims"] if claim["page"] == family["page"]]
         assert family["sentence"] == claimed[0]["headline" if family["page"] == "overview" else "sentence"]
