@@ -111,7 +111,7 @@ def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
 def check_body(data: Any, fields: Mapping[str, serializers.Field]) -> None:
     """Raises ParseError. Forms have words for true and false."""
     if not isinstance(data, dict):
-        raise ParseError(f"Send a JSON object. The fields are {', '.join(fields)}.")
+        raise ParseError(f"Send a JSON object. {say_there('field', fields)}")
     for name, value in data.items():
         if name not in fields:
             raise ParseError(say_unknown(name, "field", fields))
@@ -120,9 +120,12 @@ def check_body(data: Any, fields: Mapping[str, serializers.Field]) -> None:
 
 
 def say_unknown(name: str, kind: str, known: Collection[str]) -> str:
-    there_is = f"The {kind}s are {', '.join(known)}." if known else "There is none here."
     near = get_close_matches(name[:60], known, 1)
-    return f"{name[:60]}: no such {kind}. {f'Did you mean {near[0]}?' if near else there_is}"
+    return f"{name[:60]}: no such {kind}. {f'Did you mean {near[0]}?' if near else say_there(kind, known)}"
+
+
+def say_there(kind: str, known: Collection[str]) -> str:
+    return f"The {kind}s are {', '.join(known)}." if known else f"There is no {kind} here."
 
 
 def say_wanted(value: str, parameter: OpenApiParameter) -> str:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
-from analysis.exports.refusals import TRUE, Operation, refused, whole_from
+from analysis.exports.refusals import TRUE, Operation, refused, say_unknown, whole_from
 from analysis.models import Completion, Run
 from analysis.models.settings import STORED
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
@@ -191,13 +191,11 @@ class Runs(Operation):
         return Response({"run": None, "estimate": estimate, "note": found.get("note", "")})
 
 
-def read_order(data: Any, fields: Iterable[str]) -> tuple[dict[str, Any], bool]:
-    """The fields given, and whether it is a dry run. An unknown field is refused, since ignoring it could cost more."""
+def read_order(data: Mapping[str, Any], fields: Iterable[str]) -> tuple[dict[str, Any], bool]:
+    """The fields given, and whether it is a dry run. A field that another order has is refused: it could cost more."""
     known = (*fields, "dry_run")
-    if not isinstance(data, dict):
-        raise BadRequest(f"Send a JSON object. The fields are {', '.join(known)}.")
     if unknown := sorted(set(data) - set(known)):
-        raise BadRequest(f"{', '.join(unknown)[:100]}: no such field. The fields are {', '.join(known)}.")
+        raise BadRequest(say_unknown(unknown[0], "field", known))
     given = {name: value for name, value in data.items() if value is not None}
     return given, given.pop("dry_run", False) in TRUE
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
+from rest_framework.exceptions import ParseError
 from rest_framework.test import APIClient
 
 from analysis.api_urls import urlpatterns
-from analysis.exports.refusals import Operation
+from analysis.exports.refusals import Operation, check_body
 from tests.factories import make_account
 
 pytestmark = pytest.mark.django_db
@@ -57,8 +58,8 @@ def test_unknown_fields_are_refused(program: APIClient, name: str) -> None:
     ("name", "query", "said"),
     [
         ("participants", "limits=5", "limits: no such parameter. Did you mean limit?"),
-        ("study", "q=1", "q: no such parameter. There is none here."),
-        ("people-step", "q=1", "q: no such parameter. There is none here."),
+        ("study", "q=1", "q: no such parameter. There is no parameter here."),
+        ("people-step", "q=1", "q: no such parameter. There is no parameter here."),
         ("participants", "format=csv", "format: no such parameter. The parameters are pilot, preview, simulated, "),
         ("participants", "pilot=perhaps", "pilot is true or false, not 'perhaps'."),
         ("participants", "pilot=true&pilot=false", "pilot is given more than once."),
@@ -82,6 +83,11 @@ def test_a_refusal_says_what_there_is(program: APIClient, name: str, query: str,
     answer = call(program, name, query, "post" if name == "people-step" else "get")
     assert answer.status_code == 400
     assert answer.json()["detail"].startswith(said)
+
+
+def test_a_list_for_an_operation_without_fields_is_refused_in_a_whole_sentence() -> None:
+    with pytest.raises(ParseError, match="^Send a JSON object. There is no field here.$"):
+        check_body([1], {})
 
 
 def test_the_nameless_and_wrong_methods_come_first(program: APIClient) -> None:
