@@ -22,6 +22,7 @@ from tests.analysis.runs.servers import (
     serving,
     wait_for_answers,
 )
+from tests.embedded import wait_for
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.processes]
@@ -69,5 +70,5 @@ def test_worker_that_is_asked_to_end_stores_what_is_in_flight_and_the_next_goes_
         assert tasks.watch_runs() == 2  # no worker is left
         with working():
             wait_for_answers(run, 200)
-        run.refresh_from_db()
-        assert run.state == "done" and set(server.answers().values()) == {1} and len(server.answers()) == 200
+            assert wait_for(Run.objects.filter(pk=run.pk, state="done").exists)  # the last lane closes it
+        assert set(server.answers().values()) == {1} and len(server.answers()) == 200
