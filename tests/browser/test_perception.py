@@ -16,7 +16,7 @@ from tests.browser.test_survey_look import OVERFLOW, SMALL
 from tests.factories import answer_all, make_participant, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-# Two pictures in a row, or the same one twice if no other comes within a second.
+# Two pictures in a row from the first that is drawn, or the same one twice if no other comes within a second.
 MOTION = """async canvas => {
     const side = canvas.width;
     const read = () => {
@@ -24,7 +24,11 @@ MOTION = """async canvas => {
         return Array.from({length: side * side}, (_, place) => data[4 * place + 3] > 0);
     };
     const same = (a, b) => a.every((dot, place) => dot === b[place]);
-    const first = read();
+    let first = read();
+    for (let wait = 0; wait < 1000 && !first.some(Boolean); wait += 1) {
+        await new Promise(wake => setTimeout(wake, 5));
+        first = read();
+    }
     let next = first;
     for (let wait = 0; wait < 200 && same(first, next); wait += 1) {
         await new Promise(wake => setTimeout(wake, 5));
@@ -64,6 +68,7 @@ def look(canvas: Locator, person: Participant) -> tuple[list[float], list[float]
     """Inside and outside the figure: the share of dots, and of places that the next picture shows one further left."""
     seen = canvas.evaluate(MOTION)
     first, following, side = seen["first"], seen["next"], int(len(seen["first"]) ** 0.5)
+    assert any(first)
     inside, still, moved = inside_of(person, side), [], []
     shift = 0 if first == following else 1
     for part in (True, False):
