@@ -15,7 +15,7 @@ from django.db.models import Max, QuerySet
 from analysis.answers.aliases import alias_map
 from analysis.answers.compared import families_of, spellings_of
 from analysis.answers.kept import hash_of, keep, side_stamps
-from analysis.answers.readings import open_completions, open_responses
+from analysis.answers.readings import UNREAD, open_completions, open_responses
 from analysis.answers.reviews import answers_of, superseded
 from analysis.answers.samples import ReadingSample, draw, reading_errors, redraw
 from analysis.models import AliasDecision, Answer, MetricValue
@@ -61,7 +61,7 @@ def _accuracy(study: Study, stamp: str, models: str) -> dict[str, Any]:
 
 def _models_read(study: Study) -> dict[str, Any]:
     of_models = answers_of(study).filter(completion__isnull=False)
-    return {"drawn": draw(of_models), "unread": open_completions(study, anew=False).count()}
+    return {"drawn": draw(of_models), "unread": open_completions(study, UNREAD).count()}
 
 
 # --- how often people and reader agree -----------------------------------------
@@ -201,7 +201,7 @@ def _settle(study: Study) -> TallyState:
 
 
 def _unread(study: Study, state: TallyState) -> QuerySet[Response]:
-    return open_responses(study, anew=False).filter(pk__gt=state.end)
+    return open_responses(study, UNREAD).filter(pk__gt=state.end)
 
 
 def _ground(study: Study, end: int) -> tuple[Any, ...]:

@@ -17,7 +17,10 @@ from surveys.models import Prompt, ReadBack, Response, Study
 from surveys.reading.answers import RULES_VERSION, AnswerReading, normalise_item, outer_text, read_answer
 
 BATCH = 1000
-OTHER_RULES = ~Q(answer__rules_version=RULES_VERSION)
+UNREAD = Q(answer__isnull=True)
+_OTHER_RULES = Q(answer__rules_version__lt=RULES_VERSION) | Q(answer__rules_version__gt=RULES_VERSION)  # by its index
+OUTDATED = _OTHER_RULES & Q(answer__decided=False)
+TO_READ = UNREAD | OUTDATED
 READ_BY_RULES = ("items", "names", "letter", "doubt", "rules_version", "read_at")
 
 Progress = Callable[[int, int], None]
@@ -31,8 +34,9 @@ def read_new(
     `runs` limits completions to these, including runs of no study; without it all completions of the study are read.
     """
     total, done = unread(study) + (outdated(study) if anew else 0) if progress else 0, 0
-    completions = open_completions(study, anew, runs)
-    for kind, rows in ((Response, open_responses(study, anew)), (Completion, completions)):
+    wanted = TO_READ if anew else UNREAD
+    completions = open_completions(study, wanted, runs)
+    for kind, rows in ((Response, open_responses(study, wanted)), (Completion, completions)):
         for batch in batches_of(rows):
             done += store(kind, batch)
             if progress:
@@ -41,19 +45,18 @@ def read_new(
 
 
 def unread(study: Study) -> int:
-    return open_responses(study, anew=False).count() + open_completions(study, anew=False).count()
+    return open_responses(study, UNREAD).count() + open_completions(study, UNREAD).count()
 
 
 def outdated(study: Study) -> int:
     """Number of readings by other rules; they stay until somebody has seen what would change."""
-    everything = open_responses(study).count() + open_completions(study).count()
-    return everything - unread(study)
+    return open_responses(study, OUTDATED).count() + open_completions(study, OUTDATED).count()
 
 
 def studies_to_read(runs: Collection[int]) -> list[Study]:
     """Studies with unread texts; the first study if only benchmark runs of no study have some."""
-    owners = {*_responses(anew=False).values_list("participant__study", flat=True).distinct()}
-    owners |= {*_completions(anew=False).filter(run__in=runs).values_list("run__study", flat=True).distinct()}
+    owners = {*_responses(UNREAD).values_list("participant__study", flat=True).distinct()}
+    owners |= {*_completions(UNREAD).filter(run__in=runs).values_list("run__study", flat=True).distinct()}
     found = list(Study.objects.filter(pk__in=owners).order_by("pk"))
     return found or list(Study.objects.order_by("pk")[:1] if owners else ())
 
@@ -63,7 +66,7 @@ def read_everywhere() -> int:
     now = runs_to_read()
     studies = studies_to_read(now)
     done = sum(read_new(study, runs=now, anew=False) for study in studies)
-    if studies or not _completions(anew=False).filter(run__in=now).exists():
+    if studies or not _completions(UNREAD).filter(run__in=now).exists():
         Run.objects.bulk_update([Run(pk=run, texts_read=stamp) for run, stamp in now.items()], ["texts_read"])
     return done
 
@@ -77,33 +80,27 @@ def runs_to_read() -> dict[int, str]:
     return {run: stamp for run, stamp in now.items() if stamp != known[run]}
 
 
-def open_responses(study: Study, anew: bool = True) -> QuerySet[Response]:
+def open_responses(study: Study, wanted: Q = TO_READ) -> QuerySet[Response]:
     """Responses to read: the newest accepted revision of each answer."""
-    ours = _responses(anew).filter(participant__study=study)
+    ours = _responses(wanted).filter(participant__study=study)
     return ours.values_list("pk", "text", "prompt_id", "language", named=True).order_by("pk")
 
 
-def open_completions(study: Study, anew: bool = True, runs: Collection[int] | None = None) -> QuerySet[Completion]:
+def open_completions(study: Study, wanted: Q = TO_READ, runs: Collection[int] | None = None) -> QuerySet[Completion]:
     """Completions to read: of the runs that the study sees; or of `runs`, its own and those of no study."""
     if runs is None:
-        ours = _completions(anew).filter(run__in=Run.objects.of_study(study))
+        ours = _completions(wanted).filter(run__in=Run.objects.of_study(study))
     else:
-        ours = _completions(anew).filter(Q(run__study=study) | Q(run__study__isnull=True), run__in=runs)
+        ours = _completions(wanted).filter(Q(run__study=study) | Q(run__study__isnull=True), run__in=runs)
     return ours.values_list("pk", "reply", "prompt_id", "item__choices", named=True).order_by("pk")
 
 
-def _responses(anew: bool) -> QuerySet[Response]:
-    return _to_read(Response.objects.filter(accepted=True).filter(~superseded()), anew)
+def _responses(wanted: Q) -> QuerySet[Response]:
+    return Response.objects.filter(~superseded(), wanted, accepted=True)
 
 
-def _completions(anew: bool) -> QuerySet[Completion]:
-    rows = Completion.objects.filter(status=Completion.Status.DONE).exclude(run__condition__in=ASIDE)
-    return _to_read(rows, anew)
-
-
-def _to_read(rows: QuerySet, anew: bool) -> QuerySet:
-    new = Q(answer__isnull=True)
-    return rows.filter(new | (OTHER_RULES & Q(answer__decided=False)) if anew else new)
+def _completions(wanted: Q) -> QuerySet[Completion]:
+    return Completion.objects.filter(wanted, status=Completion.Status.DONE).exclude(run__condition__in=ASIDE)
 
 
 def batches_of(rows: QuerySet) -> Iterator[Sequence[Any]]:
