@@ -79,7 +79,7 @@ def begins_too_much(text: str, at: int) -> bool:
 def read_json(content: str | bytes, **options: Any) -> Any:
     """Like `json.loads`. Raises ValueError for what is not JSON, too deep or too large."""
     text = content if isinstance(content, str) else content.decode(json.detect_encoding(content), "surrogatepass")
-    if text.count("[") + text.count("{") > DEEPEST and is_deep_json(text):
+    if opens_many(text, 0, len(text)) and is_deep_json(text):
         raise NestedTooDeeply
     if has_too_many_values(text):
         raise TooManyValues
@@ -93,6 +93,26 @@ def read_json_at(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, in
     if begins_too_much(text, at):
         raise TooManyValues
     return decoder.raw_decode(text, at)
+
+
+def read_record_at(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, int]:
+    """Like `read_json_at`, twice as fast where hardly any value is deep."""
+    if begins_too_much(text, at):
+        return read_json_at(decoder, text, at)
+    try:
+        value, end = decoder.raw_decode(text, at)
+    except (json.JSONDecodeError, RecursionError):
+        if is_deep_json(text, at):
+            raise NestedTooDeeply from None
+        raise
+    if opens_many(text, at, end) and is_deep_json(text, at):
+        raise NestedTooDeeply
+    return value, end
+
+
+def opens_many(text: str, at: int, end: int) -> bool:
+    """Whether the text has enough brackets to be nested too deeply; counting them is cheaper than following them."""
+    return text.count("[", at, end) + text.count("{", at, end) > DEEPEST
 
 
 # What the decoder finds, by how its words begin.

@@ -16,7 +16,7 @@ import zstandard
 
 from analysis.people.corpora.page_sizes import check_footer, rows_at_once
 from surveys.reading.nesting import LONGEST_RECORD as LONGEST
-from surveys.reading.nesting import read_json, read_json_at, say_fault
+from surveys.reading.nesting import read_json, read_record_at, say_fault
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BLOCK = 1 << 18  # larger ones cost more processor time: what is made of them fits no cache
@@ -223,7 +223,7 @@ class _ArrayScanner:
         self.text, self.at, self.more = "".join([self.text[self.at :], *self.more]), 0, []
         while self._skip_to_item():
             try:
-                record, end = read_json_at(self.decoder, self.text, self.at)
+                record, end = read_record_at(self.decoder, self.text, self.at)
             except json.JSONDecodeError as error:
                 if self._may_go_on(error):
                     break
