@@ -11,11 +11,12 @@ from rest_framework.response import Response
 from analysis.charts.figure import Options, Report
 from analysis.charts.rows import names_in
 from analysis.exports.api import AnyType, BadRequest, StudyView
-from analysis.exports.refusals import NO, YES, whole_from
+from analysis.exports.refusals import NO, YES, say_unknown, whole_from
+from analysis.report.columns import ASKED
 from analysis.report.filters import FILTERS, Filter, FilterError, Filters
 from analysis.report.pages.shown import ask_for, has_few_texts
 from analysis.report.pairs.sides import checked
-from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS
+from analysis.report.parts import FIGURES, PART_OF_FIGURE, PARTS, precision
 from analysis.report.reports import ReportError, compute_parts, views_for, write_report
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
@@ -127,6 +128,9 @@ class FigureSpec(StudyView):
         study = self.find_study(slug)
         if name not in FIGURES:
             raise BadRequest(f"There is no figure {name[:60]!r}. Figures: {', '.join(FIGURES)}.")
+        measures = [panel.name for panel in precision.MEASURES] if name == "precision" else [*ASKED]
+        if (measure := request.query_params.get("measure")) and measure not in measures:
+            raise BadRequest(say_unknown(measure, "measure", measures))
         part = PART_OF_FIGURE[name]
         found = compute(request, study, [part.name, *part.draws_from], (*OWN, *OF_FIGURES))
         if isinstance(found, Response):

@@ -112,6 +112,22 @@ def test_an_unknown_figure_is_one_sentence(client: Client) -> None:
     assert answer.json()["detail"].startswith("There is no figure 'pie'. Figures: ")
 
 
+@pytest.mark.parametrize(
+    ("figure", "measure", "words"),
+    [
+        ("demographics", "uniqe", "uniqe: no such measure. Did you mean unique?"),
+        ("demographics", "item_share", "item_share: no such measure. Did you mean correct_share?"),
+        ("precision", "unique", "unique: no such measure. The measures are entropy_bits, item_share, "),
+    ],
+)
+def test_a_measure_that_a_figure_does_not_have_is_refused(
+    client: Client, figure: str, measure: str, words: str
+) -> None:
+    answer = get(client, "figure", figure, measure=measure)
+    assert (answer.status_code, answer.json()["detail"][: len(words)]) == (400, words)
+    assert get(client, "figure", figure, measure="entropy_bits").status_code == 200
+
+
 def test_flat_rows_by_hand() -> None:
     row = {
         "n": 4,
