@@ -124,6 +124,15 @@ def say_unknown(name: str, kind: str, known: Collection[str]) -> str:
     return f"{name[:60]}: no such {kind}. {f'Did you mean {near[0]}?' if near else say_there(kind, known)}"
 
 
+def check_named(name: str, value: str, known: Collection[str]) -> None:
+    """Raises ParseError if what a parameter names is not among those of the study."""
+    if value in known:
+        return
+    near, there = get_close_matches(value[:60], known, 1), ", ".join([*known][:20])
+    offered = f"Did you mean {near[0]}?" if near else f"There is {there}." if there else "There is none yet."
+    raise ParseError(f"{name}={value[:60]} is unknown here. {offered}")
+
+
 def say_there(kind: str, known: Collection[str]) -> str:
     return f"The {kind}s are {', '.join(known)}." if known else f"There is no {kind} here."
 

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
-from analysis.exports.refusals import TRUE, Operation, refused, say_unknown, whole_from
+from analysis.exports.refusals import TRUE, Operation, check_named, refused, say_unknown, whole_from
 from analysis.models import Completion, Run
 from analysis.models.settings import STORED
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
@@ -27,7 +27,7 @@ from analysis.runs.pages.new_run import DOLLARS, TOKENS, RunForm, estimate_run, 
 from analysis.runs.pages.reads import LEFT, OWN, runs_about_corpora, runs_of
 from analysis.runs.recipes.plans import Plan, say_notes
 from analysis.runs.tasks import ask_step
-from surveys.models import Study
+from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of, study_for
 
 
@@ -318,7 +318,7 @@ class Completions(Operation):
     def get(self, request: Request, slug: str) -> Response:
         study = study_for(request.user, slug)
         rows = (
-            filtered(Completion.objects.filter(run__study=study), request)
+            filtered(Completion.objects.filter(run__study=study), request, study)
             .select_related("run__endpoint", "prompt", "item", "user", "task__annotation_item")
             .annotate(left=LEFT)
             .defer("task__payload", "task__values", "task__annotation_item__payload")
@@ -330,14 +330,17 @@ class Completions(Operation):
         return pages.get_paginated_response(CompletionSerializer(page, many=True).data)
 
 
-def filtered(rows: QuerySet[Completion], request: Request) -> QuerySet[Completion]:
-    run, status = request.query_params.get("run"), request.query_params.get("status")
-    if run:
+def filtered(rows: QuerySet[Completion], request: Request, study: Study) -> QuerySet[Completion]:
+    query = request.query_params
+    if run := query.get("run"):
+        check_named("run", str(int(run)), [str(pk) for pk in study.runs.order_by("-id").values_list("pk", flat=True)])
         rows = rows.filter(run=int(run))
-    if status:
+    if status := query.get("status"):
         rows = rows.filter(status=status)
-    if prompt := request.query_params.get("prompt"):
-        rows = rows.filter(prompt__slug=prompt.replace("\0", "")[:60])
+    if prompt := query.get("prompt"):
+        prompts = Prompt.objects.filter(version__study=study).order_by("slug").values_list("slug", flat=True)
+        check_named("prompt", prompt, [*prompts.distinct()])
+        rows = rows.filter(prompt__slug=prompt)
     return rows
 
 

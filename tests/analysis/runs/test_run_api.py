@@ -199,8 +199,11 @@ def test_completions_are_filtered_and_name_what_they_are(client: Client, study: 
 def test_completions_of_other_studies_are_not_found(client: Client) -> None:
     theirs = make_done(make_study("draft", slug="coffees"))
     prompt = theirs.version.prompts.earliest("position").slug
-    for wanted in ({}, {"run": theirs.pk}, {"prompt": prompt}, {"status": "done"}):
+    for wanted in ({}, {"prompt": prompt}, {"status": "done"}):
         assert client.get(at("completions", "teas"), wanted).json()["count"] == 0
+    for name, value, there in (("run", theirs.pk, "There is none yet."), ("prompt", "tees", "Did you mean teas?")):
+        answer = client.get(at("completions", "teas"), {name: value})
+        assert (answer.status_code, answer.json()["detail"]) == (400, f"{name}={value} is unknown here. {there}")
     assert client.get(at("runs", "teas")).json()["count"] == 0
 
 
