@@ -247,8 +247,8 @@ def write_choice(choice: LabelChoice, **more: str) -> str:
     return urlencode({name: value for name, value in (given | more).items() if value})
 
 
-def list_offered(study: Study, pilot: bool) -> Offered:
-    """Lists the filters in one query, at most MOST_OFFERED of each; an address may name any other."""
+def list_offered(study: Study, pilot: bool, most: int | None = MOST_OFFERED) -> Offered:
+    """Lists the filters in one query, at most so many of each; a page's address may name any other."""
     rows = AnnotationItem.objects.filter(study=study, purpose=AnnotationItem.Purpose.WORK).order_by("position")
     corpora: set[str] = set()
     clusters: dict[str, bool] = {}
@@ -262,8 +262,8 @@ def list_offered(study: Study, pilot: bool) -> Offered:
             clusters[cluster] = True
             tags.update(f"{name}:{value}" for name, value in tagged.items() if isinstance(value, str | int | float))
     named = [cluster for cluster in clusters if cluster]
-    kinds = sorted(tags)[:MOST_OFFERED]
-    return Offered(sorted(corpora - {""})[:MOST_OFFERED], named[:MOST_OFFERED], kinds, has_pilot, has_revised)
+    kinds = sorted(tags)[:most]
+    return Offered(sorted(corpora - {""})[:most], named[:most], kinds, has_pilot, has_revised)
 
 
 # --- the items on which two raters disagree, or one and the majority of the others ---

@@ -10,8 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.agreement.agreements import agreement_of
-from analysis.agreement.annotations import OPTIONS, read_choice
+from analysis.agreement.annotations import OPTIONS, list_offered, read_choice
 from analysis.exports.api import StudyView, TableRows, told_of_rows
+from analysis.exports.refusals import check_named
 from surveys.models import Study
 from surveys.studies.labels import questions_of
 
@@ -76,4 +77,10 @@ class AgreementNumbers(StudyView):
     def get(self, request: Request, slug: str) -> Response:
         study = self.find_study(slug)
         check_annotated(study)
-        return Response(agreement_of(study, read_choice(request.query_params)))
+        choice = read_choice(request.query_params)
+        if choice.corpus or choice.cluster or choice.tag:
+            there = list_offered(study, choice.pilot, most=None)
+            for name, known in (("corpus", there.corpora), ("cluster", there.clusters), ("tag", there.tags)):
+                if value := request.query_params.get(name):
+                    check_named(name, value, known)
+        return Response(agreement_of(study, choice))

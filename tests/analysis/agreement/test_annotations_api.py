@@ -42,8 +42,22 @@ def test_annotations_come_page_by_page_with_those_of_judges(study: Study) -> Non
 def test_agreement_is_that_of_the_labels_chosen(study: Study) -> None:
     (question,) = get("viewer", study, "agreement").json()["questions"]
     assert (question["labels"], question["annotators"]) == (32, 4)
-    (question,) = get("viewer", study, "agreement", corpus="other").json()["questions"]
-    assert (question["labels"], question["why"]) == (0, "Nobody has given a label yet.")
+    (question,) = get("viewer", study, "agreement", corpus="real", tag="about:tea").json()["questions"]
+    assert question["labels"] == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "there"),
+    [
+        ("corpus", "reel", "Did you mean real?"),
+        ("cluster", "anna", "There is none yet."),
+        ("tag", "about", "Did you mean about:tea?"),
+        ("tag", "x:y", "There is about:tea."),
+    ],
+)
+def test_agreement_of_what_is_not_there_is_refused(study: Study, name: str, value: str, there: str) -> None:
+    answer = get("viewer", study, "agreement", **{name: value})
+    assert (answer.status_code, answer.json()["detail"]) == (400, f"{name}={value} is unknown here. {there}")
 
 
 @pytest.mark.parametrize("path", ["annotations", "agreement"])
