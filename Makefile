@@ -52,7 +52,7 @@ run: setup ## only the web server, restarted when code changes
 
 worker: setup ## only the worker, with the schedule
 	@mkdir -p $${FIELDSTUDY_VAR:-var}
-	@DEBUG=$${DEBUG:-true} .venv/bin/celery -A fieldstudy worker --beat --schedule $${FIELDSTUDY_VAR:-var}/beat.db --loglevel INFO
+	@DEBUG=$${DEBUG:-true} .venv/bin/celery -A fieldstudy worker --beat --schedule $${FIELDSTUDY_VAR:-var}/beat.db
 
 test: tools chromium check ## what a change may break, in minutes: style, types, migrations, most tests, the main ways in Chromium
 	@$(call EACH,quick core)

@@ -1,8 +1,11 @@
 """The Celery application: `celery -A fieldstudy worker`."""
 
 import os
+from logging.config import dictConfig
+from typing import Any
 
 from celery import Celery
+from celery.signals import after_setup_logger
 from django.conf import settings
 
 from fieldstudy.embedded import servers
@@ -27,3 +30,9 @@ app.autodiscover_tasks(
         "analysis.training",
     ]
 )
+
+
+@after_setup_logger.connect
+def log_as_everywhere(**given: Any) -> None:
+    """Celery puts its own level and form in their place."""
+    dictConfig(settings.LOGGING)

@@ -280,6 +280,21 @@ except ZeroDivisionError:
     assert ours.endswith("ERROR surveys: ours") and traceback[0].startswith("Traceback")
 
 
+@pytest.mark.parametrize(("level", "shown"), [("WARNING", ["WARNING"]), ("INFO", ["INFO", "WARNING"])])
+def test_workers_and_beat_log_at_the_level_and_in_the_form_of_the_pages(level: str, shown: list[str]) -> None:
+    code = """
+import logging
+from fieldstudy.celery import app
+app.log.setup("INFO", redirect_stdouts=True)  # as `celery worker --loglevel INFO` does
+logging.getLogger("celery.worker").info("plain")
+logging.getLogger("celery.app.trace").warning("PROLIFIC_PID=somebody")
+"""
+    environment = SAFE | {"DJANGO_SETTINGS_MODULE": "fieldstudy.settings", "LOG_LEVEL": level}
+    lines = run_with(environment, "-W", "ignore", "-c", code).stderr.splitlines()
+    assert [line.split()[2] for line in lines] == shown
+    assert lines[-1].endswith("WARNING celery.app.trace: PROLIFIC_PID=…")
+
+
 def test_password_that_breaks_the_address_is_explained() -> None:
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL has a port that is not a number"):
         settings.database_from_url("postgresql://user:pass/word@db:5432/name")

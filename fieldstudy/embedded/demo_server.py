@@ -233,10 +233,10 @@ def start_servers(port: int, prolific: int, local_model: bool, children: list[Ch
     web = [sys.executable, "-m", "granian", "--interface", "rsgi", "--host", "127.0.0.1", "--port", str(port)]
     web += ["--http", "1", "--no-ws", "--workers", "1", "--respawn-failed-workers", "fieldstudy.wsgi:front"]
     celery = [sys.executable, "-m", "celery", "-A", "fieldstudy"]
-    worker = [*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"]
+    worker = [*celery, "worker", "--concurrency", "2"]
     worker += ["--without-gossip", "--without-mingle"]  # there is no other worker to talk to
     schedule = str(servers.var_folder() / "run" / "beat.db")
-    beat = [*celery, "beat", "--schedule", schedule, "--pidfile=", "--loglevel", "INFO"]
+    beat = [*celery, "beat", "--schedule", schedule, "--pidfile="]
     mock = [sys.executable, "-m", "surveys.prolific.mock.server", "--port", str(prolific)]
     commands = {"web": web, "worker": worker, "prolific": [*mock, "--books", str(books_path())], "beat": beat}
     if local_model:
