@@ -17,9 +17,13 @@ class PrivateFormatter(logging.Formatter):
 
 
 class OneLine(logging.Filter):
-    """A filter that puts bad requests, such as a wrong Host header, in one line; our own faults keep tracebacks."""
+    """A filter that puts bad requests, such as a wrong Host header, and ticks that the broker did not take in one line;
+    our own faults keep tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        fault = record.exc_info[1] if record.exc_info else None
         if record.name.startswith("django.security."):
             record.exc_info = None
+        elif type(fault).__name__ == "SchedulingError":  # of beat, whose message has a stack too
+            record.msg, record.args, record.exc_info = str(fault), (), None
         return True

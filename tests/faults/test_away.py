@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 import redis
+from celery import Celery, beat
 from celery.worker import consumer as celery_consumer
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection
@@ -20,7 +21,7 @@ from analysis.runs import tasks
 from fieldstudy.celery import app
 from fieldstudy.consumer import Consumer
 from fieldstudy.health import ask_worker
-from fieldstudy.logs import PrivateFormatter
+from fieldstudy.logs import OneLine, PrivateFormatter
 from surveys.models import Participant, Place, Study
 from surveys.participation.steps import address
 from tests.analysis.runs.servers import make_fake
@@ -179,3 +180,16 @@ def test_clock_that_jumps_an_hour_costs_a_place_at_most_and_no_answer(monkeypatc
     make_response(first)
     assert list(Place.objects.filter(cell=first.cell).values_list("participant", flat=True)) == [second.pk]
     assert first.responses.filter(accepted=True).count() == 1
+
+
+def test_a_tick_that_the_broker_does_not_take_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    away = Celery("ticks", broker="redis://127.0.0.1:9/0", set_as_current=False)
+    away.conf.update(broker_connection_retry=False, broker_transport_options={"max_retries": 0})
+    away.conf.beat_schedule = {"each": {"task": "anything", "schedule": 3.0}}
+    scheduler = beat.Scheduler(app=away)
+    with caplog.at_level(logging.ERROR):
+        scheduler.apply_entry(scheduler.schedule["each"])
+    (record,) = caplog.records
+    assert OneLine().filter(record)
+    (line,) = caplog.handler.format(record).splitlines()
+    assert "Couldn't apply scheduled task each: Error 111 connecting to 127.0.0.1:9." in line
