@@ -1,5 +1,6 @@
 """All settings, each from an environment variable with a development default; .env.example lists them."""
 
+import json
 import os
 import re
 from fractions import Fraction
@@ -64,6 +65,18 @@ def env_url(name: str, default: str, *schemes: str) -> str:
     if value and not value.startswith(starts):  # and does not show it, as it may hold a password
         raise ImproperlyConfigured(f"{name} does not begin with {', '.join(starts)}. Write the whole address.")
     return value
+
+
+def env_keys(name: str) -> str:
+    """The path of a file of public keys."""
+    path = env(name)
+    try:
+        if path and not json.loads(Path(path).read_text())["keys"]:
+            raise ValueError
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        reason = getattr(error, "strerror", None) or "it is no JWKS with keys"
+        raise ImproperlyConfigured(f"{name}='{path}' cannot be read: {reason}.") from None
+    return path
 
 
 def env_list(name: str, default: str = "") -> list[str]:
@@ -152,7 +165,7 @@ NOTICES_MAIL = env_list("NOTICES_MAIL")  # who hears of all studies once a day
 PROLIFIC_WEBHOOK_SECRET = env("PROLIFIC_WEBHOOK_SECRET")
 PROLIFIC_API = env_url("PROLIFIC_API", "https://api.prolific.com/api/v1/", "https", "http")
 PROLIFIC_TOKEN_VARIABLE = env("PROLIFIC_TOKEN_VARIABLE", "PROLIFIC_TOKEN")  # the name of a variable, not the token
-PROLIFIC_KEY_SET = env("PROLIFIC_KEY_SET")  # a file with Prolific's public keys, read again when it changes
+PROLIFIC_KEY_SET = env_keys("PROLIFIC_KEY_SET")  # a file with Prolific's public keys, read again when it changes
 PROLIFIC_FEE = env_share("PROLIFIC_FEE", "1/3")  # of what people are paid
 
 if not DEBUG:

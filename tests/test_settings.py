@@ -19,7 +19,7 @@ from fieldstudy import settings
 from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer, attach
 from fieldstudy.pooled import PooledConnection
 
-READERS = {"env", "env_bool", "env_int", "env_list", "env_share", "env_url"}
+READERS = {"env", "env_bool", "env_int", "env_keys", "env_list", "env_share", "env_url"}
 NOT_SETTINGS = {"DJANGO_SETTINGS_MODULE"}
 DOCKER_ONLY = {"COMPOSE_PROFILES", "FILES", "BACKUPS", "KEEP"}
 
@@ -236,6 +236,23 @@ def test_services_are_not_started_where_debug_has_no_value(monkeypatch: pytest.M
 def test_secret_whose_file_cannot_be_read_is_named(path: str, tmp_path: Path) -> None:
     done = read_settings(**without("SECRET_KEY") | {"SECRET_KEY_FILE": str(tmp_path / path)})
     assert f"SECRET_KEY_FILE='{tmp_path / path}' cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file or directory"),
+        *((text, "it is no JWKS") for text in ("no json", "[]", "{}", '{"keys": []}')),
+    ],
+)
+def test_key_set_without_keys_is_refused(content: str | None, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    if content is not None:
+        path.write_text(content)
+    done = read_settings(**SAFE | {"PROLIFIC_KEY_SET": str(path)})
+    assert done.returncode == 1 and f"PROLIFIC_KEY_SET='{path}' cannot be read: {reason}" in done.stderr
+    path.write_text('{"keys": [{"kid": "one"}]}')
+    assert read_settings(**SAFE | {"PROLIFIC_KEY_SET": str(path)}).returncode == 0
 
 
 def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
