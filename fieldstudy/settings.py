@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import psycopg
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import make_conninfo
 
 from fieldstudy.embedded.servers import var_folder
 from fieldstudy.pooled import PooledConnection
@@ -85,7 +87,14 @@ def env_list(name: str, default: str = "") -> list[str]:
 
 def database_from_url(url: str) -> dict:
     parts = urlsplit(url)
-    query = parse_qs(parts.query)
+    query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+    host = query.pop("host", parts.hostname or "")
+    try:
+        make_conninfo(**query)
+    except psycopg.ProgrammingError as error:
+        raise ImproperlyConfigured(
+            f"DATABASE_URL has a parameter that PostgreSQL does not take: {str(error).strip()}."
+        ) from None
     try:
         port = str(parts.port or "")
     except ValueError:
@@ -101,14 +110,11 @@ def database_from_url(url: str) -> dict:
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or "") or env("POSTGRES_PASSWORD"),
-        "HOST": query.get("host", [parts.hostname or ""])[0],
+        "HOST": host,
         "PORT": port,
         "CONN_MAX_AGE": 0 if pool_size else 60,
         "CONN_HEALTH_CHECKS": True,  # after a restart of the database none of the old connections is handed out
-        "OPTIONS": {
-            **({"pool": pool} if pool_size else {}),
-            **{key: values[0] for key, values in query.items() if key in ("sslmode", "sslrootcert")},
-        },
+        "OPTIONS": {**({"pool": pool} if pool_size else {}), **query},
     }
 
 

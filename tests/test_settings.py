@@ -267,6 +267,14 @@ def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     assert database["CONN_MAX_AGE"] == 0
 
 
+def test_parameters_of_the_database_address_are_passed_on_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_POOL", "0")
+    database = settings.database_from_url("postgresql:///name?host=/run/sock&connect_timeout=3&sslcert=a.crt")
+    assert (database["HOST"], database["OPTIONS"]) == ("/run/sock", {"connect_timeout": "3", "sslcert": "a.crt"})
+    with pytest.raises(ImproperlyConfigured, match='not take: invalid connection option "sslmod"[.]$'):
+        settings.database_from_url("postgresql://user:s3cret@db/name?sslmod=require")
+
+
 def test_password_may_stand_beside_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "password").write_text("/:@?#%\n")
     monkeypatch.setenv("POSTGRES_PASSWORD_FILE", str(tmp_path / "password"))
