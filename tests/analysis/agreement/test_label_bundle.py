@@ -126,6 +126,20 @@ def test_verification_is_recomputed_without_what_models_revised(tmp_path: Path) 
     assert [row["revises"] for row in read_csv(tmp_path, "items") if row["item"] == "item-20"] == ["item-0"]
 
 
+def test_labels_and_names_that_begin_like_formulas_are_recomputed(tmp_path: Path) -> None:
+    dice = random.Random(4)
+    rows = [
+        (f"-item {number}", rater, str(dice.choice(range(-2, 3))))
+        for number in range(12)
+        for rater in ("=Ann", "'+Bea", "Cleo")
+    ]
+    report = bundle(import_labels(tmp_path, rows), tmp_path)
+    assert report["questions"][0]["values"] == ["-2", "-1", "0", "1", "2"]
+    done = recompute(tmp_path)
+    assert counts(done.stdout)["coefficients"] > 30
+    assert "\n=Ann " in done.stdout and "\n'+Bea " in done.stdout
+
+
 def test_retrieval_is_held_apart_and_a_changed_label_shows(tmp_path: Path) -> None:
     study, _ = make_annotated()
     for item in AnnotationItem.objects.filter(study=study):

@@ -20,6 +20,7 @@ from django.urls import reverse
 from analysis.answers import aliases
 from analysis.models import Completion, SimulatedUser
 from analysis.report.bundle.bundles import begin_bundle
+from analysis.report.bundle.tables import FEWEST
 from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.studies import lifecycle
@@ -235,6 +236,19 @@ def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: 
     words = " ".join((tmp_path / "README.md").read_text().split())
     assert "**Made up in part:** 4 of 4 people and 0 completions are simulated" in words
     assert "8 answers of 4 people, and 12 completions" in words
+
+
+def test_names_that_begin_like_formulas_are_recomputed(no_figures: None, tmp_path: Path) -> None:
+    study = make_teas()
+    for _ in range(FEWEST):
+        tell(study, ["=Assam", "-Chai"], model_shown="=GPT")
+    run = make_model_run(study, model="'@mini")
+    for repeat in range(3):
+        reply(run, "teas", listed(["=Assam"]), repeat, latency_ms=100)
+    unpack(study, tmp_path)
+    assert "'=GPT" in {row["model_shown"] for row in read_csv(tmp_path, "answers")}
+    done = recompute(tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 def test_pilots_and_previews_stay_out_and_what_enough_people_typed_alike_stays(

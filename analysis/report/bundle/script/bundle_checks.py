@@ -75,14 +75,14 @@ def t_quantile(freedom: int) -> float:
 # --- files -------------------------------------------------------------------
 
 
+# The apostrophe that keeps spreadsheets from taking a cell for a formula.
+GUARD = r"^'('*[=+\-@\t\r])"
+
+
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Reads a table with all cells as text, empty ones included."""
-    return pd.read_csv(folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False)
-
-
-def unguard(cell: str) -> str:
-    """Drops the apostrophe that keeps spreadsheets from taking a cell for a formula."""
-    return cell[1:] if len(cell) > 1 and cell[0] == "'" and cell[1] in "=+-@\t\r" else cell
+    """Reads a table with all cells as the texts that they were, empty ones included."""
+    table = pd.read_csv(folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False)
+    return table.replace(regex=GUARD, value=r"\1")
 
 
 def digest(path: Path) -> str:

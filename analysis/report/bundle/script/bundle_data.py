@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bundle_checks import Ends, read_table, t_quantile, unguard
+from bundle_checks import Ends, read_table, t_quantile
 
 Row = dict[str, Any]
 LETTERS = "ABCDEFGH"
@@ -66,7 +66,7 @@ class Bundle:
         """Items by family of prompts and spelling; if an original and its variant differ, the original decides."""
         rows = self.read("aliases").to_dict("records")
         rows.sort(key=lambda row: self.family(row["prompt"]) == row["prompt"])
-        return {(self.family(row["prompt"]), unguard(row["spelling"])): unguard(row["item"]) for row in rows}
+        return {(self.family(row["prompt"]), row["spelling"]): row["item"] for row in rows}
 
     def respondents(self) -> list[str]:
         """Each completion's respondent: its simulated user, whom runs with one seed and recipe share, or itself."""
@@ -135,7 +135,7 @@ class Bundle:
         names = names[names["newest"] & names["read"] & (names["prompt"] == prompt) & (names["item"] != "")]
         items = names.groupby("participant")["item"].agg(list).to_dict()
         asked = table["participant"].isin(letters.index) & ~table["decided"]
-        written = {who: json.dumps([unguard(item) for item in items.get(who, [])]) for who in letters.index}
+        written = {who: json.dumps(items.get(who, [])) for who in letters.index}
         read = {who: self.items_of(prompt, found) for who, found in written.items()}
         cells = table["participant"], asked, table["named"]
         named = [read[who] if was else own for who, was, own in zip(*cells, strict=True)]
