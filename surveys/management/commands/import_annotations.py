@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 
 from surveys.annotation.label_imports import import_annotations
 from surveys.studies.imports.actions import ACTOR, Action, Options, Report, arg, reading
+from surveys.studies.members import find_account, own_if_nobody_does
 
 
 class Command(Action):
@@ -34,6 +35,7 @@ class Command(Action):
         ordered = None if scale is None else scale == "ordinal"
         with reading(path):
             study, done = import_annotations(options["study"], path, ACTOR, labels, ordered)
+        own_if_nobody_does(study, find_account(""), ACTOR)
         return {"study": study.slug, **vars(done)}
 
     def tell(self, report: Report, options: Options) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -145,6 +146,15 @@ def test_a_loaded_study_is_owned_by_the_first_account_or_the_one_that_is_named()
     assert (event.actor, event.action, event.subject) == ("command line", "member added", "ada")
     with pytest.raises(CommandError, match="There is no account eve"):
         load("--owner", "eve")
+
+
+def test_a_study_made_of_imported_labels_is_owned_by_the_first_account(tmp_path: Path) -> None:
+    make_account("ada")
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,label\nt1,ann,yes\nt1,bea,no\n")
+    run("import_annotations", "tea-labels", str(path))
+    owners = Study.objects.get().memberships.filter(role="owner")
+    assert [owner.user.get_username() for owner in owners] == ["ada"]
 
 
 def test_the_first_account_owns_studies_that_were_loaded_before_it() -> None:
