@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from surveys.studies.wording import INTERVAL, decimal, dollars, number, p_value, sized, span, with_unit
+from surveys.studies.wording import INTERVAL, decimal, dollars, number, p_value, percent, sized, span, with_unit
 
 Row = dict[str, Any]
 Ends = Sequence[float] | None
@@ -44,7 +44,12 @@ class NumberFormat:
             return p_value(known)
         if self.kind == "dollars":
             return dollars(known)
-        return decimal(known * self.scale, self.digits, self.unit, self.sign)
+        if self.unit == "%" and self.scale == 100 and not self.sign:
+            return percent(known, self.digits)
+        return self.write_end(known)
+
+    def write_end(self, value: float) -> str:
+        return decimal(value * self.scale, self.digits, self.unit, self.sign)
 
     def write_ends(self, ends: Sequence[float], between: str) -> str:
         return between.join(decimal(end * self.scale, self.digits) for end in ends)
@@ -104,7 +109,8 @@ class Cell:
     @property
     def range(self) -> str:
         """The interval with its unit at both ends."""
-        return TO.join(map(self.format.write, self.ci)) if self.ci else ""
+        write = self.format.write_end if self.format.kind == "number" else self.format.write
+        return TO.join(map(write, self.ci)) if self.ci else ""
 
     @property
     def line(self) -> str:

@@ -32,7 +32,7 @@ from surveys.models import AnonymousExit, Participant
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.pages import saved_as, show, study_page
-from surveys.studies.wording import duration, money, money_range
+from surveys.studies.wording import duration, money, money_range, percent
 
 State, Kind = Participant.State, AnonymousExit.Kind
 BAR = 1000  # width of a bar's own units
@@ -118,7 +118,7 @@ def state_rows(watched: Monitor) -> list[dict]:
     ]
     rows += [{"state": "", "name": Kind(kind).label, "n": n} for kind, n in watched.exits.items()]
     for row in rows:
-        row["share"] = round(100 * row["n"] / watched.people) if watched.people else 0
+        row["share"] = percent(row["n"] / watched.people) if watched.people else ""
     return rows
 
 
@@ -280,7 +280,7 @@ def table_rows(counts: dict) -> list[dict]:
         {
             "name": OUTCOME_NAMES[outcome],
             "n": counts[outcome],
-            "share": round(100 * counts[outcome] / counts["started"]) if counts["started"] else 0,
+            "share": percent(counts[outcome] / counts["started"]) if counts["started"] else "",
             "reasons": [(reason_name(reason), n) for reason, n in counts["reasons"].get(outcome, {}).items()],
             "versions": [version[outcome] for version in counts["versions"]],
         }

@@ -48,6 +48,10 @@ def with_unit(text: str, unit: str) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
+    """35 %; what is neither none nor all is not rounded to it, but <1 % or >99 %."""
+    least = 10**-digits
+    if 0 < share < 1 and (bound := round(100 * share, digits)) in (0, 100):
+        return f"{'>' if bound else '<'}{THIN}{decimal(100 - least if bound else least, digits, '%')}"
     return decimal(100 * share, digits, "%")
 
 

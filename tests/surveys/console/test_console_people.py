@@ -68,6 +68,17 @@ def test_monitor_and_flow_count_simulated_people_of_whom_only_a_count_is_left(st
         assert "3 of these people are simulated." in lines_of(client.get(f"/console/teas/{page}/?who=all"))
 
 
+def test_one_of_many_is_not_said_to_be_none_nor_all_others_everybody(study: Study) -> None:
+    given = {"version": study.current, "origin": "prolific", "day": timezone.localdate()}
+    AnonymousExit.objects.bulk_create(AnonymousExit(kind="no_consent", **given) for _ in range(299))
+    AnonymousExit.objects.create(kind="withdrawn", **given)
+    client = log_in(study)
+    for page in ("collect", "flow"):
+        words = text_of(client.get(f"/console/teas/{page}/"))
+        assert ">\u202f99\u202f%<" in words.replace("&gt;", ">") and ">0\u202f%<" not in words
+        assert "<\u202f1\u202f%" in words.replace("&lt;", "<")
+
+
 def test_bars_are_drawn_from_the_numbers() -> None:
     study = make_study(places=4)
     make_participant(study, State.COMPLETED)

@@ -56,6 +56,14 @@ def test_numbers_have_a_real_minus_and_a_thin_space() -> None:
     assert (wording.p_value(0.0004), wording.p_value(0.04)) == ("<\u202f0.001", "0.040")
 
 
+@pytest.mark.parametrize(
+    ("share", "digits", "words"),
+    [(0, 0, "0"), (1 / 300, 0, "<\u202f1"), (299 / 300, 0, ">\u202f99"), (1, 0, "100"), (0.9999, 1, ">\u202f99.9")],
+)
+def test_some_is_never_written_as_none_and_most_never_as_all(share: float, digits: int, words: str) -> None:
+    assert wording.percent(share, digits) == f"{words}\u202f%"
+
+
 def test_plurals_and_counts() -> None:
     assert [wording.plural(n, "call") for n in (0, 1, 1200)] == ["0 calls", "1 call", "1,200 calls"]
     assert wording.plural(2, "person", "people") == "2 people"
