@@ -293,10 +293,19 @@ def summarise_agreement(question: Row) -> str:
     name, chance = ("κ", kappa) if kappa.value is not None else ("α", alpha)
     if raw.value is None:
         return f"{who} have too few items in common to say how far they agree."
-    beyond = f"beyond chance, {name} is {chance.text}{aside(chance)}"
+    of = items_behind(question, group["units"], raw.n)
+    beyond = f"beyond chance, {name} is {chance.text}{aside(chance, of)}"
     if chance.value is None:
         beyond = f"how far beyond chance cannot be told, since {chance.why}"
-    return f"{who} give the same label in {raw.text} of comparisons{aside(raw)}; {beyond}.{_summarise_judges(question)}"
+    same = f"{who} give the same label in {raw.text} of comparisons{aside(raw, of)}"
+    return f"{same}; {beyond}.{_summarise_judges(question)}"
+
+
+def items_behind(question: Row, units: int, n: int | None) -> str:
+    """Says what n counts, and how many of them are independent if these are not the same."""
+    if question["drawn"] == "users":
+        return f" items about {plural(units, 'user')}"
+    return " items" if units == n else f" labelled parts of {plural(units, 'item')}"
 
 
 def _summarise_judges(question: Row) -> str:
@@ -312,8 +321,8 @@ def _summarise_judges(question: Row) -> str:
     return f" Mean κ of {' and of '.join(parts)}." if parts else ""
 
 
-def aside(number: Cell) -> str:
+def aside(number: Cell, of: str = "") -> str:
     """Writes interval and n in parentheses, as far as the cell has them; a mean over pairs has no n."""
     known = [number.range] if number.ci else []
-    known += [] if number.n is None else [sized(number.n)]
+    known += [] if number.n is None else [sized(number.n) + of]
     return f" ({', '.join(known)})" if known else ""

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from analysis.agreement import agreements
 from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.annotations import WITHOUT, LabelChoice, gather, scale_of
-from analysis.agreement.tables import label_columns, make_coefficients
+from analysis.agreement.tables import label_columns, make_coefficients, summarise_agreement
 from surveys.annotation.label_imports import import_annotations
 from surveys.annotation.labels import LabelSubmission, submit
 from surveys.annotation.work import next_tasks, open_task, seal_task
@@ -142,8 +142,11 @@ def test_preferences_are_turned_back_and_sides_counted_as_shown(tmp_path: Path) 
     assert question["sides"]["interval"] == {"kind": "wilson", "unit": "item"}
 
 
-@pytest.mark.parametrize(("cluster", "drawn", "units"), [("", "items", 4), ("Cleo", "users", 1)])
-def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: int) -> None:
+@pytest.mark.parametrize(
+    ("cluster", "drawn", "units", "of"),
+    [("", "items", 4, "labelled parts of 4 items"), ("Cleo", "users", 1, "items about 1 user")],
+)
+def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: int, of: str) -> None:
     study = make_annotation_study(kind="preference", overlap=2)
     make_items(study, 4, cluster=cluster)
     label_all(study)
@@ -153,6 +156,8 @@ def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: in
     assert question["interval"] == {"kind": "jackknife", "unit": drawn.removesuffix("s"), "shares": "wilson"}
     for row in (question, *question["pairs"], *question["raters"]):
         assert (row["unit"], row["units"]) == (drawn.removesuffix("s"), units)
+    said = summarise_agreement(rows_for(study, draws=20)["questions"][0])
+    assert f"n\u00a0=\u00a08 {of})" in said  # no n that passes for independent
 
 
 def test_an_item_about_nobody_stands_for_itself_beside_those_of_users(tmp_path: Path) -> None:
