@@ -43,6 +43,8 @@ def seen_in(definition: Definition, hypotheses: Sequence[Hypothesis], study: Stu
     left = ", ".join(each.slug for each in hypotheses if each.slug not in known)
     source = f"side b as in {name}, {plural(len(data.people), 'person', 'people')}"
     source += f" ({left} as in the middle)" if left else ""
+    if any(each.vocabulary == MOST_ITEMS for each in seen.values()):
+        source += f", of the items that could be named at most {MOST_ITEMS}"
     return Scenario(f"as in {name}", MIDDLE.effect, MIDDLE.off, MIDDLE.usual, seen, source)
 
 

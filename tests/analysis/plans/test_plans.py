@@ -217,6 +217,10 @@ def test_a_pilot_or_another_study_is_a_scenario_of_its_own(monkeypatch: pytest.M
     assumed = seen_in(planned, planned.hypotheses, others, study)
     assert assumed is not None and assumed.of(WATER, "water").unusable == pytest.approx(1 / 6)  # of six calls
     assert assumed.of(WATER, "water").share * 5 / 6 == pytest.approx(5 / 6)
+    with monkeypatch.context() as patched:
+        patched.setattr(seen, "MOST_ITEMS", 3)
+        lists = seen_in(planned, [VARIED], others, study)
+        assert lists is not None and ", of the items that could be named at most 3; true" in lists.words
     assert plan_study(study, few)["main"] == "middle"  # nobody has piloted it
     study.participants.update(pilot=True)
     assert plan_study(study, few)["main"] == "as in the pilot"
