@@ -303,6 +303,10 @@ def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
     if request.method != "POST":
         if not ACTIONS[action].question:
             return HttpResponse(status=405, headers={"Allow": "POST"})
+        if shown.state not in ACTIONS[action].able:
+            state = shown.get_state_display().lower()
+            messages.error(request, f"Run {shown.pk} is {state}, so it can't be {ACTIONS[action].noted}.")
+            return redirect("baselines:run", request.study.slug, number)
         return show(request, "runs/cancel_run.html", HERE, run=shown, question=ACTIONS[action].question)
     given = {"note": ""} | {name: text for name, text in request.POST.items() if text or name == "days"}
     try:

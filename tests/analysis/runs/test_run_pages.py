@@ -188,6 +188,12 @@ def test_cancel_asks_first(client: Client, study: Study) -> None:
     assert run.state == "running"
 
 
+def test_cancel_of_a_run_that_is_over_says_so_and_does_not_ask(client: Client, study: Study) -> None:
+    run = make_done(study)
+    response = client.get(page_of("change-run", run.pk, "cancel"), follow=True)
+    assert said(response) == [f"Run {run.pk} is done, so it can't be cancelled."]
+
+
 def test_failed_calls_are_sent_again(
     client: Client, study: Study, sent: list[int], django_capture_on_commit_callbacks: Callable
 ) -> None:
