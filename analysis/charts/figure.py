@@ -148,6 +148,11 @@ class Figure:
     width: int  # px of the column it is drawn for
     mark: str = ""  # a warning about its data in the drawing itself, which stays there if passed on
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw: the figure is one sentence, both its caption and its description."""
+        return self.alt == self.caption
+
 
 SIMULATED = "Simulated, not real"
 

@@ -98,7 +98,7 @@ def drawings_of(report: Mapping[str, Any], part: str, scheme: str) -> Iterator[D
     if draw := PARTS[part].draw:
         for options in options_of(report, part):
             figure = draw(report, options)
-            yield Drawing(figure, render(figure, "svg", scheme).decode())
+            yield Drawing(figure, "" if figure.is_empty else render(figure, "svg", scheme).decode())
 
 
 def options_of(report: Mapping[str, Any], name: str) -> list[Options]:

@@ -13,6 +13,7 @@ from analysis.answers.readings import read_new
 from analysis.charts.tables import NOTHING, PLAIN, Cell, NumberFormat, P
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
+from analysis.report.parts import blend
 from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas, tell
@@ -113,6 +114,8 @@ def test_html_is_one_file_with_figures_and_pdf_the_same_for_the_same_report(tmp_
     assert page.count("<style>") == 1
     assert "How varied the recommendations are" in page
     assert "sencha" not in page.split("<main>")[0]
+    nothing = "there is nothing to blend."
+    assert page.count(nothing) == 1 and f'<p class="soft">{blend.NOTHING}</p>' in page  # no picture of a sentence
     content = (tmp_path / "report.pdf").read_bytes()
     assert content.startswith(b"%PDF-")
     assert len(content) > 20_000
