@@ -64,6 +64,13 @@ def points(value: float) -> str:
     return f"{100 * abs(value):.0f}"
 
 
+def both_shares(one: float, other: float) -> tuple[str, str]:
+    """Two shares, with a decimal if without it they would seem to lie further apart, or less, than `points` says."""
+    apart = abs(round(100 * one) - round(100 * other))
+    digits = 0 if f"{apart}" == points(one - other) else 1
+    return percent(one, digits), percent(other, digits)
+
+
 def apart(ci: Span | None, scale: float = 100, digits: int = 0) -> str:
     """The ends of a difference's interval without signs, smaller first."""
     ends = sorted(abs(scale * end) for end in ci or (0, 0))
@@ -85,10 +92,10 @@ def by_source(found: Sequence[Sure]) -> list[list[Sure]]:
 def tell_items(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row, field, item = one.row, one.other, one.candidate.item
-        topic = prompt_name(row["prompt"])
+        topic, (share, beside) = prompt_name(row["prompt"]), both_shares(item["other"], item["value"])
         words = (
-            f"{who(report, row)} names {item['name']} in {percent(item['other'])} of answers to “{topic}”, "
-            f"{who(report, field)} in {percent(item['value'])}: {points(item['effect'])} points apart "
+            f"{who(report, row)} names {item['name']} in {share} of answers to “{topic}”, "
+            f"{who(report, field)} in {beside}: {points(item['effect'])} points apart "
             f"{aside(one)}."
         )
         params = {"prompt": row["prompt"], "source": row["source"], "model": row["model"], "item": item["item"]}
@@ -105,7 +112,7 @@ def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     names = [report["pair"][key]["name"] for key in "ab"]
     for one in found:
         item, topic = one.candidate.item, prompt_name(one.row["prompt"])
-        shares = [percent(item[key]["share"]) for key in "ab"]
+        shares = both_shares(*(item[key]["share"] for key in "ab"))
         verb, of = ("answers", f"“{topic}” with") if "is_right" in item else ("names", "")
         what = f"{verb} {of} {item['name']}".replace("  ", " ")
         where = "" if "is_right" in item else f" to “{topic}”"
@@ -137,11 +144,8 @@ def headline(report: Report, row: Row, field: Row, item: Row) -> str:
     """The sentence Compare opens with, in shares of people."""
     whose = "the API" if row["source"] == OFFLINE else shown_source(row["source"])
     people = "the people" if field["model"] == ALL else f"{chatbot_name(report, field)}’s users"
-    topic = row["prompt"].replace("-", " ")
-    return (
-        f"Asked for {topic}, {whose} names {item['name']} in {percent(item['other'])} of answers. "
-        f"Of {people}, {percent(item['value'])} get it."
-    )
+    topic, (share, beside) = row["prompt"].replace("-", " "), both_shares(item["other"], item["value"])
+    return f"Asked for {topic}, {whose} names {item['name']} in {share} of answers. Of {people}, {beside} get it."
 
 
 def tell_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
@@ -174,10 +178,10 @@ def is_beside(other: Row, row: Row) -> bool:
 def tell_right(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         item, question = one.candidate.item, prompt_name(one.row["prompt"])
+        share, beside = both_shares(item["other"], item["value"])
         words = (
-            f"{who(report, one.row)} answers “{question}” correctly in {percent(item['other'])} of cases, "
-            f"{who(report, one.other)} in {percent(item['value'])}: {points(item['value'] - item['other'])} points "
-            f"apart {aside(one)}."
+            f"{who(report, one.row)} answers “{question}” correctly in {share} of cases, "
+            f"{who(report, one.other)} in {beside}: {points(item['value'] - item['other'])} points apart {aside(one)}."
         )
         definitions = [col.CORRECT.name, "against_field", "simultaneous"]
         yield claim(one, col.CORRECT.name, words, abs(one.candidate.estimate), definitions)

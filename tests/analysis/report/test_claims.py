@@ -90,6 +90,13 @@ def test_the_item_that_differs_most_with_an_interval_that_knows_of_the_others() 
     assert high - low > 0.11
 
 
+def test_shares_have_a_decimal_where_rounded_they_contradict_their_difference() -> None:
+    report = make_report(heterogeneity=make_lists(shares={"tesla": (0.3925, 0.9775)}))  # 39 % and 98 %, 58 apart
+    (said,) = sentences(report, "items")
+    assert "Tesla in 97.8 % of answers to “Companies”, the field of ChatGPT in 39.2 %: 58 points apart" in said
+    assert "in 97.8 % of answers. Of ChatGPT’s users, 39.2 % get it." in spaced(opening_of(report, "overview"))
+
+
 def test_no_share_differs_by_more_than_all() -> None:
     report = make_report(heterogeneity=make_lists(n=20, calls=20, shares={"tesla": (0.05, 0.95)}))
     assert [claim["ci"][0] for claim in report["claims"] if claim["page"] == "items"] == [-1.0]

@@ -21,7 +21,7 @@ from tests.surveys.console.console_pages import log_in, text_of
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 # What only a claim may say, on any page.
 ASSERTED = re.compile(
-    r"(more|less) varied than|points apart|names .{1,60} in \d+ %|never gives\b.{0,40}interval|moves the score|"
+    r"(more|less) varied than|points apart|names .{1,60} in \d+(\.\d)? %|never gives\b.{0,40}interval|moves the score|"
     r"nearest to the field is|differently on|none of \d+ offline runs? reaches|highest in|differ most|"
     r"by more than chance|largest difference|changes most|takes longest|Also sure|Findings: \d|>nearest<"
 )
