@@ -1,7 +1,7 @@
 """Say how far annotators and judges agree."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from analysis.charts.tables import Table
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
-from surveys.studies.wording import sized
+from surveys.studies.wording import plural, sized
 
 GROUPS = ("corpus", "tag", "user")
 
@@ -79,6 +79,7 @@ def say(question: dict[str, Any]) -> str:
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
     size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
+    size += f" about {plural(question['units'], 'user')}" if question["drawn"] == "users" else ""
     group = groups_of(question)[question["group"]]
     whose = [f"  of people alone, {sized(group['n'])}:"] if question["group"] == "humans" else []
     rows = [(column.short, column.cell(group)) for column in COEFFICIENTS]
@@ -141,9 +142,12 @@ def format_statements(question: dict[str, Any]) -> list[str]:
 
 def say_part(question: dict[str, Any], row: dict[str, Any]) -> str:
     shares = ((value, row["shares"][value]) for value in question["values"])
-    said = (f"{value} {100 * share['value']:.1f} % {write_interval(share['ci'])}".rstrip() for value, share in shares)
+    said = (
+        f"{value} {write_percent(share['value'])} {write_interval(share['ci'], write_percent)}"
+        for value, share in shares
+    )
     alpha = f"alpha {write(row['alpha']['value'])} {write_interval(row['alpha']['ci'])}".rstrip()
-    return ", ".join([alpha, *said])
+    return ", ".join([alpha, *(words.rstrip() for words in said)])
 
 
 def format_pairs(pairs: list[dict[str, Any]]) -> list[str]:
@@ -173,5 +177,9 @@ def write(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def write_interval(interval: Sequence[float] | None) -> str:
-    return f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
+def write_percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def write_interval(interval: Sequence[float] | None, form: Callable[[float], str] = write) -> str:
+    return f"[{form(interval[0])}, {form(interval[1])}]" if interval else ""

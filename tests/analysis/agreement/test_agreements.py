@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -316,6 +317,17 @@ def test_command_prints_json_or_a_table(tmp_path: Path, capsys: pytest.CaptureFi
     assert "50 labels by 2 raters on 25 items" in printed
     assert "a – b: κ 1.000" in printed
     assert "majority: no 1, yes 24, tie 0" in printed
+
+
+def test_command_writes_shares_and_their_intervals_in_percent_and_says_of_how_many_users(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [[f"i{n}", who, "yes" if n else "no", "real", f"u{n % 2}"] for n in range(25) for who in "ab"]
+    import_rows(tmp_path / "labels.csv", rows, ("item", "annotator", "label", "corpus", "cluster"))
+    call_command("agreement", "labels", draws=20)
+    printed = capsys.readouterr().out
+    assert "50 labels by 2 raters on 25 items about 2 users" in printed
+    assert re.search(r"u0: 13 items, .*, yes 92\.3 % \[\d+\.\d %, \d+\.\d %\]\n", printed)
 
 
 def test_a_study_without_labels_says_so(capsys: pytest.CaptureFixture[str]) -> None:
