@@ -161,7 +161,7 @@ def test_compare_counts_the_people_who_completed() -> None:
     study = make_study("live", places=3)
     make_participant(study)
     tell(study, ["Assam"])
-    assert STANDINGS["compare"](study, count_study(study, make_account("eve", study))).words == "1 person, 0 runs"
+    assert STANDINGS["compare"](study, count_study(study, make_account("eve", study))).words == "1 completed, 0 runs"
     read_everywhere()
     assert Reporting(study).part("about")["answers"]["people"] == 1
 

@@ -184,7 +184,8 @@ def answers_stand(study: Study, counts: Counts) -> EntryStanding:
 def compare_stands(study: Study, counts: Counts) -> EntryStanding:
     asked = len({prompt["slug"] for prompt in study.current.document.get("prompts", ())}) if study.current else 0
     _, simulated, completed = counts.numbers.get("people", (0, 0, 0))
-    people = plural(completed, "person", "people") + (f" ({simulated:,} simulated)" if simulated else "")
+    # Not all of them are analysed: rules of exclusion would be asked again for every page.
+    people = f"{completed:,} completed" + (f" ({simulated:,} simulated)" if simulated else "")
     return EntryStanding(
         f"{asked:,}", "prompt" if asked == 1 else "prompts", f"{people}, {plural(counts.number('runs'), 'run')}"
     )
