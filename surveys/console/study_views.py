@@ -14,7 +14,14 @@ from django.views.decorators.http import require_safe
 
 from surveys.console.collect_views import BAR, cell_row
 from surveys.console.monitoring.monitor import count_cells, say_state, time_of_last_answer
-from surveys.console.monitoring.people import WHO, count_in, people_of
+from surveys.console.monitoring.people import (
+    WHO,
+    count_exits,
+    count_in,
+    kinds_of_people,
+    people_of,
+    simulated_among,
+)
 from surveys.models import AnonymousExit, Participant, Study
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
@@ -56,7 +63,8 @@ def studies(request: HttpRequest) -> HttpResponse:
 @study_page(Role.BLINDED, require_safe)
 def study(request: HttpRequest) -> HttpResponse:
     """The study's state, and what to do next."""
-    cells, people = list(count_cells(request.study)), people_of(request.study, "main")
+    cells, exits = list(count_cells(request.study)), count_exits(request.study, "main")
+    kinds, people = kinds_of_people(request.study), people_of(request.study, "main")
     newest = time_of_last_answer(people.exclude(origin=Participant.Origin.IMPORTED))
     return show(
         request,
@@ -65,7 +73,8 @@ def study(request: HttpRequest) -> HttpResponse:
         sentence=say_state(request.study, cells),
         cells=[cell_row(cell) for cell in cells],
         bar=BAR,
-        simulated=people.filter(origin=Participant.Origin.SIMULATED).count(),
+        came=kinds["main"] - kinds["imported"] + sum(n for *_, n in exits),
+        simulated=simulated_among(kinds, exits, "main"),
         last_answer=duration((timezone.now() - newest).total_seconds()) if newest else "",
     )
 

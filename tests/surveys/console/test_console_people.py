@@ -66,6 +66,7 @@ def test_monitor_and_flow_count_simulated_people_of_whom_only_a_count_is_left(st
     for page in ("collect", "flow"):
         assert "2 of these people are simulated." in lines_of(client.get(f"/console/teas/{page}/"))
         assert "3 of these people are simulated." in lines_of(client.get(f"/console/teas/{page}/?who=all"))
+    assert "2 of the 2 people who came are simulated." in lines_of(client.get("/console/teas/"))
 
 
 def test_one_of_many_is_not_said_to_be_none_nor_all_others_everybody(study: Study) -> None:
