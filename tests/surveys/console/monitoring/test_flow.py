@@ -107,6 +107,11 @@ def test_every_reason_to_stop_has_its_words() -> None:
     assert {reason for reason in reasons if reason_name(reason).startswith("question")} == set()
 
 
+@pytest.mark.parametrize("reason", ["comprehension-failed-twice", "training-failed-twice"])
+def test_a_reason_neither_repeats_nor_contradicts_its_outcome(reason: str) -> None:
+    assert "failed" not in reason_name(reason)  # beside "Comprehension check failed twice"
+
+
 def test_who_could_not_take_part_is_counted_by_reason_of_all_who_agreed() -> None:
     study = make_study(places=40)
     for reason in ("no-access: the list is read twice", "no-access: no words", "other: x: y", "My cat: it sat there"):
