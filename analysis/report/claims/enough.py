@@ -65,5 +65,12 @@ def too_few(rows: Sequence[Row]) -> str:
 
 def too_few_people(rows: Sequence[Row]) -> str:
     """Why rows of the field say nothing yet; empty if enough people answered."""
-    few = max(map(units_of, rows), default=0) < FEWEST
-    return f"Fewer than {FEWEST} people have answered a prompt: too few to compare." if few else ""
+    if max(map(units_of, rows), default=0) >= FEWEST:
+        return ""
+    together: dict[str, dict[str, int]] = {}
+    for row in rows:
+        of = together.setdefault(row.get("prompt", ""), {})
+        of[row.get("model", "")] = max(of.get(row.get("model", ""), 0), units_of(row))
+    if any(sum(of.values()) >= FEWEST for of in together.values()):
+        return f"No chatbot has answers of {FEWEST} people to a prompt: too few to compare."
+    return f"Fewer than {FEWEST} people have answered a prompt: too few to compare."

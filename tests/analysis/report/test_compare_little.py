@@ -9,6 +9,8 @@ from django.utils import timezone
 from analysis.answers.readings import read_new
 from analysis.answers.tasks import read_new_texts
 from analysis.models import Answer, Completion
+from analysis.report.claims.enough import too_few
+from analysis.report.dataset import FIELD
 from analysis.report.pages.shown import PAGES
 from analysis.report.parts import FIGURES
 from surveys.models import Study
@@ -24,6 +26,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 def test_overview_says_so_when_too_few_have_answered() -> None:
     client = log_in(make_teas(), "viewer")
     assert heading(client.get(address())) == "Fewer than 20 people have answered a prompt: too few to compare."
+    half = {"source": FIELD, "prompt": "teas", "n": 10, "units": 10}
+    assert too_few([half | {"model": model} for model in ("chatgpt", "gemini")]) == (
+        "No chatbot has answers of 20 people to a prompt: too few to compare."
+    )
 
 
 def test_without_runs_the_page_says_what_comes_next() -> None:
