@@ -188,6 +188,9 @@ class Responses(TableRows):
     table = "responses"
 
 
+FILE_METHODS = ["get", "options"]  # HEAD would note in the audit trail that somebody took the file
+
+
 class AnyType(BaseContentNegotiation):
     """The address names the format, so the Accept header decides nothing; errors are JSON."""
 
@@ -199,6 +202,7 @@ class AnyType(BaseContentNegotiation):
 
 
 class ExportFile(Operation):
+    http_method_names = FILE_METHODS
     content_negotiation_class = AnyType
 
     @extend_schema(
@@ -218,6 +222,7 @@ class ExportFile(Operation):
 
 
 class EverythingFile(Operation):
+    http_method_names = FILE_METHODS
     content_negotiation_class = AnyType
 
     @extend_schema(

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
 from analysis.exports.codebook import as_document, as_markdown
@@ -116,7 +116,7 @@ def read_form(parameters: QueryDict) -> Selection:
     return Selection(**{name: name in parameters for name in Selection.__annotations__})
 
 
-@require_safe
+@require_GET
 @study_page()
 def download(request: HttpRequest, table: str, kind: str) -> HttpResponse:
     selection = read_selection(request.GET)
@@ -127,7 +127,7 @@ def everything_response(made: Everything, user: Any) -> StreamingHttpResponse:
     return as_stream(made, followed(made, user), "application/zip")
 
 
-@require_safe
+@require_GET
 @study_page()
 def everything(request: HttpRequest) -> HttpResponse:
     """Download the ticked tables, or all, as one zip file."""

@@ -85,7 +85,7 @@ def say(question: dict[str, Any]) -> str:
     rows = [(column.short, column.cell(group)) for column in COEFFICIENTS]
     rows += [(f"mean {column.short}", column.cell(group["means"])) for column in OF_PAIRS]
     numbers = [
-        f"  {name:<22}{write(number.value):>8}  {write_interval(number.ci)}"
+        f"  {name:<22}{write(number.value):>8} {write_interval(number.ci)}".rstrip()
         for name, number in rows
         if number.value is not None
     ]
@@ -143,16 +143,15 @@ def format_statements(question: dict[str, Any]) -> list[str]:
 def say_part(question: dict[str, Any], row: dict[str, Any]) -> str:
     shares = ((value, row["shares"][value]) for value in question["values"])
     said = (
-        f"{value} {write_percent(share['value'])} {write_interval(share['ci'], write_percent)}"
+        f"{value} {write_percent(share['value'])}{write_interval(share['ci'], write_percent)}"
         for value, share in shares
     )
-    alpha = f"alpha {write(row['alpha']['value'])} {write_interval(row['alpha']['ci'])}".rstrip()
-    return ", ".join([alpha, *(words.rstrip() for words in said)])
+    return ", ".join([f"alpha {write(row['alpha']['value'])}{write_interval(row['alpha']['ci'])}", *said])
 
 
 def format_pairs(pairs: list[dict[str, Any]]) -> list[str]:
     lines = [
-        f"{pair['a']} – {pair['b']}: κ {write(pair['kappa']['value'])} {write_interval(pair['kappa']['ci'])}, "
+        f"{pair['a']} – {pair['b']}: κ {write(pair['kappa']['value'])}{write_interval(pair['kappa']['ci'])}, "
         f"n = {pair['n']}"
         for pair in pairs
     ]
@@ -182,4 +181,4 @@ def write_percent(share: float) -> str:
 
 
 def write_interval(interval: Sequence[float] | None, form: Callable[[float], str] = write) -> str:
-    return f"[{form(interval[0])}, {form(interval[1])}]" if interval else ""
+    return f" [{form(interval[0])}, {form(interval[1])}]" if interval else ""

@@ -63,7 +63,7 @@ def too_few(rows: Sequence[Row]) -> str:
     return ""
 
 
-def too_few_people(rows: Sequence[Row]) -> str:
+def too_few_people(rows: Sequence[Row], to: str = "compare") -> str:
     """Why rows of the field say nothing yet; empty if enough people answered."""
     if max(map(units_of, rows), default=0) >= FEWEST:
         return ""
@@ -72,5 +72,5 @@ def too_few_people(rows: Sequence[Row]) -> str:
         of = together.setdefault(row.get("prompt", ""), {})
         of[row.get("model", "")] = max(of.get(row.get("model", ""), 0), units_of(row))
     if any(sum(of.values()) >= FEWEST for of in together.values()):
-        return f"No chatbot has answers of {FEWEST} people to a prompt: too few to compare."
-    return f"Fewer than {FEWEST} people have answered a prompt: too few to compare."
+        return f"No chatbot has answers of {FEWEST} people to a prompt: too few to {to}."
+    return f"Fewer than {FEWEST} people have answered a prompt: too few to {to}."

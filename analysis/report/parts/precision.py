@@ -10,7 +10,7 @@ from analysis.charts.panels import Panel, draw_grids, grid_of, with_axes
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
-from analysis.report.claims.enough import FEWEST, is_enough
+from analysis.report.claims.enough import is_enough, too_few_people
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.samples import Data, Source, generator_for, low_high, reasons
 from analysis.stats import population
@@ -185,7 +185,8 @@ def say(report: Report) -> str:
         if is_enough(row)
     ]
     if not known:
-        return f"Fewer than {FEWEST} people have answered a prompt: too few to say how wide the intervals will be."
+        few = too_few_people(report["precision"], "say how wide the intervals will be")
+        return few or "How wide the intervals will be stands below; no entropy of a list can be judged yet."
     width = median(row["width"] for row in known)
     so_far = sized(*(row["n"] for row in known))
     return f"With 400 answers a prompt, the interval of the entropy will be about {width:.2f} bits wide, by {so_far}."

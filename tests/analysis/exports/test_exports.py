@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from rest_framework.authtoken.models import Token
 
 from analysis.exports import exports
 from analysis.exports.exports import TABLES
@@ -117,6 +118,16 @@ def test_export_is_noted_in_the_audit_trail(study: Study) -> None:
     assert (event.actor, event.action, event.subject) == ("researcher", "exported", "responses.csv")
     assert event.detail == {"rows": 5, "pids": True, "pilot": False, "preview": True, "simulated": True}
     assert list(audit.find_breaks(study)) == []
+
+
+def test_who_asks_for_the_head_alone_takes_nothing(study: Study) -> None:
+    console = log_in(study, "researcher")
+    token = Token.objects.create(user=make_account("script", study, "viewer"))
+    api = Client(headers={"Authorization": f"Token {token.key}"})
+    for client, site, table in ((console, "export", "download"), (api, "api", "export")):
+        for name, *file in ((table, "responses", "csv"), ("everything",)):
+            assert client.head(reverse(f"{site}:{name}", args=[study.slug, *file])).status_code == 405
+    assert not AuditEvent.objects.filter(action="exported").exists()
 
 
 def test_page_offers_pids_to_researchers_only(study: Study) -> None:

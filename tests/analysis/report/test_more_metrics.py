@@ -17,6 +17,7 @@ from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.models import Run, SimulatedUser
 from analysis.report.filters import Filters
+from analysis.report.parts import PARTS
 from analysis.report.parts.calibration import Placed, distance_row, draw_calibration, mark_nearest
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
@@ -390,6 +391,20 @@ def test_intervals_get_narrower_with_more_answers(study: Study) -> None:
     assert rows[0]["n"] == 4
     # A share of one half with n = 400 is known to about ± 1.96 × 0.5 / 20.
     assert widths[3] == pytest.approx(2 * 1.96 * 0.5 / 20, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("n", "measure", "said"),
+    [
+        (5, "entropy_bits", "Fewer than 20 people have answered"),
+        (10, "entropy_bits", "No chatbot has answers of 20 people"),
+        (20, "correct_share", "no entropy of a list can be judged yet"),
+        (20, "entropy_bits", "about 0.50 bits wide, by"),
+    ],
+)
+def test_precision_says_which_answers_it_lacks(n: int, measure: str, said: str) -> None:
+    row = {"prompt": "teas", "n": n, "units": n, "measure": measure, "planned_n": 400, "width": 0.5}
+    assert said in PARTS["precision"].say({"precision": [row | {"model": model} for model in ("chatgpt", "gemini")]})
 
 
 # --- sources
