@@ -94,7 +94,7 @@ def people_apart(watched: Monitor) -> list[str]:
     """Sentences about simulated, left-out and imported people, whom a reader might misjudge."""
     kinds, words = watched.kinds, []
     if n := watched.simulated:
-        words.append(f"{n} of these people {'is' if n == 1 else 'are'} simulated.")
+        words.append(f"{n:,} of {watched.people:,} who came {'is' if n == 1 else 'are'} simulated.")
     left_out = [
         f"{kinds[who]} {name}" for who, name in (("pilot", "of the pilot"), ("preview", "previewing")) if kinds[who]
     ]

@@ -42,7 +42,7 @@ def test_monitor_names_simulated_people_and_those_left_out(study: Study) -> None
     make_participant(study, origin="simulated")
     make_participant(study, origin="preview")
     page = lines_of(log_in(study).get("/console/teas/collect/"))
-    assert "1 of these people is simulated." in page
+    assert "1 of 1 who came is simulated." in page
     assert "Left out: 1 previewing." in page
 
 
@@ -54,7 +54,7 @@ def test_monitor_and_flow_name_people_who_were_simulated_in_the_pilot() -> None:
     for page in ("collect", "flow"):
         for who, says in (("pilot", True), ("all", True), ("main", False)):
             lines = lines_of(client.get(f"/console/teas/{page}/?who={who}"))
-            assert ("1 of these people is simulated." in lines) is says
+            assert ("1 of 2 who came is simulated." in lines) is says
 
 
 def test_monitor_and_flow_count_simulated_people_of_whom_only_a_count_is_left(study: Study) -> None:
@@ -64,9 +64,9 @@ def test_monitor_and_flow_count_simulated_people_of_whom_only_a_count_is_left(st
     AnonymousExit.objects.create(kind="withdrawn", pilot=True, **given)
     client = log_in(study)
     for page in ("collect", "flow"):
-        assert "2 of these people are simulated." in lines_of(client.get(f"/console/teas/{page}/"))
-        assert "3 of these people are simulated." in lines_of(client.get(f"/console/teas/{page}/?who=all"))
-    assert "2 of the 2 people who came are simulated." in lines_of(client.get("/console/teas/"))
+        assert "2 of 2 who came are simulated." in lines_of(client.get(f"/console/teas/{page}/"))
+        assert "3 of 3 who came are simulated." in lines_of(client.get(f"/console/teas/{page}/?who=all"))
+    assert "2 of 2 who came are simulated." in lines_of(client.get("/console/teas/"))
 
 
 def test_one_of_many_is_not_said_to_be_none_nor_all_others_everybody(study: Study) -> None:
