@@ -6,6 +6,7 @@ import sys
 
 import django
 from django.core.management import execute_from_command_line
+from django.db import ProgrammingError
 
 from fieldstudy.embedded import schema, servers
 
@@ -18,7 +19,11 @@ def main() -> None:
         if "DATABASE_URL" in attached and sys.argv[1] not in servers.SCHEMA_COMMANDS:
             django.setup()
             schema.apply_pending_migrations()
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ProgrammingError:
+        schema.refuse_pending_migrations()
+        raise
 
 
 if __name__ == "__main__":

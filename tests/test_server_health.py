@@ -95,6 +95,15 @@ def test_server_refuses_to_start_on_pending_migrations(module: str, empty_databa
 
 
 @pytest.mark.processes
+def test_command_names_pending_migrations(empty_database: str) -> None:
+    environment = SAFE | {"DATABASE_URL": empty_database, "DATABASE_POOL": "0"}
+    done = run_with(environment, "manage.py", "report", "demo")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.search(r"^The database lacks \d+ migration\(s\), .* start again\.$", done.stderr, re.MULTILINE)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.processes
 @pytest.mark.django_db
 def test_server_starts_on_a_migrated_database() -> None:
     settings = connection.settings_dict
