@@ -17,7 +17,7 @@ from surveys.models import BenchmarkItem, Response, Study
 from surveys.studies.files.matrix import Matrix
 from tests.analysis.report.field_benchmark_world import make_sums_in_field, run_sums
 from tests.analysis.report.report_samples import make_model_run, make_teas
-from tests.analysis.report.unpacked import agreed_in, recompute, unpack
+from tests.analysis.report.unpacked import agreed_in, check_codebook, recompute, unpack
 from tests.analysis.runs.baseline_factories import make_call
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import log_in
@@ -119,6 +119,7 @@ def test_the_page_and_the_terminal_say_it(study: Study) -> None:
 @pytest.mark.slow
 def test_the_bundle_computes_it_again(study: Study, tmp_path: Path) -> None:
     unpack(study, tmp_path)
+    check_codebook(tmp_path)
     assert (tmp_path / "data" / "questions.csv").read_text().count("\n") == 21
     done = recompute(tmp_path)
     assert done.returncode == 0, done.stdout

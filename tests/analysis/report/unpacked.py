@@ -75,7 +75,9 @@ def read_csv(folder: Path, name: str) -> list[dict[str, str]]:
 
 
 def check_codebook(folder: Path) -> None:
-    """Checks that the codebook describes each column of each table."""
+    """Checks that the codebook describes each column of each table, and that the README names each table."""
+    named = (folder / "README.md").read_text()
+    assert [path.name for path in (folder / "data").iterdir() if f"{path.name}`" not in named] == []
     described = {table["name"]: table for table in json.loads((folder / "codebook.json").read_text())["tables"]}
     assert {path.stem for path in (folder / "data").iterdir()} == set(described)
     for name, table in described.items():
