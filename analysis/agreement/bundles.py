@@ -186,8 +186,8 @@ Made = tuple[ExportTable, Callable[[], Iterator[Row]]]
 EXPORTED = ("participants", "flow", "items", "annotations", "labels", "gate", "runs", "completions")
 # What items show and models reply, by table: only in a bundle with texts.
 TEXTS = {"items": ("payload", "explanation"), "completions": ("text", "error"), "replies": ("fault",)}
-# Why somebody skips an item or is uncomfortable, and what researchers noted about a person: in no bundle.
-OWN_WORDS = {"annotations": ("reason",), "gate": ("note",)}
+# Why somebody skips an item or is uncomfortable, what researchers noted about a person, and who did: in no bundle.
+OWN_WORDS = {"annotations": ("reason",), "gate": ("note", "decided_by")}
 # The settings of a model's label; the rest of its detail is texts.
 SETTINGS = (
     *("endpoint", "provider", "model", "model_served", "prompt", "prompt_sha256", "temperature", "run", "call"),

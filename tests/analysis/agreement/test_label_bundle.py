@@ -240,6 +240,7 @@ def test_own_words_and_names_never_leave_and_texts_only_where_they_are_asked_for
     rows = read_csv(tmp_path, "annotations")
     assert ("payload" in read_csv(tmp_path, "items")[0], "reason" in rows[0]) == (texts, False)
     assert {row["state"] for row in rows} == {"given", "skipped"}
+    assert "decided_by" not in (tmp_path / "data" / "gate.csv").read_text()
     assert json.loads(rows[-1]["detail"])["model"] == "mini"
     assert recompute(tmp_path).returncode == 0
 
