@@ -6,16 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
+import jwt
 from django.conf import settings
 from django.core import signing
 
 from surveys.models import PROLIFIC_ID
-
-if TYPE_CHECKING:
-    import jwt  # below where it is needed: 5 MB of each web worker, for sites whose visits are signed
 
 PARAMETERS = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 COMPLETE = "https://app.prolific.com/submissions/complete"
@@ -73,8 +70,6 @@ def is_signed(token: str, visit: Visit) -> bool:
     """Whether Prolific signed this visit for this site with a key of the set, and the token has not expired."""
     if len(token) > LONGEST_TOKEN:
         return False
-    import jwt
-
     try:
         # The algorithm is ours to choose: a token never says how it is to be checked.
         key = key_set()[jwt.get_unverified_header(token)["kid"]]
@@ -87,7 +82,7 @@ def is_signed(token: str, visit: Visit) -> bool:
     return {visit.pid, visit.study_id, visit.session_id} <= about and "workspace_id" in named
 
 
-def key_set() -> "dict[str, jwt.PyJWK]":
+def key_set() -> dict[str, jwt.PyJWK]:
     """The public keys by name, from the configured file; read again when it changes. Empty without a file."""
     if not settings.PROLIFIC_KEY_SET:
         return {}
@@ -99,9 +94,7 @@ def key_set() -> "dict[str, jwt.PyJWK]":
 
 
 @lru_cache(maxsize=1)
-def read_keys(path: Path, changed: int) -> "dict[str, jwt.PyJWK]":
-    import jwt
-
+def read_keys(path: Path, changed: int) -> dict[str, jwt.PyJWK]:
     entries = json.loads(path.read_text())["keys"]
     usable = [entry for entry in entries if entry.get("kty") == "RSA" and entry.get("use", "sig") == "sig"]
     keys = {}
