@@ -120,7 +120,7 @@ def test_sheet_pays_exactly_whom_it_listed(study: Study, books: Books, prolific:
     client, mary = log_in(study), log_in(study, name="mary")
     [form] = forms_of(text_of(client.get(AT)), f"{AT}decide/")
     sheet = sheet_of(client.post(f"{AT}decide/", form))
-    # One goes and another comes, at the same number and sum; a second one's reward differs.
+    # One goes and another comes; a second one's reward differs.
     Submission.objects.filter(submission_id=first).update(status="APPROVED")
     Submission.objects.filter(submission_id=second).update(reward=250)
     [fourth] = read_people(study, books, prolific, 1)

@@ -13,7 +13,16 @@ from surveys.console.monitoring.people import DecisionError
 from surveys.models import AuditEvent, Payment, Study, Submission
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient, ProlificError
-from surveys.prolific.decisions import Amount, decide, decide_amounts, listed
+from surveys.prolific.decisions import (
+    Amount,
+    ListChanged,
+    amounts_of,
+    decide,
+    decide_amounts,
+    decide_listed,
+    listed,
+    rows_of,
+)
 from surveys.prolific.mock.books import Books
 from surveys.prolific.transfer import pay_and_read_back
 from tests.surveys.participation.threads import at_once
@@ -226,6 +235,21 @@ def test_numbers_that_have_changed_decide_nothing(study: Study, books: Books, pr
     with pytest.raises(DecisionError, match="nobody to pay"):
         decide_amounts(study, "bonus", [replace(two[0], cents=0)], "eve", listed(board, two))
     assert decide_amounts(study, "top_up", two, "eve", listed(board, two)) == 1  # a payment to others changes nothing
+
+
+def test_somebody_else_at_the_same_number_and_sum_is_not_paid(
+    study: Study, books: Books, prolific: ProlificClient
+) -> None:
+    first, second = read_people(study, books, prolific, 2)
+    statuses = {first: "AWAITING REVIEW", second: "APPROVED"}
+    Submission.objects.filter(submission_id=second).update(status=statuses[second])
+    board = read_board(study)
+    seen = listed(board, amounts_of(rows_of(board, "to-approve")))
+    for name, status in zip(statuses, reversed(statuses.values()), strict=True):
+        Submission.objects.filter(submission_id=name).update(status=status)
+    with pytest.raises(ListChanged):
+        decide_listed(study, "to-approve", "ada", seen)
+    assert not Payment.objects.exists()
 
 
 # --- everything at once -------------------------------------------------------
