@@ -24,7 +24,7 @@ from surveys.prolific.decisions import (
     rows_of,
 )
 from surveys.prolific.mock.books import Books
-from surveys.prolific.transfer import pay_and_read_back
+from surveys.prolific.transfer import pay_and_read_back, settle
 from tests.surveys.participation.threads import at_once
 from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, read_people, row_of
 
@@ -73,6 +73,21 @@ def test_decided_sent_and_read_back(study: Study, books: Books, prolific: Prolif
         ("system", "payments read back"),
     ]
     assert actions[0][2] == {"submissions": 3, "cents": 600, "why": "to-approve"}
+
+
+def test_what_was_read_before_a_payment_was_sent_settles_nothing(
+    study: Study, books: Books, prolific: ProlificClient
+) -> None:
+    read_people(study, books, prolific, 1)
+    decide_all(study, "to-approve")
+    sent = Submission.objects.get().seen_at + timedelta(seconds=1)
+    Payment.objects.update(state="sent", sent_at=sent)
+    Submission.objects.update(status="RETURNED")
+    settle(study)
+    assert states(study) == {"sent"}
+    Submission.objects.update(seen_at=sent + timedelta(seconds=1))
+    settle(study)
+    assert states(study) == {"failed"}
 
 
 def test_approving_twice_changes_nothing(study: Study, books: Books, prolific: ProlificClient) -> None:

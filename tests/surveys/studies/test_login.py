@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from surveys.studies import access
 from tests.factories import make_account, make_study
@@ -75,3 +75,19 @@ def test_members_are_sent_back_from_the_admin_pages() -> None:
     page = client.get("/admin/", follow=True)
     assert page.redirect_chain[-1][0] == "/console/"
     assert "for the server’s administrators" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("proxies", "hops", "address"),
+    [
+        (0, "6.6.6.6", "192.0.2.1"),
+        (1, "6.6.6.6, 203.0.113.9", "203.0.113.9"),
+        (2, "6.6.6.6, 203.0.113.9, 198.51.100.2", "203.0.113.9"),
+        (2, "203.0.113.9", "192.0.2.1"),
+        (1, "", "192.0.2.1"),
+    ],
+)
+def test_address_is_what_our_outermost_proxy_saw(proxies: int, hops: str, address: str, settings: Any) -> None:
+    settings.PROXIES = proxies
+    request = RequestFactory(REMOTE_ADDR="192.0.2.1").get("/", headers={"X-Forwarded-For": hops})
+    assert access.client_address(request) == address
