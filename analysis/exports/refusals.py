@@ -17,6 +17,8 @@ from rest_framework.response import Response
 from rest_framework.settings import APISettings
 from rest_framework.views import APIView, exception_handler
 
+from surveys.studies.wording import say_offered
+
 TRUE = (True, "true")  # in a body
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 MOST_WHOLE = 10**18 - 1  # that the database surely takes
@@ -126,11 +128,8 @@ def say_unknown(name: str, kind: str, known: Collection[str]) -> str:
 
 def check_named(name: str, value: str, known: Collection[str]) -> None:
     """Raises ParseError if what a parameter names is not among those of the study."""
-    if value in known:
-        return
-    near, there = get_close_matches(value[:60], known, 1), ", ".join([*known][:20])
-    offered = f"Did you mean {near[0]}?" if near else f"There is {there}." if there else "There is none yet."
-    raise ParseError(f"{name}={value[:60]} is unknown here. {offered}")
+    if value not in known:
+        raise ParseError(f"{name}={value[:60]} is unknown here. {say_offered(value[:60], [*known])}")
 
 
 def say_there(kind: str, known: Collection[str]) -> str:

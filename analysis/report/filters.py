@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Protocol, Self
 from urllib.parse import urlencode
@@ -20,7 +19,7 @@ from surveys.models import ChatbotContext, Participant, Study
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.definitions import Definition
 from surveys.studies.lifecycle import definition_of
-from surveys.studies.wording import language_name
+from surveys.studies.wording import language_name, say_offered
 
 LONGEST_VALUE = 200
 Mask = NDArray[np.bool_]
@@ -161,13 +160,6 @@ def answered(people: pd.DataFrame, wanted: Iterable[tuple[str, str]]) -> Mask:
 
 def write_value(value: Any) -> str:
     return ":".join(value) if isinstance(value, tuple) else str(value)
-
-
-def say_offered(value: str, names: Sequence[str]) -> str:
-    near = get_close_matches(value, names, n=1)
-    if near:
-        return f"Did you mean {near[0]}?"
-    return f"There is {', '.join(names[:20])}." if names else "There is none yet."
 
 
 # --- what an address holds ----------------------------------------------------

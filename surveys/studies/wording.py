@@ -5,6 +5,7 @@ It knows nothing about what it writes, so that every room above may use it.
 
 from collections.abc import Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
@@ -125,3 +126,11 @@ def language_name(code: str) -> str:
 def join_words(words: Sequence[str]) -> str:
     """`a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def say_offered(value: str, names: Sequence[str]) -> str:
+    """What somebody may have meant who named something that is not there: the nearest name, or the first twenty."""
+    near = get_close_matches(value, names, n=1)
+    if near:
+        return f"Did you mean {near[0]}?"
+    return f"There is {', '.join(names[:20])}." if names else "There is none yet."

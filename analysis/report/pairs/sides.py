@@ -31,13 +31,12 @@ from analysis.report.filters import (
     Offer,
     check_filters,
     filter_options,
-    say_offered,
 )
 from analysis.report.samples import FIRST, Data, Rows, Source
 from analysis.stats.resampling import ChoiceSample, ItemSample
 from surveys.models import Prompt, Study
 from surveys.studies.lifecycle import definition_of, prompts_of
-from surveys.studies.wording import plural
+from surveys.studies.wording import plural, say_offered
 
 RUN = "run"
 OF_FIELD = tuple(name for name, entry in FILTERS.items() if entry.is_of_field and name != "chatbot")

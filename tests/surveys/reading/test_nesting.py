@@ -134,7 +134,12 @@ def test_deep_lines_and_records_of_files_are_faults(tmp_path: Path) -> None:
     faults = Faults()
     assert list(read_json_lines(iter([f'{{"a": {DEEP}}}', '{"a": 1}']), faults)) == [(2, {"a": 1})]
     assert [(each.line, each.message) for each in faults.first] == [(1, "is nested too deeply")]
-    for name, content in (("lines", f"{{}}\n{DEEP[1:-1]}\n"), ("array", f"[{{}}, {DEEP}]")):
+    deeper = "[" * 5_000 + "]" * 5_000  # than Python's own reader goes
+    for name, content in (
+        ("lines", f"{{}}\n{DEEP[1:-1]}\n"),
+        ("array", f"[{{}}, {DEEP}]"),
+        ("deeper", f"[{{}}, {deeper}]"),
+    ):
         path = tmp_path / name
         path.write_text(content)
         file = CorpusFile(path)
