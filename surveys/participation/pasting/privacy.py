@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,15 +67,18 @@ def find_personal(text: str) -> list[PersonalDetail]:
     if len(DIGITS.findall(text)) == len(LISTED.findall(f"\n{text}")):
         absent.add("address")  # every address has a number other than those of a list
     found = [
-        PersonalDetail(kind, *match.span(min(pattern.groups, 1)))
+        PersonalDetail(kind, *match.span(group), match[group])
         for kind, _, pattern in PATTERNS
         if kind not in absent
+        for group in (min(pattern.groups, 1),)
         for match in pattern.finditer(text)
     ]
     marks: list[PersonalDetail] = []
-    for mark in sorted(found, key=lambda mark: mark.start):  # stable: of two at one place, the earlier rule wins
-        if not marks or mark.start >= marks[-1].end:
-            marks.append(mark._replace(of=text[mark.start : mark.end]))
+    end = 0
+    for mark in sorted(found, key=itemgetter(1)):  # stable: of two at one place, the earlier rule wins
+        if mark.start >= end:
+            marks.append(mark)
+            end = mark.end
     numbers = [mark for mark in marks if mark.kind in PUBLIC["public"]][:MOST_PLACES]
     public = {mark for mark in numbers if is_public(text, mark)}
     marks = [mark for mark in marks if mark not in public]
