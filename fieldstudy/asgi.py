@@ -11,4 +11,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
 servers.attach(by_hand=False)
 application = get_asgi_application()
 if not settings.DEBUG:
-    schema.refuse_pending_migrations()
+    schema.refuse_to_serve()

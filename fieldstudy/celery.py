@@ -1,14 +1,16 @@
 """The Celery application: `celery -A fieldstudy worker`."""
 
 import os
+from contextlib import suppress
 from logging.config import dictConfig
 from typing import Any
 
 from celery import Celery
-from celery.signals import after_setup_logger
+from celery.signals import after_setup_logger, beat_init, worker_init
 from django.conf import settings
+from django.db import OperationalError, connection
 
-from fieldstudy.embedded import servers
+from fieldstudy.embedded import schema, servers
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
 if not settings.configured:  # imported by the celery command itself; any other process has attached already
@@ -36,3 +38,15 @@ app.autodiscover_tasks(
 def log_as_everywhere(**given: Any) -> None:
     """Celery puts its own level and form in their place."""
     dictConfig(settings.LOGGING)
+
+
+@beat_init.connect
+@worker_init.connect
+def refuse_pending_migrations(**given: Any) -> None:
+    """As servers do, unless the database is away, for which workers wait; what they fork inherits no connection."""
+    if settings.DEBUG:
+        return
+    with suppress(OperationalError):
+        schema.refuse_pending_migrations()
+    connection.close()
+    connection.close_pool()

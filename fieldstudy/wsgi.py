@@ -15,4 +15,4 @@ application = get_wsgi_application()
 front = Front(application, settings.WEB_THREADS, settings.VAR_FOLDER / "incoming")
 resolve("/healthz")  # imports the views now, not while the first person waits
 if not settings.DEBUG:
-    schema.refuse_pending_migrations()
+    schema.refuse_to_serve()

@@ -95,6 +95,17 @@ def test_server_refuses_to_start_on_pending_migrations(module: str, empty_databa
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize("process", ["worker", "beat"])
+def test_worker_refuses_to_start_on_pending_migrations(process: str, empty_database: str, tmp_path: Path) -> None:
+    environment = SAFE | {"DATABASE_URL": empty_database, "FIELDSTUDY_VAR": str(tmp_path)}
+    own = ("--schedule", str(tmp_path / "beat.db"), "--pidfile=") if process == "beat" else ()
+    done = run_with(environment, "-m", "celery", "-A", "fieldstudy", process, *own)
+    assert done.returncode == 1, done.stderr
+    assert re.search(r"(^|: )The database lacks \d+ migration\(s\), .* start again\.$", done.stderr, re.MULTILINE)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.processes
 def test_command_names_pending_migrations(empty_database: str) -> None:
     environment = SAFE | {"DATABASE_URL": empty_database, "DATABASE_POOL": "0"}
     done = run_with(environment, "manage.py", "report", "demo")

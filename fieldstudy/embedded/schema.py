@@ -65,14 +65,18 @@ class AppliedMigrations(io.StringIO):
 
 
 def refuse_pending_migrations() -> None:
+    """End a process if the tables are not those the code expects."""
+    if pending := pending_migrations():
+        raise SystemExit(
+            f"The database lacks {len(pending)} migration(s), {pending[0]} first. Run `python manage.py migrate` "
+            "and start again."
+        )
+
+
+def refuse_to_serve() -> None:
     """End a server's start if the tables are not those the code expects, or cannot be seen."""
     try:
-        pending = pending_migrations()
+        refuse_pending_migrations()
     except OperationalError as error:
         reason = " ".join(str(error).split()).rstrip(".?")
         raise SystemExit(f"The database does not answer: {reason}. Check DATABASE_URL and start again.") from None
-    if pending:
-        raise SystemExit(
-            f"The database lacks {len(pending)} migration(s), {pending[0]} first. Stop the servers, run "
-            "`python manage.py migrate` and start again."
-        )
