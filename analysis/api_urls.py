@@ -1,7 +1,6 @@
 """Addresses of the API, version 1."""
 
 from django.urls import path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from analysis.agreement import api as annotations
 from analysis.exports import api as exports
@@ -43,11 +42,7 @@ urlpatterns = [
     path("studies/<slug:slug>/completions/", api.Completions.as_view(), name="completions"),
     path("runs/<int:number>/", api.OneRun.as_view(), name="run"),
     *(path(f"runs/<int:number>/{action}/", view, name=f"{action}-run") for action, view in api.CHANGES.items()),
-    path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path(
-        "docs/",
-        SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="exports/api_docs.html"),
-        name="docs",
-    ),
+    path("schema/", exports.Schema.as_view(), name="schema"),
+    path("docs/", exports.Docs.as_view(), name="docs"),
     re_path(r"^[\s\S]*$", NoSuchAddress.as_view()),
 ]

@@ -7,9 +7,10 @@ from django.db.models import Count, Q, QuerySet
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -234,3 +235,30 @@ class EverythingFile(Operation):
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
         kind, selection = request.query_params.get("format") or "csv", read_selection(request.query_params)
         return everything_response(open_everything(request.user, slug, kind, selection), request.user)
+
+
+class ByFormat(DefaultContentNegotiation):
+    """Leaves an unknown format to be refused like other wrong values."""
+
+    def filter_renderers(self, renderers: list, format: str) -> list:
+        return [renderer for renderer in renderers if renderer.format == format] or renderers
+
+
+class AboutTheApi(Operation):
+    """Comes in other forms than JSON, which its refusals have nonetheless."""
+
+    def handle_exception(self, error: Exception) -> Response:
+        self.request.accepted_renderer, self.request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
+        return super().handle_exception(error)
+
+
+@extend_schema_view(
+    get=extend_schema(exclude=True, parameters=[OpenApiParameter("format", str, enum=["yaml", "json"])])
+)
+class Schema(AboutTheApi, SpectacularAPIView):
+    content_negotiation_class = ByFormat
+
+
+@extend_schema_view(get=extend_schema(exclude=True, parameters=[OpenApiParameter("script", str)]))
+class Docs(AboutTheApi, SpectacularSwaggerSplitView):
+    url_name, template_name = "api:schema", "exports/api_docs.html"

@@ -35,8 +35,8 @@ def call(program: APIClient, name: str, query: str, method: str = "get", body: A
     return getattr(program, method)(f"{reverse(f'api:{name}', kwargs=kwargs)}?{query}", body, format="json")
 
 
-def test_all_but_schema_and_docs_are_operations() -> None:
-    assert {pattern.name for pattern in urlpatterns} - VIEWS.keys() == {"schema", "docs", None}
+def test_all_are_operations() -> None:
+    assert {pattern.name for pattern in urlpatterns} - VIEWS.keys() == {None}
 
 
 @pytest.mark.parametrize(("name", "method"), OPERATIONS)
@@ -77,6 +77,8 @@ def test_unknown_fields_are_refused(program: APIClient, name: str) -> None:
         ("agreement", "pilot=true", "pilot is only or left out, not 'true'."),
         ("completions", "run=x", "run takes whole numbers from 1, not 'x'."),
         ("completions", "status=sent", "status is pending, leased, done or failed, not 'sent'."),
+        ("schema", "format=nix", "format is yaml or json, not 'nix'."),
+        ("docs", "q=1", "q: no such parameter. The parameters are script."),
     ],
 )
 def test_a_refusal_says_what_there_is(program: APIClient, name: str, query: str, said: str) -> None:
