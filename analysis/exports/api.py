@@ -32,6 +32,7 @@ from analysis.exports.refusals import Operation, refused, whole_from
 from analysis.exports.views import everything_response, export_response, read_selection
 from surveys.models import Study
 from surveys.studies.access import Role, studies_of, study_for
+from surveys.studies.wording import say_offered
 
 WHOSE = [
     OpenApiParameter("pilot", bool, description="With the pilot's rows. Default: false."),
@@ -56,9 +57,15 @@ class Conflict(APIException):
 
 
 def first_fault(form: Any) -> str:
-    """A form's first fault, as one sentence for a program."""
-    field, faults = next(iter(form.errors.items()))
-    return str(faults[0]) if field == "__all__" else f"{field}: {faults[0]}"
+    """A form's first fault, for a program, which sees no menus."""
+    field, faults = next(iter(form.errors.as_data().items()))
+    said = faults[0].messages[0]
+    if field == "__all__":
+        return said
+    if faults[0].code == "invalid_choice":
+        known = [str(value) for value, _ in form.fields[field].choices if value]
+        said += f" {say_offered(str(faults[0].params['value'])[:60], known)}"
+    return f"{field}: {said}"
 
 
 class Pages(LimitOffsetPagination):

@@ -145,6 +145,20 @@ def test_what_is_nested_too_deeply_is_refused(client: Client, study: Study, body
         assert (answer.status_code, answer.json()) == (400, {"detail": "This JSON is nested too deeply."})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"prompts": ["tea"]}, "prompts: tea: no such prompt. Did you mean teas?"),
+        ({"prompts": ["x"]}, "prompts: x: no such prompt. There is teas, "),
+        ({"endpoint": "scriptd"}, "endpoint: There is none with this name. Did you mean scripted?"),
+        ({"condition": "offlin"}, "Did you mean offline?"),
+    ],
+)
+def test_an_order_that_names_what_is_not_there_is_told_what_is(client: Client, wrong: dict, said: str) -> None:
+    response = post(client, at("runs", "teas"), order_of() | wrong)
+    assert (response.status_code, said in response.json()["detail"]) == (400, True), response.json()
+
+
 def test_paused_run_is_not_started_by_ordering_it_again(client: Client) -> None:
     order = order_of(repeats=3)
     number = post(client, at("runs", "teas"), order).json()["run"]["id"]
