@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 State, Status = Run.State, Completion.Status
 WAIT_SECONDS = 0.5  # until calls of another lane may have come back
+UNFINISHED = (Status.PENDING, Status.LEASED)
 OPEN_STATES = (State.PLANNED, State.RUNNING, State.PAUSED, State.STOPPED)
 
 
@@ -55,6 +56,12 @@ def resume(run: Run, budget: Decimal | None = None) -> Run:
     return change_state(run, State.RUNNING, {*OPEN_STATES, State.DONE}, "resumed")
 
 
+def require_unfinished(run: Run) -> None:
+    """Raises RunError if nothing is left to go on with; a done run may have been extended since."""
+    if run.state == State.DONE and not run.completions.filter(status__in=UNFINISHED).exists():
+        raise RunError(f"Run {run.pk} is done, so it can't be resumed.")
+
+
 def cancel(run: Run) -> Run:
     """Cancel for good: what was not sent never will be. Answers are kept."""
     return change_state(run, State.CANCELLED, set(OPEN_STATES), "cancelled")
@@ -79,7 +86,7 @@ def change_state(run: Run, state: str, allowed: set[str], action: str) -> Run:
 
 def finish_if_empty(run: Run) -> None:
     """Mark a running run without open calls as done."""
-    left = run.completions.filter(status__in=[Status.PENDING, Status.LEASED])
+    left = run.completions.filter(status__in=UNFINISHED)
     if run.state == State.RUNNING and not left.exists():
         done = Run.objects.filter(pk=run.pk, state=State.RUNNING)
         done.update(state=State.DONE, ended_at=timezone.now())

@@ -13,7 +13,16 @@ from analysis.endpoints.providers.openai import openai_package
 from analysis.models import Run
 from analysis.models.conditions import ConditionError
 from analysis.runs.lanes.batches import cancel_batches
-from analysis.runs.lanes.runs import RunError, cancel, end_schedule, make_schedule, pause, resume, retry_failed
+from analysis.runs.lanes.runs import (
+    RunError,
+    cancel,
+    end_schedule,
+    make_schedule,
+    pause,
+    require_unfinished,
+    resume,
+    retry_failed,
+)
 from analysis.runs.recipes.plans import RunPlanError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.models import Study
@@ -68,6 +77,7 @@ def pause_run(run: Run) -> Done:
 
 
 def resume_run(run: Run, budget: Decimal | None = None) -> Done:
+    require_unfinished(run)
     if budget is not None and budget <= run.spent:
         raise RunError(
             f"{exact_dollars(budget)} is not more than the {exact_dollars(run.spent)} spent already. "

@@ -187,6 +187,16 @@ def test_run_is_followed_paused_resumed_and_cancelled(client: Client, study: Stu
     assert AuditEvent.objects.filter(study=study, action__startswith="baseline").count() == 4
 
 
+def test_a_run_that_is_done_is_not_resumed_and_keeps_its_budget_and_end(client: Client, study: Study) -> None:
+    run = make_done(study)
+    before = Run.objects.filter(pk=run.pk).values()[0]
+    refused = post(client, at("resume-run", run.pk), {"budget": 3})
+    assert (refused.status_code, refused.json()["detail"]) == (409, f"Run {run.pk} is done, so it can't be resumed.")
+    assert Run.objects.filter(pk=run.pk).values()[0] == before
+    make_call(run, repeat=1)  # as after extending it
+    assert post(client, at("resume-run", run.pk)).json()["run"]["state"] == "running"
+
+
 @pytest.mark.parametrize("budget", ["much", -1, "NaN", [3]])
 def test_resume_refuses_a_budget_that_is_none(client: Client, study: Study, budget: object) -> None:
     run = make_running(study, state="paused")
