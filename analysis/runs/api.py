@@ -21,7 +21,7 @@ from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
 from analysis.runs.asking.orders import ORDERED
 from analysis.runs.lanes.runs import COUNTS, RunError, RunProgress, failures, progress, stand
-from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, act, read_given
+from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, MOST_NOTE, act, read_given
 from analysis.runs.pages.asking_views import AskForm
 from analysis.runs.pages.new_run import DOLLARS, TOKENS, RunForm, estimate_run, order_run
 from analysis.runs.pages.reads import LEFT, OWN, runs_about_corpora, runs_of
@@ -236,6 +236,11 @@ def change_run(action: str, run: Run, request: Request, study: Study) -> Respons
         given = read_given(action, request.data if isinstance(request.data, dict) else {})
     except RunError as error:
         raise BadRequest(str(error)) from None
+    note = given.get("note", "").strip()
+    if len(note) > MOST_NOTE:
+        raise BadRequest(f"A note has at most {MOST_NOTE:,} characters; this one has {len(note):,}.")
+    if "\0" in note:
+        raise BadRequest("The note holds the character NUL, which cannot be stored.")
     try:
         act(action, run, request.user, study, **given)
     except CANNOT_BE_DONE as error:

@@ -197,6 +197,20 @@ def test_a_run_that_is_done_is_not_resumed_and_keeps_its_budget_and_end(client: 
     assert post(client, at("resume-run", run.pk)).json()["run"]["state"] == "running"
 
 
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        ("a" * 2_001, "A note has at most 2,000 characters; this one has 2,001."),
+        ("a\0b", "The note holds the character NUL, which cannot be stored."),
+    ],
+)
+def test_a_note_is_kept_as_sent_or_refused(client: Client, study: Study, note: str, said: str) -> None:
+    run = make_done(study)
+    refused = post(client, at("note-run", run.pk), {"note": note})
+    assert (refused.status_code, refused.json()["detail"]) == (400, said)
+    assert post(client, at("note-run", run.pk), {"note": "a" * 2_000}).json()["run"]["note"] == "a" * 2_000
+
+
 @pytest.mark.parametrize("budget", ["much", -1, "NaN", [3]])
 def test_resume_refuses_a_budget_that_is_none(client: Client, study: Study, budget: object) -> None:
     run = make_running(study, state="paused")
