@@ -40,6 +40,10 @@ class TooLarge(APIException):
     default_detail = "The body is too large."
 
 
+class Encoded(APIException):
+    status_code = 415
+
+
 def tell_problem(error: Exception, context: dict[str, Any]) -> Response | None:
     """Report refusals by Django itself, such as of a form with too many fields, like all others."""
     if isinstance(error, RequestDataTooBig):
@@ -93,6 +97,8 @@ class Operation(APIView):
         schema.view = self
         check_query(request.query_params, schema.get_override_parameters())
         if request.method == "POST":
+            if (encoding := request.headers.get("Content-Encoding") or "identity").lower() != "identity":
+                raise Encoded(f"Send the body as it is, without {encoding[:40]}.")
             body = schema.get_request_serializer()
             check_body(request.data, body.fields if body else {})
 

@@ -1,5 +1,6 @@
 """Every operation of the API refuses what its schema does not declare, in a sentence."""
 
+import gzip
 from typing import Any
 
 import pytest
@@ -109,6 +110,14 @@ def test_an_address_without_its_slash_is_refused_to_what_would_change_something(
         assert (answer.status_code, answer.json()) == (404, said)
     assert program.get("/api/v1/studies?limit=5").headers["Location"] == "/api/v1/studies/?limit=5"
     assert program.get("/api/v1/studies", follow=True).status_code == 200
+
+
+def test_a_compressed_body_is_refused_and_not_read_as_if_it_were_not(program: APIClient) -> None:
+    address = reverse("api:runs", kwargs={"slug": "teas"})
+    for body in (gzip.compress(b"{}"), b"{}"):
+        answer = program.post(address, body, content_type="application/json", HTTP_CONTENT_ENCODING="gzip")
+        assert (answer.status_code, answer.json()) == (415, {"detail": "Send the body as it is, without gzip."})
+    assert program.post(address, {}, format="json", HTTP_CONTENT_ENCODING="identity").status_code == 404
 
 
 def test_the_api_itself_has_no_page(program: APIClient) -> None:
