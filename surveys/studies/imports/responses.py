@@ -158,6 +158,8 @@ def _whole(name: str, low: int, high: int) -> Callable[[Any], int]:
 
 def _parse_time(cell: str) -> datetime | None:
     moment = parse_datetime(cell)
+    if moment and not 1 < moment.year < 9999:  # in UTC it may be in a year that cannot be read back
+        return None
     return moment.replace(tzinfo=UTC) if moment and timezone.is_naive(moment) else moment
 
 

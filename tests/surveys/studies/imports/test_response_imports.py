@@ -131,6 +131,10 @@ def test_faulty_row_is_named_with_its_line(study: Study, file: Path, row: list[s
     [
         ("submitted_at", "yesterday", "line 2: submitted_at 'yesterday' is not a time such as 2026-05-31T14:05:00Z"),
         ("submitted_at", "2026-02-31", "line 2: submitted_at '2026-02-31' is not a time such as 2026-05-31T14:05:00Z"),
+        *(
+            ("submitted_at", time, f"line 2: submitted_at '{time}' is not a time such as 2026-05-31T14:05:00Z")
+            for time in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00")
+        ),
         ("cups", "many", "line 2: cups must be a whole number, not 'many'"),
         ("cups", "9" * 16, f"line 2: cups has more than 15 digits: '{'9' * 16}'"),
         ("town", "u" * 2_001, "line 2: town has more than 2,000 characters"),
