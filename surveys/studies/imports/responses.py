@@ -103,7 +103,7 @@ class ResponseReader:
             files.FileColumn(
                 "text", files.parsed(lambda cell: clean_text(cell) if cell.strip() else None, NO_TEXT), needed=True
             ),
-            files.FileColumn("model", lambda cell: cell.strip()[:100]),
+            files.FileColumn("model", lambda cell: clean_text(cell.strip())[:100]),
             files.FileColumn("submitted_at", files.optional(files.parsed(_parse_time, NO_TIME))),
             *([files.FileColumn("language", self._read_language)] if self.definition.languages else []),
             other=self._other_column,

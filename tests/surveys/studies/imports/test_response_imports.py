@@ -101,6 +101,13 @@ def test_excel_file_with_byte_order_mark_and_windows_line_ends(study: Study, fil
     assert Response.objects.get().text == "a\nb"
 
 
+def test_nul_in_the_name_of_a_model_is_replaced_as_in_texts(study: Study, file: Path) -> None:
+    write_rows(file, ["P1", "gemini", "teas", "a\0b", "GPT\0x"], header=[*HEADER, "model"])
+    import_responses(study, file, "tests")
+    response = Response.objects.get()
+    assert (response.text, response.participant.context.model_shown) == ("a\ufffdb", "GPT\ufffdx")
+
+
 def test_text_of_200_kilobytes(study: Study, file: Path) -> None:
     import_responses(study, write_rows(file, ["P1", "gemini", "teas", "Tea für alle. " * 15_000]), "tests")
     assert len(Response.objects.get().text) == 14 * 15_000
