@@ -119,7 +119,7 @@ def read_time(value: Any) -> datetime | None:
             value = datetime.fromisoformat(value)
         except ValueError:
             return None
-    if not isinstance(value, datetime):
+    if not isinstance(value, datetime) or not 1 < value.year < 9999:  # in UTC, in a year that cannot be read back
         return None
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 

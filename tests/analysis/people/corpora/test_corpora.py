@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from analysis.models import Conversation, ConversationRepeat, Corpus
 from analysis.people.corpora.importing import FIND_KNOWN, Report, make_row, store
 from analysis.people.corpora.reading import BLOCK, CorpusFile
-from analysis.people.corpora.records import by_turns, count_turns, encode_messages, read_wildchat
+from analysis.people.corpora.records import by_turns, count_turns, encode_messages, read_time, read_wildchat
 from tests.analysis.runs.baseline_factories import import_file, make_corpus, real_data, write_messages
 from tests.surveys.participation.threads import PATIENCE, beside, wait_until_somebody_waits
 
@@ -417,3 +417,8 @@ def test_what_is_wrong_with_a_line_is_said_in_plain_words(tmp_path: Path, line: 
     (fault,) = report.faults
     assert report.new == 1 and words in fault and fault.startswith("line 2")
     assert not any(word in fault for word in ("Expecting", "NoneType", "recursion", "codec", "Error"))
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "yesterday", 5])
+def test_a_time_that_could_not_be_read_back_is_none(time: object) -> None:
+    assert read_time(time) is None and read_time("2024-01-01T10:00:00").isoformat() == "2024-01-01T10:00:00+00:00"
