@@ -81,10 +81,10 @@ def items(of_offline: bool) -> Gather:
                 continue
             tails.append(gaps["tail"])
             width = max(width, float(share_width(0.5, *gaps["units"])))
+            if held_back(row, other):
+                held += 1
+                continue
             for gap in gaps["strongest"][:1]:
-                if held_back(row, other):
-                    held += 1
-                    continue
                 turns = may_turn(row, gap["other"], other, gap["value"])
                 given = gap["strength"], gap["effect"], row, other, gap["width"]
                 found.append(Candidate(*given, item=gap, is_share=True, turns=turns))

@@ -30,7 +30,7 @@ def make_report(**parts: Any) -> Row:
 
 
 def gaps_of(shares: dict[str, tuple[float, float]], n: int = 400, calls: int = 400) -> Row:
-    mine, theirs = zip(*shares.values(), strict=True)
+    mine, theirs = zip(*shares.values(), strict=True) if shares else ((), ())
     found = share_gaps(mine, n, theirs, calls)
     rows = [
         {"item": name, "name": name.title(), "value": value, "other": other, "effect": value - other}
@@ -177,6 +177,8 @@ def test_answers_in_which_nothing_was_found_hold_a_difference_back() -> None:
     (family,) = [family for family in report["families"] if family["page"] == "overview"]
     assert family["held"] == 2
     assert family["sentence"] == "Nothing is compared: in too many answers nothing was found."
+    lists[1]["item_gaps"] |= {"strongest": [], "tail": gaps_of({})["tail"]}  # nothing was found in any answer
+    assert opening_of(make_report(heterogeneity=lists), "items") == family["sentence"]
     # 10 % unknown cannot reverse 35 against 93 %.
     assert make_report(heterogeneity=make_lists(unknown=40))["claims"]
 
