@@ -72,8 +72,9 @@ def both_shares(one: float, other: float) -> tuple[str, str]:
 
 
 def apart(ci: Span | None, scale: float = 100, digits: int = 0) -> str:
-    """The ends of a difference's interval without signs, smaller first."""
+    """The ends of a difference's interval without signs, smaller first, the smaller one not rounded to 0."""
     ends = sorted(abs(scale * end) for end in ci or (0, 0))
+    digits = next((more for more in range(digits, digits + 3) if round(ends[0], more)), digits)
     return "–".join(decimal(end, digits) for end in ends)
 
 

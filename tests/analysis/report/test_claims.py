@@ -7,7 +7,7 @@ import pytest
 
 from analysis.report.claims.gate import claims_of, opening_of, said_of
 from analysis.report.claims.kinds import KINDS, PAGES
-from analysis.report.claims.sentences import between
+from analysis.report.claims.sentences import apart, between
 from analysis.report.parts import groups
 from analysis.report.reports import findings, tidy
 from analysis.stats.simultaneous import share_gaps
@@ -95,6 +95,11 @@ def test_shares_have_a_decimal_where_rounded_they_contradict_their_difference() 
     (said,) = sentences(report, "items")
     assert "Tesla in 97.8 % of answers to “Companies”, the field of ChatGPT in 39.2 %: 58 points apart" in said
     assert "in 97.8 % of answers. Of ChatGPT’s users, 39.2 % get it." in spaced(opening_of(report, "overview"))
+
+
+def test_the_interval_of_what_is_claimed_never_seems_to_hold_nothing() -> None:
+    assert [apart(ci) for ci in ((0.004, 0.424), (-0.85, -0.0004), (0.02, 0.4))] == ["0.4–42.4", "0.04–85.00", "2–40"]
+    assert apart((0.001, 1.2), 1, 2) == "0.001–1.200"
 
 
 def test_no_share_differs_by_more_than_all() -> None:
