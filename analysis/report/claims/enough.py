@@ -53,7 +53,7 @@ def too_few(rows: Sequence[Row]) -> str:
     others = [row for row in rows if row["source"] != FIELD and row.get("n")]
     if not people:
         hidden = any("against_field" in row for row in others)
-        return "" if hidden else "No answers of people: there is nothing to compare."
+        return "" if hidden else "No answers of people are counted: there is nothing to compare."
     if few := too_few_people(people):
         return few
     if not others:

@@ -143,6 +143,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "compared": [compared_row(places, row) for row in (*report["sources"], *report.get("repeated", ()))],
         "has_runs": runs_of(request.study).filter(study=request.study).exists,
         "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
+        "all_excluded": not report["answers"]["field"] and any(rule["answers"] for rule in report["exclusions"]),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
     }

@@ -14,6 +14,7 @@ from analysis.report.dataset import FIELD
 from analysis.report.pages.shown import PAGES
 from analysis.report.parts import FIGURES
 from surveys.models import Study
+from surveys.studies.files.schema import Exclusion
 from tests.analysis.report.compare_samples import address, heading, table
 from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_run
@@ -55,6 +56,16 @@ def test_beside_a_finished_run_stands_that_its_texts_are_being_read() -> None:
     assert "not read yet" not in after and "No baseline" not in after
     filtered = lines_of(client.get(address("overview", "source=field")))
     assert "No baseline yet" not in filtered and "None matches these filters" in filtered
+
+
+def test_where_rules_leave_everybody_out_nobody_reads_that_nobody_has_completed() -> None:
+    client = log_in(make_teas(exclusions=(Exclusion("fast", "Too fast.", minutes_under=200),)), "viewer")
+    response = client.get(address())
+    assert heading(response) == "No answers of people are counted: there is nothing to compare."
+    words = lines_of(response)
+    assert "rules of exclusion leave all answers of people out" in words
+    assert 'href="?excluded=with"' in text_of(response)
+    assert "Nobody has completed" not in words and "of people yet" not in words
 
 
 def test_a_study_without_any_answer_has_every_page() -> None:
