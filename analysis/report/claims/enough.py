@@ -8,6 +8,7 @@ from surveys.studies.wording import plural
 
 FEWEST = 20  # people, simulated users or repeats of either side, below which nothing is said
 MOST_UNKNOWN = 0.5  # share of answers in which nothing was found, above which nothing is compared
+NOTHING_FOUND = "Nothing is compared: in too many answers nothing was found."
 
 
 def units_of(row: Row) -> int:

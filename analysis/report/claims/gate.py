@@ -6,7 +6,7 @@ from functools import cached_property
 
 from analysis.charts.figure import Report, Row
 from analysis.report.claims.candidates import Candidate, Candidates
-from analysis.report.claims.enough import too_few
+from analysis.report.claims.enough import NOTHING_FOUND, too_few
 from analysis.report.claims.kinds import BESIDE_MODELS, HIDDEN, KINDS, OVERVIEW, PAGES
 from analysis.report.claims.sentences import Sure
 from analysis.stats.simultaneous import LEVEL, Family, reach
@@ -125,7 +125,7 @@ def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown
     if hidden:
         opening = HIDDEN
     elif held and not any(each.pool.found for each in tested):
-        opening = "Nothing is compared: in too many answers nothing was found."
+        opening = NOTHING_FOUND
     return {
         "page": page,
         "family": "; ".join(plural(each.pool.tests, KINDS[each.kind].tested, KINDS[each.kind].many) for each in tested),

@@ -9,7 +9,7 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_fi
 from analysis.charts.panels import Panel, draw_grids, grid_of
 from analysis.charts.tables import COUNT, FINE, PLAIN, Column
 from analysis.report import columns as col
-from analysis.report.claims.enough import is_enough, too_few
+from analysis.report.claims.enough import NOTHING_FOUND, is_enough, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons, to_field
@@ -151,8 +151,10 @@ PAGE = replace(
 def say(report: Report) -> str:
     sides = [(row, {"source": FIELD, "n": row["n_field"]}) for row in report["distances"]]
     both = [(row, field) for row, field in sides if above_chance(row) is not None]
-    if not both:
+    if not sides:
         return "No prompt has answers of both the field and a model."
+    if not both:
+        return too_few([side for pair in sides for side in pair]) or NOTHING_FOUND
     known = [above_chance(row) or 0.0 for row, field in both if is_enough(row, field)]
     if not known:
         return too_few([side for pair in both for side in pair])

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.charts.figure import Figure, Options
 from analysis.report import columns as col
-from analysis.report.parts import DEFINITIONS, FIGURES, heterogeneity
+from analysis.report.parts import DEFINITIONS, FIGURES, distances, heterogeneity
 from analysis.stats.item_measures import MEASURES
 from tests.analysis.report.figure_rows import make_report
 
@@ -52,6 +52,12 @@ def test_distances_say_how_far_each_source_is_above_chance() -> None:
         "m: mean distance above chance, in bits: Offline 0.267 over 3 prompts and SP-RAG 0.200 over 2 prompts."
     )
     assert "n\u00a0=\u00a040 responses a mark, against 50 of the field." in made.caption
+
+
+def test_distances_are_not_compared_where_nothing_was_found() -> None:
+    nothing = distance("a", "offline", 0.4) | {"jsd_bits": None, "ci": None, "even": None, "chance": None}
+    assert distances.say({"distances": [nothing]}) == "Nothing is compared: in too many answers nothing was found."
+    assert distances.say({"distances": []}) == "No prompt has answers of both the field and a model."
 
 
 def choice(source: str, counts: Row, correct: str | None = "B") -> Row:
