@@ -207,11 +207,6 @@ LETTER = (
 )
 
 
-def open_answers(study: Study, endpoint: Endpoint) -> QuerySet[Answer]:
-    """Undecided answers in doubt that this endpoint has not read yet."""
-    return waiting(answers_of(study)).exclude(opinions__endpoint=endpoint)
-
-
 def give_opinions(
     study: Study,
     endpoint_name: str,
@@ -221,7 +216,8 @@ def give_opinions(
 ) -> Spent:
     """Ask the endpoint about the texts in doubt. Raises EndpointError if it does not exist or has no key."""
     endpoint = find_endpoint(endpoint_name)
-    keys = list(open_answers(study, endpoint).values_list("pk", flat=True)[:limit])
+    # Undecided answers in doubt that this endpoint has not read yet.
+    keys = list(waiting(answers_of(study)).exclude(opinions__endpoint=endpoint).values_list("pk", flat=True)[:limit])
 
     def store(told: list[Exchange]) -> None:
         opinions = [make_opinion(endpoint, done) for done in told]

@@ -74,7 +74,9 @@ def filter_users(
 
     Memory grows neither with the users nor with their conversations. Raises PeopleError.
     """
-    total = _count_users(corpus)
+    repeats = ConversationRepeat.objects.filter(conversation__corpus=corpus).exclude(user="").order_by()
+    keys = corpus.conversations.exclude(user="").order_by().values("user").union(repeats.values("user"))
+    total = keys.count()
     if not total:
         raise PeopleError(_nobody(corpus))
     with step_of(corpus, NAMES.FILTER, asdict(settings), actor) as step:
@@ -96,12 +98,6 @@ def _nobody(corpus: Corpus) -> str:
     number = corpus.conversations.count()
     why = f"none of its {number:,} conversations names its user" if number else "it has no conversations"
     return f"{corpus.name} has no users: {why}. Import conversations that do, such as WildChat's with hashed_ip."
-
-
-def _count_users(corpus: Corpus) -> int:
-    repeats = ConversationRepeat.objects.filter(conversation__corpus=corpus).exclude(user="").order_by()
-    keys = corpus.conversations.exclude(user="").order_by().values("user").union(repeats.values("user"))
-    return keys.count()
 
 
 def take_sample_back(corpus: Corpus) -> None:

@@ -74,7 +74,11 @@ def merge_attributes(
         with connection.cursor() as cursor:
             cursor.execute(MARK, {"corpus": corpus.pk, "least": least, "without_sensitive": without_sensitive})
         users = _users(corpus)
-        _check_sizes(users)
+        if large := next((user for user in users if user[2] > MOST), None):
+            raise PeopleError(
+                f"User {large[1]} has {large[2]:,} attributes, and at most {MOST:,} of one user can be merged. "
+                "Raise --least-confidence, or leave the user out."
+            )
 
         def tell(share: float, number: int) -> None:
             step.show(share)
@@ -111,14 +115,6 @@ def _check(corpus: Corpus, similarity: float, least: float) -> None:
 def _users(corpus: Corpus) -> list[Person]:
     counted = corpus.users.filter(left_out_by="").annotate(n=Count("attributes", filter=Q(attributes__left_out_by="")))
     return list(counted.filter(n__gt=0).order_by("id").values_list("id", "key", "n"))
-
-
-def _check_sizes(users: list[Person]) -> None:
-    if large := next((user for user in users if user[2] > MOST), None):
-        raise PeopleError(
-            f"User {large[1]} has {large[2]:,} attributes, and at most {MOST:,} of one user can be merged. "
-            "Raise --least-confidence, or leave the user out."
-        )
 
 
 def _merge(corpus: Corpus, users: list[int], model: str, similarity: float, conflicts: Counter[str]) -> tuple[int, int]:

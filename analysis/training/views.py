@@ -44,7 +44,6 @@ from analysis.training.examples import TrainingError
 from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.own_users import say_gain
 from analysis.training.tasks import train_next
-from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
 from surveys.studies.pages import may, page_of, show, show_live, study_page
@@ -92,7 +91,8 @@ def models(request: HttpRequest) -> HttpResponse:
     rows = page_of(request, all_models, ON_PAGE)
     found = [(row, figure_of(row)) for row in rows]
     page = {"rows": rows, "models": found, "answer": say_models(all_models)}
-    page["form"] = form if has_labels(request.study) else None
+    labelled = request.study.current and request.study.current.document.get("annotation")
+    page["form"] = form if labelled else None  # otherwise there is nothing to learn from
     return show(request, "training/models.html", HERE, 422 if form.errors else 200, **page)
 
 
@@ -106,11 +106,6 @@ class TrainingForm(forms.Form):
     )
     task = forms.ChoiceField(choices=TrainingTask.choices)
     tier = forms.ChoiceField(label="Kind", choices=TrainedModel.Tier.choices)
-
-
-def has_labels(study: Study) -> bool:
-    """Whether people label items in the study, so that there is something to learn from."""
-    return bool(study.current and study.current.document.get("annotation"))
 
 
 def start_training(request: HttpRequest, form: TrainingForm) -> TrainedModel | None:

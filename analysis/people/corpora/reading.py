@@ -225,7 +225,7 @@ class _ArrayScanner:
             try:
                 record, end = read_record_at(self.decoder, self.text, self.at)
             except json.JSONDecodeError as error:
-                if self._may_go_on(error):
+                if error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - NEAR_THE_END:
                     break
                 raise
             self.at = end
@@ -246,9 +246,6 @@ class _ArrayScanner:
                 return True
             self.at += 1
         return False
-
-    def _may_go_on(self, error: json.JSONDecodeError) -> bool:
-        return error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - NEAR_THE_END
 
     def place(self) -> str:
         line = self.lines - self.text.count("\n", self.at) - sum(more.count("\n") for more in self.more) + 1

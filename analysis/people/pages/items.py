@@ -163,12 +163,14 @@ def show_items(request: HttpRequest, *, status: int = 200, asked: Way | None = N
     onward = None
     if after and may_push(request.user, after) and kind == "relevance" and kind_of(after) == "preference":
         onward = show_way(request, "relevant", after, "preference", asked, source=study.slug)
+    where = f"Stage {line.index(study.slug) + 1} of {len(line)}: " if len(line) > 1 else ""
+    counted = [f"{plural(part.items, 'item')}{' in the pilot' if part.pilot else ''}" for part in parts]
     return show(
         request,
         "people/items.html",
         HERE,
         status=status,
-        answer=say_items(parts, line.index(study.slug) + 1, len(line)),
+        answer=f"{where}{join_words(counted) or 'no items yet'}.",
         line=[(slug, mine.get(slug)) for slug in line],
         parts=parts,
         ways=ways,
@@ -192,12 +194,6 @@ def count_parts(study: Study) -> Iterator[ItemCount]:
     done = Count("id", filter=Q(done_at__isnull=False))
     for row in slots.annotate(items=Count("item", distinct=True), given=done, wanted=Count("id")):
         yield ItemCount(row["item__pilot"], row["items"], row["given"], row["wanted"])
-
-
-def say_items(parts: list[ItemCount], stage: int, stages: int) -> str:
-    where = f"Stage {stage} of {stages}: " if stages > 1 else ""
-    counted = [f"{plural(part.items, 'item')}{' in the pilot' if part.pilot else ''}" for part in parts]
-    return f"{where}{join_words(counted) or 'no items yet'}."
 
 
 def show_way(request: HttpRequest, name: str, into: Study, kind: str, asked: Way | None, source: str = "") -> Way:

@@ -233,7 +233,10 @@ def keep(request: HttpRequest, number: int) -> HttpResponse:
         return JsonResponse({"address": reverse("people:corpus", args=[request.study.slug, known.corpus.name])})
     try:
         if "end" not in request.GET:
-            keep_part(upload, part_number(request), request.body)
+            asked = request.GET.get("part", "")
+            if not asked.isdecimal() or len(asked) > 6:
+                raise Http404
+            keep_part(upload, int(asked), request.body)
             return JsonResponse({})
         if not is_complete(upload):
             raise ImportFailed(f"Some of {upload.filename} has not arrived. Choose it again.")
@@ -241,10 +244,3 @@ def keep(request: HttpRequest, number: int) -> HttpResponse:
     except (ImportFailed, PeopleError) as error:
         return JsonResponse({"faults": [str(error)]}, status=409)
     return JsonResponse({"address": reverse("people:corpus", args=[request.study.slug, upload.corpus_name])})
-
-
-def part_number(request: HttpRequest) -> int:
-    asked = request.GET.get("part", "")
-    if not asked.isdecimal() or len(asked) > 6:
-        raise Http404
-    return int(asked)
