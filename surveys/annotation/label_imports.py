@@ -198,10 +198,6 @@ class LabelReader:
                 self.faults.add(row.line, words)
 
 
-def in_one_spelling(rows: Iterable[AnnotationRow]) -> list[AnnotationRow]:
-    return [replace(row, label=canonical(row.label), question=row.question or QUESTION) for row in rows]
-
-
 def order_scale(question: str, labels: list[str], ordered: bool) -> LabelScale:
     if ordered:
         return LabelScale(question, tuple(sorted(labels, key=float)), len(labels) > 2)
@@ -272,7 +268,7 @@ def import_annotations(
         scales: tuple[LabelScale, ...] = ()
     else:
         scales = reader.find_scales(rows, work.scales if work else (), labels, ordered)
-        rows = in_one_spelling(rows)
+        rows = [replace(row, label=canonical(row.label), question=row.question or QUESTION) for row in rows]
     faults.raise_any()
     if not rows:
         refuse("the file has no annotations")

@@ -265,14 +265,11 @@ def left_out_lines(counts: dict) -> list[tuple[int, str, bool]]:
     for scope, begin in (("person", ""), ("response", "single responses, ")):
         for rule in counts["excluded_by"]:
             if rule["leaves_out"] == scope:
-                lines += rule_lines(f"{begin}{rule['condition']}: {rule['n']:,}", rule)
+                words = f"{begin}{rule['condition']}: {rule['n']:,}"
+                first, *more = textwrap.wrap(words[0].upper() + words[1:], LONGEST)
+                more += [f"declared {rule['declared']}"] if rule["later"] else []
+                lines += [(0, first, False), *((16, line, False) for line in more)]
     return lines
-
-
-def rule_lines(words: str, rule: dict) -> list[tuple[int, str, bool]]:
-    first, *more = textwrap.wrap(words[0].upper() + words[1:], LONGEST)
-    more += [f"declared {rule['declared']}"] if rule["later"] else []
-    return [(0, first, False), *((16, line, False) for line in more)]
 
 
 def table_rows(counts: dict) -> list[dict]:

@@ -99,7 +99,8 @@ def decide(
     language: str,
     begin: Callable[[Participant], Participant] | None,
 ) -> HttpResponse:
-    origin = read_origin(request, visit)
+    simulated = is_simulated(visit.pid, request.POST.get("SIMULATED", ""))
+    origin = Participant.Origin.SIMULATED if simulated else Participant.Origin.PROLIFIC
     if request.POST.get("consent") == "no":
         recruitment.refuse_consent(study, origin)
         refused = reverse(f"{area_of(definition_of(study.current_id))}:no-consent", args=[study.slug])
@@ -118,11 +119,6 @@ def to_page(request: HttpRequest, participant: Participant, visit: Visit) -> Htt
     is_own = recruitment.is_first_session(participant, visit) or is_signed(token, visit)
     with unproven(not is_own):
         return redirect(current_page(participant, definition_of(participant.version_id)))
-
-
-def read_origin(request: HttpRequest, visit: Visit) -> str:
-    simulated = is_simulated(visit.pid, request.POST.get("SIMULATED", ""))
-    return Participant.Origin.SIMULATED if simulated else Participant.Origin.PROLIFIC
 
 
 def no_consent(request: HttpRequest, study: str) -> HttpResponse:

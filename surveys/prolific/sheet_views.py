@@ -104,12 +104,6 @@ class Payout:
         return {"payout": asdict(self), "listed": seen}
 
 
-def payout_of(asked: TeamRequest) -> tuple[Payout, decisions.Listed]:
-    kept = asked.detail["payout"]
-    gives = tuple(decisions.Amount(**amount) for amount in kept["gives"])
-    return Payout(**kept | {"gives": gives}), [tuple(each) for each in asked.detail["listed"]]
-
-
 def go_on(request: HttpRequest, payout: Payout, board: Board, shown: bool = True) -> HttpResponse:
     """Ask with a sheet that lists everybody; once it comes back and is still true, pay or ask a second person.
 
@@ -226,7 +220,9 @@ def second(request: HttpRequest, number: int) -> HttpResponse:
     """Show what somebody asked to pay, for a second person to confirm or decline."""
     study, account, said = request.study, request.user, request.POST.get("answer", "")
     asked = get_object_or_404(TeamRequest.objects.select_related("asked_by"), study=study, what=What.PAY, pk=number)
-    payout, seen = payout_of(asked)
+    kept = asked.detail["payout"]
+    gives = tuple(decisions.Amount(**amount) for amount in kept["gives"])
+    payout, seen = Payout(**kept | {"gives": gives}), [tuple(each) for each in asked.detail["listed"]]
     with saying(request, DecisionError, SecondPersonError):
         if said == "confirm":
             actor = account.get_username()

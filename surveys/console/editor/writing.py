@@ -282,17 +282,13 @@ def move_entry(text: str, name: str, number: int) -> str:
 def as_toml(value: Any) -> str:
     """A value of a file, written in one line."""
     if isinstance(value, dict):
-        return _inline(value)
+        entries = [f"{join_place('', key)} = {as_toml(entry)}" for key, entry in value.items()]
+        return f"{{ {', '.join(entries)} }}" if entries else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(as_toml, value))}]"
     if isinstance(value, Decimal):
         return str(value).lower().replace("infinity", "inf")
     return tomlkit.item(value).as_string()
-
-
-def _inline(table: Mapping[str, Any]) -> str:
-    entries = [f"{join_place('', key)} = {as_toml(entry)}" for key, entry in table.items()]
-    return f"{{ {', '.join(entries)} }}" if entries else "{}"
 
 
 def item_of(written: str) -> Item | None:

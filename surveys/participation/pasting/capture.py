@@ -355,7 +355,7 @@ def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[st
         kept["automated"] = given.get("automated") is True
     pastes = given.get("pastes")
     kept["pastes"] = [
-        read_paste(paste)
+        {name: number for name in ("at", "plain", "html") if (number := read_number(paste.get(name))) is not None}
         for paste in (pastes if isinstance(pastes, list) else [])[:MOST_PASTES]
         if isinstance(paste, dict)
     ]
@@ -386,10 +386,6 @@ def read_object(raw: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return given if isinstance(given, dict) else None
-
-
-def read_paste(paste: Mapping[str, Any]) -> dict[str, int]:
-    return {name: number for name in ("at", "plain", "html") if (number := read_number(paste.get(name))) is not None}
 
 
 def read_number(value: Any) -> int | None:
