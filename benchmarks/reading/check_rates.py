@@ -9,8 +9,6 @@ from typing import NamedTuple
 from benchmarks.reading.paste_samples import Case
 from surveys.reading.checks import CHECKS, find_problems
 
-BEGIN, END = "<!-- rates -->", "<!-- end of rates -->"
-
 
 @dataclass(frozen=True)
 class Rate:
@@ -88,13 +86,13 @@ def _rate(n: int, wrong: int) -> Rate:
     return Rate(n, wrong, wrong / n, *wilson_interval(wrong, n)) if n else Rate(0, 0, None, None, None)
 
 
-def write_table(page: Path, table: str) -> None:
+def write_table(page: Path, table: str, name: str = "rates") -> None:
     """Replaces the text between the two marks of a markdown page. Raises ValueError if a mark is missing."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = page.read_text(encoding="utf-8").partition(f"<!-- {name} -->")
+    _, end, after = rest.partition(f"<!-- end of {name} -->")
     if not end:
-        raise ValueError(f"it has no place for the table, {BEGIN} to {END}")
-    page.write_text(f"{before}{begin}\n\n{table}\n{end}{after}", encoding="utf-8")
+        raise ValueError(f"it has no place for the table, <!-- {name} --> to <!-- end of {name} -->")
+    page.write_text(f"{before}{begin}\n\n{table.rstrip()}\n\n{end}{after}", encoding="utf-8")
 
 
 def as_json(rates: Sequence[CheckRates]) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from benchmarks.reading import measure_kinds
 from benchmarks.reading.check_rates import as_json, as_table, measure_rates, write_table
 from benchmarks.reading.paste_samples import SEED, build_cases
 
@@ -25,7 +26,9 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=SEED, help="decides where answers are cut")
         parser.add_argument("--developed", action="store_true", help="the half the rules were written on")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
-        parser.add_argument("--write", type=Path, metavar="FILE.md", help="put the table into this page")
+        parser.add_argument(
+            "--write", type=Path, metavar="FILE.md", help="put this table and those of measure_kinds into this page"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -50,6 +53,9 @@ def default_data() -> Path:
 def write(page: Path, table: str) -> None:
     try:
         write_table(page, table)
+        for name, after in (("sixty", False), ("twenty", True)):
+            lines = measure_kinds.as_lines(measure_kinds.as_rates(measure_kinds.measure(after)))
+            write_table(page, "\n".join(lines), name)
     except (OSError, ValueError) as error:
         raise CommandError(f"{page} was not changed: {error}.") from error
 

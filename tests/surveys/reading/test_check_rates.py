@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from benchmarks.reading import measure_checks, measure_kinds
-from benchmarks.reading.check_rates import BEGIN, END, as_json, as_table, measure_rates, wilson_interval, write_table
+from benchmarks.reading.check_rates import as_json, as_table, measure_rates, wilson_interval, write_table
 from benchmarks.reading.paste_samples import HERE, SEED, Case, build_cases, is_held_out, read_answers
 from surveys.reading.checks import CHECKS, Paste
 
@@ -66,10 +66,11 @@ def test_measure_rates_of_no_case_has_no_share():
 
 def test_write_table_replaces_what_stands_between_the_marks_and_nothing_without_them(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"# Rates\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    begin, end = "<!-- rates -->", "<!-- end of rates -->"
+    page.write_text(f"# Rates\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
     write_table(page, "| new |\n")
     write_table(page, "| newer |\n")
-    assert page.read_text(encoding="utf-8") == f"# Rates\n{BEGIN}\n\n| newer |\n\n{END}\nafter\n"
+    assert page.read_text(encoding="utf-8") == f"# Rates\n{begin}\n\n| newer |\n\n{end}\nafter\n"
     page = tmp_path / "page.md"
     page.write_text("# Rates\n", encoding="utf-8")
     with pytest.raises(ValueError, match="no place"):
@@ -131,7 +132,7 @@ def test_measure_checks_prints_one_json_object(rates):
 @needs_data
 def test_published_page_shows_what_is_measured(rates):
     page = (ROOT / "benchmarks" / "rates" / "paste-checks.md").read_text(encoding="utf-8")
-    assert f"{BEGIN}\n\n{as_table(rates)}\n{END}" in page
+    assert f"<!-- rates -->\n\n{as_table(rates)}\n<!-- end of rates -->" in page
 
 
 @pytest.mark.parametrize("after", [False, True])
