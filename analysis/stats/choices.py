@@ -1,7 +1,7 @@
 """Which option people and models choose: counts, shares, correct share, and how far two sources differ."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from analysis.stats.intervals import (
     FEWEST_UNITS,
     ONE_UNIT,
     Bools,
+    Effect,
     Floats,
     Interval,
     Ints,
@@ -72,39 +73,17 @@ class Choices:
     why: str | None
 
 
-@dataclass(frozen=True)
-class ChoiceDifference:
+@dataclass(frozen=True, kw_only=True)
+class ChoiceDifference(Effect):
     """Correct share of one source minus that of another, and total variation of their options, unknown included.
 
-    `ci_why` and `ci_tv_why` say why there is no interval; `p_tail` and `p_tv_tail` are the same p, as fine as a
-    correction for many tests needs it.
+    `bits`: entropy of the one's known letters minus that of the other's, each freed of its sample-size bias by leaving
+    out each unit in turn.
     """
 
-    effect: float | None
-    ci: Interval | None
-    ci_why: str | None
-    p: float | None
-    p_tail: float | None
-    tv: float | None
-    ci_tv: Interval | None
-    ci_tv_why: str | None
-    p_tv: float | None
-    p_tv_tail: float | None
-    why: str | None
-    bits: "EntropyDifference | None" = None
-
-
-@dataclass(frozen=True)
-class EntropyDifference:
-    """Entropy (bits) of one source's known letters minus that of another's, each freed of its sample-size bias by
-    leaving out each unit in turn; None if undefined.
-    """
-
-    effect: float | None
-    ci: Interval | None
-    ci_why: str | None
-    p: float | None
-    p_tail: float | None
+    tv: Effect = Effect()
+    bits: Effect | None = None
+    why: str | None = None
 
 
 def describe(sample: ChoiceSample) -> Choices:
@@ -150,18 +129,18 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
     if (a.options, a.correct) != (b.options, b.correct):
         raise ValueError("Two sources can be compared when they have the same options and the same correct one.")
     if not (a.n and b.n):
-        return ChoiceDifference(*(None,) * 10, NO_RESPONSES)
+        return ChoiceDifference(why=NO_RESPONSES)
     shares = [_counts(sample) / sample.n for sample in (a, b)]
     units = min(a.unit_count, b.unit_count)
     observed, split = _split(a, b, draws, rng)
-    tv = float(_variation(*shares))
-    ci_tv = redrawn_interval(_variation(*_redrawn_both(a, b, draws, rng)), tv, units, 0.0, 1.0)
+    value = float(_variation(*shares))
+    ci_tv = redrawn_interval(_variation(*_redrawn_both(a, b, draws, rng)), value, units, 0.0, 1.0)
     ways = 1.0 if share_units(a, b) else splits_of(a.unit_count, b.unit_count)
-    why_tv, off_tv = why_no_interval(ci_tv, units), (float(_variation(*observed).mean()), _variation(*split))
-    of_letters = tv, ci_tv, why_tv, p_value(*off_tv), tail_p(*off_tv, ways)
-    bits = _entropy_difference(a, b, observed, split, ways)
+    off = float(_variation(*observed).mean()), _variation(*split)
+    tv = _tested(value, ci_tv, why_no_interval(ci_tv, units), *off, ways)
+    found = ChoiceDifference(tv=tv, bits=_entropy_difference(a, b, observed, split, ways))
     if (key := a.correct) is None:
-        return ChoiceDifference(None, None, None, None, None, *of_letters, None, bits)
+        return found
     one, two = (float(share[key]) for share in shares)
     if share_units(a, b):
         ci = _paired_interval(a, b, key)
@@ -170,20 +149,22 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
         ci = share_difference(one, _share_intervals(a)[key], two, _share_intervals(b)[key])
         why = None if ci else ONE_UNIT
     gaps = [part[0][..., key] - part[1][..., key] for part in (observed, split)]
-    off = abs(float(gaps[0].mean())), np.abs(gaps[1])
-    return ChoiceDifference(one - two, ci, why, p_value(*off), tail_p(*off, ways), *of_letters, None, bits)
+    return replace(found, **vars(_tested(one - two, ci, why, abs(float(gaps[0].mean())), np.abs(gaps[1]), ways)))
 
 
-def _entropy_difference(
-    a: ChoiceSample, b: ChoiceSample, observed: "Parts", split: "Parts", ways: float
-) -> EntropyDifference:
+def _tested(value: float, ci: Interval | None, why: str | None, observed: float, drawn: Shares, ways: float) -> Effect:
+    p, tail = p_value(observed, drawn), tail_p(observed, drawn, ways)
+    return Effect(effect=value, ci=ci, ci_why=why, p=p, p_tail=tail)
+
+
+def _entropy_difference(a: ChoiceSample, b: ChoiceSample, observed: "Parts", split: "Parts", ways: float) -> Effect:
     """Difference of the unbiased entropies. Interval: Welch's, from the errors of both; none if they share units. p:
     from the splits of `compare`, two-sided about their mean, since the smaller side's entropy is lower by chance.
     """
     (one, error), (two, other) = (_unbiased_entropy(sample) for sample in (a, b))
     units = min(a.unit_count, b.unit_count)
     if one is None or two is None:
-        return EntropyDifference(None, None, FEW_UNITS if units < FEWEST_UNITS else None, None, None)
+        return Effect(ci_why=FEW_UNITS if units < FEWEST_UNITS else None)
     ci = None
     if not (error is None or other is None or share_units(a, b)):
         parts = np.array([error, other]) ** 2
@@ -193,8 +174,7 @@ def _entropy_difference(
     gaps = [_bits(part[0]) - _bits(part[1]) for part in (observed, split)]
     seen, drawn = float(np.nanmean(gaps[0])), gaps[1][~np.isnan(gaps[1])]
     centre = float(np.append(drawn, seen).mean())
-    off = abs(seen - centre), np.abs(drawn - centre)
-    return EntropyDifference(one - two, ci, why_no_interval(ci, units), p_value(*off), tail_p(*off, ways))
+    return _tested(one - two, ci, why_no_interval(ci, units), abs(seen - centre), np.abs(drawn - centre), ways)
 
 
 def _unbiased_entropy(sample: ChoiceSample) -> tuple[float | None, float | None]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from analysis.stats.intervals import (
     FEWEST_UNITS,
     NO_WIDTH_OF_DRAWS,
+    Effect,
     Floats,
     Interval,
     clustered_shares,
@@ -78,20 +79,13 @@ class Heterogeneity:
     why: str | None
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A measure of one source minus that of another, both rarefied to `n` units; None if undefined. `p_tail` is the
-    same p, as fine as a correction for many tests needs it.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Difference(Effect):
+    """A measure of one source minus that of another, both rarefied to `n` units; None if undefined."""
 
     n: int
     value: float | None
     other: float | None
-    effect: float | None
-    ci: Interval | None
-    ci_why: str | None
-    p: float | None
-    p_tail: float | None
 
 
 def describe(sample: ItemSample) -> Heterogeneity:
@@ -157,13 +151,13 @@ def _two_sided_p(observed: Floats, drawn: Floats, splits: Splits) -> Chance:
 def _difference(a: Heterogeneity, b: Heterogeneity, name: str, chance: Chance) -> Difference:
     value, other = a.values[name], b.values[name]
     if value is None or other is None:
-        return Difference(a.n, value, other, None, None, None, None, None)
+        return Difference(n=a.n, value=value, other=other)
     one, two, units = a.error[name], b.error[name], min(a.units, b.units)
     error = None if one is None or two is None or units < FEWEST_UNITS else (one * one + two * two) ** 0.5
     # Fewer degrees of freedom than Welch's: the errors of few unlike users are too small as often as too large.
     ci = interval_of_error(value - other, error, units - 1)
-    why = why_no_interval(ci, units)
-    return Difference(a.n, value, other, value - other, ci, why, *chance)
+    why, (p, tail) = why_no_interval(ci, units), chance
+    return Difference(n=a.n, value=value, other=other, effect=value - other, ci=ci, ci_why=why, p=p, p_tail=tail)
 
 
 def _heterogeneity(
@@ -194,32 +188,24 @@ def _known(value: float) -> float | None:
     return None if isnan(value) else value
 
 
-@dataclass(frozen=True)
-class MeanDifference:
-    """The mean difference over several prompts; None if one is undefined, no interval or p if one has no interval."""
-
-    effect: float | None
-    ci: Interval | None
-    ci_why: str | None
-    p: float | None
-
-
-def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units: int) -> MeanDifference:
+def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units: int) -> Effect:
     """Mean difference; its error is sqrt(Σ ρ_jk e_j e_k)/prompts: e_j that of each difference, ρ_jk the correlation of
-    `drawn` ones, whose units are drawn together for all prompts. By Student's t with units - 1 degrees of freedom.
+    `drawn` ones, whose units are drawn together for all prompts. By Student's t with units - 1 degrees of freedom; no
+    mean if one difference is undefined, no interval or p if one has no interval.
     """
     effects = [each.effect for each in found if each.effect is not None]
     errors = np.array([(each.ci[1] - each.ci[0]) / 2 / t_quantile(each.n - 1) for each in found if each.ci])
     if len(effects) < len(found):
-        return MeanDifference(None, None, None, None)
+        return Effect()
     effect = float(np.mean(effects))
     if len(errors) < len(found):
-        return MeanDifference(effect, None, why_no_interval(None, units), None)
+        return Effect(effect=effect, ci_why=why_no_interval(None, units))
     draws = np.stack(drawn)
     together = np.corrcoef(draws[:, ~np.isnan(draws).any(axis=0)])
     error = float(np.sqrt(max(0.0, errors @ np.nan_to_num(together) @ errors))) / len(found)
     ci = interval_of_error(effect, error, units - 1)
-    return MeanDifference(effect, ci, why_no_interval(ci, units), student_p(effect, error, units - 1) if ci else None)
+    p = student_p(effect, error, units - 1) if ci else None
+    return Effect(effect=effect, ci=ci, ci_why=why_no_interval(ci, units), p=p)
 
 
 # --- distances: Jensen-Shannon divergence, total variation

@@ -4,6 +4,7 @@ docs/methods.md says which interval each number has, over which unit. Also p-val
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +27,19 @@ Interval = tuple[float, float]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """A difference with its interval, or why there is none, and its p; None if undefined. `p_tail` is the same p, as
+    fine as a correction for many tests needs it.
+    """
+
+    effect: float | None = None
+    ci: Interval | None = None
+    ci_why: str | None = None
+    p: float | None = None
+    p_tail: float | None = None
 
 
 # --- shares of independent cases --------------------------------------------

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis.stats.intervals import (
     FEWEST_UNITS,
+    Effect,
     Floats,
     Interval,
     Ints,
@@ -56,20 +57,15 @@ class Accuracy:
     why: str | None
 
 
-@dataclass(frozen=True)
-class PairedDifference:
-    """Mean of variant minus original over `n` pairs of `units` units; `changed` is the share of pairs that differ."""
+@dataclass(frozen=True, kw_only=True)
+class PairedDifference(Effect):
+    """Mean of variant minus original over `n` pairs of `units` units."""
 
     n: int
     units: int
-    original: float | None
-    variant: float | None
-    effect: float | None
-    ci: Interval | None
-    ci_why: str | None
-    p: float | None
-    changed: float | None
-    why: str | None
+    original: float | None = None
+    variant: float | None = None
+    why: str | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ def paired_difference(
     known = ~np.isnan(np.asarray(original, dtype=float) - np.asarray(variant, dtype=float))
     n = len(before)
     if not n:
-        return PairedDifference(0, 0, None, None, None, None, None, None, None, NOTHING)
+        return PairedDifference(n=0, units=0, why=NOTHING)
     change = after - before
     of = np.arange(n) if units is None else np.unique(np.asarray(units)[known], return_inverse=True)[1]
     sums, sizes = np.bincount(of, change).astype(float), np.bincount(of)
@@ -156,8 +152,6 @@ def paired_difference(
         ci=ci,
         ci_why=why_no_interval(ci, count),
         p=p_value(abs(effect), np.abs(_flipped_means(sums, n, rng, draws))),
-        changed=float(np.mean(change != 0)),
-        why=None,
     )
 
 

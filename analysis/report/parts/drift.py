@@ -87,12 +87,12 @@ def compare_choices(data: Data, old: Source, new: Source, prompt: str) -> Row:
         col.CORRECT.key: choices.describe(now).correct_share,
         "effect": found.effect,
         "ci": low_high(found.ci),
-        "tv": found.tv,
-        "ci_tv": low_high(found.ci_tv),
-        "p": found.p_tv,
-        "p_tail": found.p_tv_tail,
+        "tv": found.tv.effect,
+        "ci_tv": low_high(found.tv.ci),
+        "p": found.tv.p,
+        "p_tail": found.tv.p_tail,
         "p_holm": None,
-        **reasons(ci_why=found.ci_why, ci_tv_why=found.ci_tv_why, why=found.why),
+        **reasons(ci_why=found.ci_why, ci_tv_why=found.tv.ci_why, why=found.why),
     }
 
 

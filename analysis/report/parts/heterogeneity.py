@@ -24,9 +24,9 @@ from analysis.report.samples import (
     comparison,
     correct_over_prompts,
     difference_in,
+    effect_cells,
     interval_cells,
     item_gaps,
-    low_high,
     low_highs,
     name_of,
     reasons,
@@ -120,19 +120,9 @@ def rarefied_row(found: Heterogeneity | None, units: Row) -> Row:
     return {"n": found.n, **found.values, "ci": low_highs(found.ci), **reasons(ci_why=found.ci_why)}
 
 
-def difference_rows(differences: dict[str, Difference]) -> dict[str, Any]:
+def difference_rows(differences: dict[str, Difference]) -> dict[str, Row]:
     return {
-        name: {
-            "effect": found.effect,
-            "value": found.value,
-            "other": found.other,
-            "ci": low_high(found.ci),
-            "p": found.p,
-            "p_tail": found.p_tail,
-            "p_holm": None,
-            "n": found.n,
-            **reasons(ci_why=found.ci_why),
-        }
+        name: {"effect": found.effect, "value": found.value, "other": found.other} | effect_cells(found, found.n)
         for name, found in differences.items()
     }
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from analysis.report.samples import (
     Source,
     correct_over_prompts,
     difference_in,
+    effect_cells,
     generator_for,
     low_high,
     reasons,
@@ -137,20 +137,10 @@ def against_field(data: Data, group: Group, source: Source, prompt: str) -> Choi
     return data.once(("choices against field", source, prompt), compute)
 
 
-def difference_row(found: ChoiceDifference, n: int) -> dict[str, Any]:
+def difference_row(found: ChoiceDifference, n: int) -> Row:
     """The differences as a row; `n` is the units of the smaller side."""
-    found_in = {
-        col.CORRECT.key: (found.effect, found.ci, found.p, found.p_tail, found.ci_why),
-        "tv": (found.tv, found.ci_tv, found.p_tv, found.p_tv_tail, found.ci_tv_why),
-    }
-    if (bits := found.bits) is not None:
-        found_in[col.ENTROPY.key] = (bits.effect, bits.ci, bits.p, bits.p_tail, bits.ci_why)
-    row: Row = {
-        name: {"effect": effect, "ci": low_high(ci), "p": p, "p_tail": tail, "p_holm": None, "n": n}
-        | reasons(ci_why=why)
-        for name, (effect, ci, p, tail, why) in found_in.items()
-    }
-    return row | reasons(why=found.why)
+    tests = {col.CORRECT.key: found, "tv": found.tv, col.ENTROPY.key: found.bits}
+    return {name: effect_cells(test, n) for name, test in tests.items() if test} | reasons(why=found.why)
 
 
 # In a figure -----------------------------------------------------------------------------------------------

@@ -87,16 +87,16 @@ def test_shares_add_up_and_know_no_order(sample: ChoiceSample) -> None:
 def test_difference_by_hand() -> None:
     # {A A B B} is halved in 6 ways, 2 of them as far apart as AA against BB.
     found = compare(make_choices("AA"), make_choices("BB"), rng(), 20_000)
-    assert (found.effect, found.tv) == (1, 1)
-    assert (found.p, found.p_tv) == pytest.approx((1 / 3, 1 / 3), abs=0.012)
+    assert (found.effect, found.tv.effect) == (1, 1)
+    assert (found.p, found.tv.p) == pytest.approx((1 / 3, 1 / 3), abs=0.012)
     # Newcombe's, from Wilson's 0.34 to 1 and 0 to 0.66: it has a width. Two responses a side say nothing of the rest.
     assert found.ci == pytest.approx((1 - (2 * 0.65762**2) ** 0.5, 1), abs=1e-4)
-    assert (found.ci_tv, found.ci_tv_why) == (None, FEW_UNITS)
+    assert (found.tv.ci, found.tv.ci_why) == (None, FEW_UNITS)
 
 
 def test_unknown_is_an_option_of_the_total_variation_and_wrong() -> None:
     found = compare(make_choices("AB??"), make_choices("ABBB"), rng(), 100)
-    assert (found.effect, found.tv) == (0, 0.5)
+    assert (found.effect, found.tv.effect) == (0, 0.5)
 
 
 def test_p_of_the_correct_share_agrees_with_scipy() -> None:
@@ -112,21 +112,21 @@ def test_p_of_the_correct_share_agrees_with_scipy() -> None:
 @settings(deadline=None)
 def test_differences_are_bounded_and_turn_round(a: ChoiceSample, b: ChoiceSample) -> None:
     there, back = compare(a, b, rng(), 50), compare(b, a, rng(), 50)
-    assert there.effect is not None and there.tv is not None
+    assert there.effect is not None and there.tv.effect is not None
     assert back.effect == pytest.approx(-there.effect)
-    assert back.tv == pytest.approx(there.tv)
-    assert abs(there.effect) <= there.tv + 1e-12 <= 1 + 1e-12
+    assert back.tv.effect == pytest.approx(there.tv.effect)
+    assert abs(there.effect) <= there.tv.effect + 1e-12 <= 1 + 1e-12
 
 
 def test_identical_samples_do_not_differ() -> None:
     found = compare(make_choices("AAB?"), make_choices("AAB?"), rng(), 200)
-    assert (found.effect, found.tv, found.p, found.p_tv) == (0, 0, 1, 1)
+    assert (found.effect, found.tv.effect, found.p, found.tv.p) == (0, 0, 1, 1)
 
 
 def test_p_is_uniform_where_nothing_differs() -> None:
     letters = np.array(list("ABCD?"))
     drawn = [["".join(rng(i).choice(letters, (2, 60))[k]) for k in (0, 1)] for i in range(200)]
-    p = np.array([compare(make_choices(a), make_choices(b), rng(i), 99).p_tv for i, (a, b) in enumerate(drawn)])
+    p = np.array([compare(make_choices(a), make_choices(b), rng(i), 99).tv.p for i, (a, b) in enumerate(drawn)])
     # Standard errors over 200: 0.021 and 0.035.
     assert (p <= 0.1).mean() == pytest.approx(0.1, abs=3.1 * 0.021)
     assert (p <= 0.5).mean() == pytest.approx(0.5, abs=3.1 * 0.035)
@@ -134,12 +134,12 @@ def test_p_is_uniform_where_nothing_differs() -> None:
 
 def test_difference_to_no_responses_is_undefined() -> None:
     found = compare(make_choices("A"), make_choices(""), rng())
-    assert (found.effect, found.tv, found.p, found.why) == (None, None, None, "There are no responses.")
+    assert (found.effect, found.tv.effect, found.p, found.why) == (None, None, None, "There are no responses.")
 
 
 def test_without_a_key_only_the_options_are_compared() -> None:
     found = compare(make_choices("AA", None), make_choices("BB", None), rng(), 50)
-    assert (found.effect, found.ci, found.p, found.tv) == (None, None, None, 1)
+    assert (found.effect, found.ci, found.p, found.tv.effect) == (None, None, None, 1)
 
 
 def test_different_keys_are_not_compared() -> None:

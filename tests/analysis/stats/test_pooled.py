@@ -50,7 +50,7 @@ def test_an_effect_too_small_for_each_prompt_is_found_over_all() -> None:
 
 
 def test_an_undefined_difference_leaves_no_mean() -> None:
-    whole = Difference(9, 1.0, 0.5, 0.5, (0.1, 0.9), None, 0.1, 0.1)
-    undefined = Difference(9, None, 0.5, None, None, None, None, None)
+    whole = Difference(n=9, value=1.0, other=0.5, effect=0.5, ci=(0.1, 0.9), p=0.1, p_tail=0.1)
+    undefined = Difference(n=9, value=None, other=0.5)
     draws = [np.zeros(20), np.ones(20)]
     assert mean_difference([whole, undefined], draws, 9).effect is None

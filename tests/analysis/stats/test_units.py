@@ -243,7 +243,7 @@ def test_letters_of_users_are_compared_and_known_over_users() -> None:
     pairs = [(letters_of(7000 + seed, 80, 1), puppet) for seed, puppet in enumerate(puppets[:200])]
     found = [choices.compare(field, puppet, rng(seed), 99) for seed, (field, puppet) in enumerate(pairs)]
     assert np.mean(np.array([one.p for one in found]) <= 0.05) <= 0.07
-    assert np.mean(np.array([one.p_tv for one in found]) <= 0.05) <= 0.07
+    assert np.mean(np.array([one.tv.p for one in found]) <= 0.05) <= 0.07
     assert 0.90 <= np.mean([held(one.ci, 0.0) for one in found]) <= 0.995
 
 
@@ -254,7 +254,7 @@ def test_letters_that_differ_are_seen_though_users_have_many_answers() -> None:
         codes = np.where((puppet.codes == 0) & (rng(seed).random(puppet.n) < 0.75), 1, puppet.codes).astype(np.int8)
         found.append(choices.compare(field, replace(puppet, codes=codes), rng(seed), 199))
     assert np.mean([(one.p or 1) <= 0.05 for one in found]) >= 0.8
-    assert np.mean([(one.p_tv or 1) <= 0.05 for one in found]) >= 0.8
+    assert np.mean([(one.tv.p or 1) <= 0.05 for one in found]) >= 0.8
 
 
 def test_letters_of_the_same_users_on_another_day() -> None:
@@ -262,9 +262,9 @@ def test_letters_of_the_same_users_on_another_day() -> None:
     first = np.tile(np.repeat([True, False], 10), 8)
     assert both.units is not None
     days = [ChoiceSample(both.codes[day], 3, 0, both.units[day]) for day in (first, ~first)]
-    assert (choices.compare(*days, rng(), 199).p_tv or 0) > 0.05
+    assert (choices.compare(*days, rng(), 199).tv.p or 0) > 0.05
     turned = ChoiceSample((days[1].codes + 1).astype(np.int8) % 3, 3, 0, days[1].units)
-    assert choices.compare(days[0], turned, rng(), 199).p_tv == 1 / 200
+    assert choices.compare(days[0], turned, rng(), 199).tv.p == 1 / 200
 
 
 def test_change_of_the_same_users_is_known_over_their_changes() -> None:
@@ -278,7 +278,7 @@ def test_change_of_the_same_users_is_known_over_their_changes() -> None:
     assert 0.91 <= np.mean([held(one.ci, 0.1) for one in found]) <= 0.985
     clear = [bool(one.ci and one.ci[0] > 0) for one in found]
     assert np.mean(np.array(clear) == np.array([(one.p or 1) <= 0.05 for one in found])) > 0.85
-    widths = np.array([np.ptp(one.ci_tv or (0, 1)) for one in found])
+    widths = np.array([np.ptp(one.tv.ci or (0, 1)) for one in found])
     assert np.median(widths) < 0.2  # drawn apart, it would be as wide as .35
 
 
@@ -305,7 +305,7 @@ def test_splits_of_many_answers_are_drawn_in_batches(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(choices, "_tally", lambda codes, *more: cells.append(codes.size) or tally(codes, *more))
     for one, pair in zip(whole, pairs, strict=True):
         found = choices.compare(*pair, rng(), 2000)
-        assert (found.p, found.p_tv) == (pytest.approx(one.p, abs=0.05), pytest.approx(one.p_tv, abs=0.05))
+        assert (found.p, found.tv.p) == (pytest.approx(one.p, abs=0.05), pytest.approx(one.tv.p, abs=0.05))
     assert max(cells) <= 5000
 
 
