@@ -12,8 +12,8 @@ from analysis.agreement.annotations import Measuring, QuestionLabels
 from analysis.charts.figure import Options
 from analysis.report.planned.deviations import amendments, later_hypotheses, other_analysis, plan_of, short, versions_of
 from analysis.report.planned.looks import END, Standing, looks_taken, note_look
-from analysis.report.planned.part import judge, rows_of, say_sizes, say_verdict
-from analysis.report.planned.verdicts import p_of, say_difference, say_verdicts, say_wanted, unit_of
+from analysis.report.planned.part import judge, rows_of, say_sizes, say_verdict, unjudged
+from analysis.report.planned.verdicts import p_of, say_difference, say_verdicts, say_wanted
 from analysis.report.samples import reasons
 from analysis.stats.agreement.agreement import Row, write_estimate
 from analysis.stats.agreement.estimates import Estimate
@@ -160,30 +160,15 @@ def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Itera
 def hypothesis_row(hypothesis: Hypothesis, found: Row, plan: PlanKeys, is_over: bool) -> Row:
     reference = hypothesis.held_against
     tested = of_interval(found["value"], found["ci"], max(found["units"] - 1, 1), reference or 0.0)
-    about = {
-        "hypothesis": hypothesis.slug,
-        "text": hypothesis.text,
-        "measure": hypothesis.measure,
-        "of": "",
-        "in": unit_of(hypothesis.measure),
-        "prompts": [found["question"]],
-        "expected": hypothesis.expected,
-        "smallest": hypothesis.smallest,
-        "family": hypothesis.family,
-        "alpha": hypothesis.alpha or plan.alpha,
-        "a": side_row(hypothesis.a, found),
-        "b": side_row(hypothesis.b, found) if hypothesis.b else None,
-    }
-    return {
-        **about,
+    a, b = side_row(hypothesis.a, found), side_row(hypothesis.b, found) if hypothesis.b else None
+    numbers = {
         **({} if reference is None else {"reference": reference}),
         "value": found["value"],
         "ci": found["ci"],
         "p": p_of(hypothesis.expected, hypothesis.smallest, tested) if is_over else None,
-        "p_holm": None,
-        "verdict": "",
         **reasons(why=found.get("why")),
     }
+    return unjudged(hypothesis, plan, [found["question"]], a, b, numbers)
 
 
 def side_row(side: str, found: Row) -> Row:

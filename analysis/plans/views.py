@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from celery.exceptions import OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
@@ -18,6 +18,7 @@ from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, writ
 from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
 from analysis.plans.texts import looks_lines, opening_of, tables_of
+from analysis.report.pages.planned_views import planned
 from surveys.models import Study
 from surveys.studies import under_way
 from surveys.studies.access import Role
@@ -107,14 +108,6 @@ def simulated(request: HttpRequest) -> Study:
     """The study, if it has hypotheses or annotators; otherwise raises Http404."""
     study: Study = request.study
     return study if has_annotators(study) else planned(request)
-
-
-def planned(request: HttpRequest) -> Study:
-    """The study, if it has hypotheses about answers; otherwise raises Http404."""
-    study: Study = request.study
-    if study.current_id is None or not definition_of(study.current_id).of_answers:
-        raise Http404
-    return study
 
 
 @require_safe

@@ -50,7 +50,7 @@ def take(request: HttpRequest) -> HttpResponse:
 
 
 def planned(request: HttpRequest) -> Study:
-    """The study. Raises Http404 if it has no hypotheses."""
+    """The study. Raises Http404 if it has no hypotheses about answers."""
     study: Study = request.study
     if study.current_id is None or not definition_of(study.current_id).of_answers:
         raise Http404

@@ -121,22 +121,18 @@ def hypothesis_rows(data: Data, sides: Sides, plan: PlanKeys) -> list[Row]:
     found = []
     for prompts in [asked] if hypothesis.pooled or len(asked) == 1 else [[prompt] for prompt in asked]:
         tested = examine(data, sides, prompts)
+        a = side_row(hypothesis.a, sides.a, prompts, hypothesis.measure == ALONE)
+        b = side_row(hypothesis.b, sides.b, prompts) if hypothesis.b else None
         p = p_of(hypothesis.expected, hypothesis.smallest, tested)
-        found.append(
-            {
-                **about(hypothesis, plan),
-                "prompts": prompts,
-                "a": side_row(hypothesis.a, sides.a, prompts, hypothesis.measure == ALONE),
-                "b": side_row(hypothesis.b, sides.b, prompts) if hypothesis.b else None,
-                "value": tested.value,
-                "ci": low_high(tested.ci),
-                "p": p,
-                "p_holm": None,
-                "verdict": "",
-                **reasons(why=tested.why),
-            }
-        )
+        numbers = {"value": tested.value, "ci": low_high(tested.ci), "p": p, **reasons(why=tested.why)}
+        found.append(unjudged(hypothesis, plan, prompts, a, b, numbers))
     return found
+
+
+def unjudged(hypothesis: Hypothesis, plan: PlanKeys, prompts: list[str], a: Row, b: Row | None, numbers: Row) -> Row:
+    """A hypothesis's row, for `judge` to fill in."""
+    sides = {"prompts": prompts, "a": a, "b": b}
+    return {**about(hypothesis, plan), **sides, **numbers, "p_holm": None, "verdict": ""}
 
 
 def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None, is_over: bool = True) -> None:
