@@ -179,7 +179,13 @@ def counts_in(rows: Iterable[Row], key: str = "n") -> list[int]:
 
 # --- the table below a figure: a row for each mark, made of the report's row
 
-PLACE = [Column("prompt", "prompt"), Column("model", "model"), Column("source", "source")]
+
+def plain(*names: str) -> list[Column]:
+    """Columns whose label is their name."""
+    return [Column(name, name) for name in names]
+
+
+PLACE = plain("prompt", "model", "source")
 TESTED = [Column("p", "p"), Column("p_holm", "p, Holm over the page")]
 WHY = Column("why", "why undefined", value=lambda row: row.get("why", ""))
 

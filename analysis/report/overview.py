@@ -41,8 +41,7 @@ QUESTION = "How far is each source from the field?"
 NOTHING = "No prompt has answers of both the field and another source yet."
 STEP, ON_PAPER, VALUE, LONGEST = 24, 14, 40, 190  # px: of a row, for the number at its end, and for names
 COLUMNS = [
-    Column("model", "model"),
-    Column("source", "source"),
+    *read.plain("model", "source"),
     *read.AMOUNT_COLUMNS,
     Column("units", "units of the source"),
     *MEAN_COLUMNS,
@@ -311,9 +310,7 @@ def say_options(report: Report) -> str:
 
 HOLD = "Do benchmark scores hold?"
 SCORE_COLUMNS = [
-    Column("benchmark", "benchmark"),
-    Column("model", "model"),
-    Column("source", "source"),
+    *read.plain("benchmark", "model", "source"),
     Column("min", "lowest accuracy", unit="share"),
     Column("max", "highest accuracy", unit="share"),
     Column("runs", "runs", value=lambda row: len(row["runs"])),

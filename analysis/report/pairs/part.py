@@ -7,9 +7,9 @@ import altair as alt
 import numpy as np
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.marks import PERCENT, Strips, colour_scale, make_legend, room_for, shape_scale, words_on_grid
-from analysis.charts.rows import WHY, drawn_row, ends_in, write_caption
 from analysis.charts.tables import COUNT, FINE, POINTS, SHARE, Column, P
 from analysis.charts.theme import LIGHT, printable, series_of_groups
 from analysis.report import columns as col
@@ -215,9 +215,9 @@ DRAWN_COLUMNS = [
     Column("n_b", "responses of the second", value=lambda row: row["b"]["n"]),
     Column("share_b", "share of the second", unit="share", value=lambda row: row["b"]["share"]),
     Column("difference", "difference", unit="share"),
-    *ends_in("share"),
+    *read.ends_in("share"),
     Column("p", "p, corrected"),
-    WHY,
+    read.WHY,
 ]
 
 
@@ -241,7 +241,7 @@ def draw(report: Report, options: Options) -> Figure:
     shown = rows[: min(options.top, NARROW_TOP) if options.narrow and not options.column else options.top]
     marks = [mark for row in shown for mark in marks_of(row, names, options)]
     words = Words(TITLE, caption(report, names, shown, rows), describe(shown, names))
-    table = [drawn_row(row | {"names": names}, DRAWN_COLUMNS) for row in rows]
+    table = [read.drawn_row(row | {"names": names}, DRAWN_COLUMNS) for row in rows]
     return figure.make_figure("pair", words, draw_strips(marks, names, options), marks, table, DRAWN_COLUMNS, options)
 
 
@@ -324,7 +324,7 @@ def caption(report: Report, names: Sequence[str], shown: Sequence[Row], rows: Se
     tested = sum(row.get("ci") is not None for row in rows)
     some = f", of which {tested:,} {'was' if tested == 1 else 'were'} tested"
     ends = ", with simultaneous 95 % intervals over all of them" if tested else ""
-    return write_caption(
+    return read.write_caption(
         report,
         f"{names[0]} and {names[1]}: the largest of {plural(len(rows), 'difference')}"
         f"{some if tested < len(rows) else ' that were tested'}. At the right the first side minus the second in "

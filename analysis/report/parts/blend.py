@@ -8,19 +8,9 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.marks import PERCENT, Strips, along, colour_scale, dots, room_for
-from analysis.charts.rows import (
-    WHY,
-    drawn_row,
-    ends_in,
-    in_order,
-    label_variants,
-    rows_of,
-    shown_model,
-    shown_source,
-    write_caption,
-)
 from analysis.charts.tables import COUNT, FINE, SHARE, Column, NumberFormat, P
 from analysis.charts.theme import LIGHT, Series, series_of_sources
 from analysis.report import columns as col
@@ -209,28 +199,27 @@ STEP, ON_PHONE, ON_PAPER, GAP, LONGEST = 26, 36, 16, 22, 190  # px: of a row, be
 DRAWN_COLUMNS = [
     Column("chatbot", "field of", value=lambda row: row["chatbot"] or ALL),
     Column("source", "source", value=lambda row: row["source"] or "blend"),
-    Column("model", "model"),
-    Column("name", "name"),
+    *read.plain("model", "name"),
     Column("units", "people, simulated users or repeats"),
     Column("weight", "weight", unit="share"),
-    *ends_in("share", "ci_weight", "weight_"),
+    *read.ends_in("share", "ci_weight", "weight_"),
     Column("distance", "distance to the field; of the blend held out"),
-    *ends_in("", "ci_distance", "distance_"),
+    *read.ends_in("", "ci_distance", "distance_"),
     Column("p", "p"),
     Column("p_holm", "p, Holm over chatbots"),
-    WHY,
+    read.WHY,
 ]
 
 
 def draw_blend(report: Report, options: Options) -> Figure:
-    rows = named(rows_of(report, "blend"))
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = named(read.rows_of(report, "blend"))
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     marks = [mark for row in rows for mark in marks_of(row, options)]
     if not marks:
         return figure.empty_figure("blend", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     series = series_of_sources(row["source"] for row in rows if row["source"])
     series = Series((*series.names, BLEND), (*series.colours, LIGHT["ink"]), (*series.shapes, "diamond"))
-    models = in_order(mark["model"] for mark in marks)
+    models = read.in_order(mark["model"] for mark in marks)
     spec = figure.below([draw_chatbot(marks, model, models, series, options) for model in models], 16)
     words = Words(TITLE, caption(report, rows), describe(rows, options))
     return figure.make_figure("blend", words, spec, marks, table, DRAWN_COLUMNS, options)
@@ -238,17 +227,17 @@ def draw_blend(report: Report, options: Options) -> Figure:
 
 def named(rows: Sequence[Row]) -> list[Row]:
     """Rows with names: for each chatbot the sources by weight, then their blend."""
-    names = label_variants(rows)
+    names = read.label_variants(rows)
     rows = [row | {"name": name if row["source"] else BLEND} for row, name in zip(rows, names, strict=True)]
-    order = in_order(row["chatbot"] for row in rows)
+    order = read.in_order(row["chatbot"] for row in rows)
     return sorted(
         rows, key=lambda row: (order.index(str(row["chatbot"])), not row["source"], -(row.get("weight") or 0))
     )
 
 
 def marks_of(row: Row, options: Options) -> list[Row]:
-    series = shown_source(row["source"]) if row["source"] else BLEND
-    where = {"row": row["name"], "model": shown_model(row["chatbot"] or ALL, options), "series": series}
+    series = read.shown_source(row["source"]) if row["source"] else BLEND
+    where = {"row": row["name"], "model": read.shown_model(row["chatbot"] or ALL, options), "series": series}
     found = []
     for kind, write in (("weight", percent), ("distance", lambda value: decimal(value, 3))):
         value, ends = number(row.get(kind)), span(row.get(f"ci_{kind}"))
@@ -262,7 +251,7 @@ def marks_of(row: Row, options: Options) -> list[Row]:
 
 def draw_chatbot(marks: Sequence[Row], model: str, models: Sequence[str], series: Series, options: Options) -> Spec:
     here = [mark for mark in marks if mark["model"] == model]
-    names = tuple(in_order(mark["row"] for mark in here))
+    names = tuple(read.in_order(mark["row"] for mark in here))
     room = room_for(names, 120 if options.narrow else LONGEST, 11 if options.column else 12)
     width = (options.width - 24 - room - GAP) // 2
     on_phone = options.narrow and not options.column
@@ -304,7 +293,7 @@ def layers_of(strips: Strips, kind: str, marks: Sequence[Row], series: Series, o
 def caption(report: Report, rows: Sequence[Row]) -> str:
     people = [int(row["units"]) for row in rows if not row["source"] and row["units"]]
     units = [int(row["units"]) for row in rows if row["source"] and row["units"]]
-    return write_caption(
+    return read.write_caption(
         report,
         f"{sized(*people)} people, {count_range(*units)} simulated users or repeats a source. Weights are the "
         "same for all prompts; the blend’s distance is in people and simulated users that it was not fitted to.",
@@ -325,7 +314,7 @@ def describe(rows: Sequence[Row], options: Options) -> str:
                 [f"{row['name']} {percent(row['weight'])}, {decimal(row['distance'], 3)} away" for row in same]
             )
             away = "" if blended["distance"] is None else f"; the blend {decimal(blended['distance'], 3)} away"
-            model = shown_model(blended["chatbot"] or ALL, options)
+            model = read.shown_model(blended["chatbot"] or ALL, options)
             found.append(f"{model}, over {plural(blended['prompts'], 'prompt')}: {parts}{away}.")
     return " ".join(found)
 
@@ -359,7 +348,7 @@ def weight_words(rows: Sequence[Row], with_intervals: bool = False) -> str:
 
 def heavy_of(rows: Sequence[Row]) -> list[tuple[Row, str]]:
     """The sources that a blend consists of, heaviest first, each with its name among all sources."""
-    named = [(row, name) for row, name in zip(rows, label_variants(rows), strict=True) if row.get("weight")]
+    named = [(row, name) for row, name in zip(rows, read.label_variants(rows), strict=True) if row.get("weight")]
     return sorted((pair for pair in named if pair[0]["weight"] >= SHOWN), key=lambda pair: -pair[0]["weight"])
 
 

@@ -235,12 +235,9 @@ MEAN_COLUMNS = (  # how far a source is from the field over all prompts
     Column("chance", "by chance", unit="bits"),
 )
 DRAWN_COLUMNS = [
-    Column("model", "model"),
-    Column("source", "source"),
+    *read.plain("model", "source"),
     *read.AMOUNT_COLUMNS,
-    Column("temperature", "temperature"),
-    Column("corpus", "corpus"),
-    Column("personas", "personas"),
+    *read.plain("temperature", "corpus", "personas"),
     *MEAN_COLUMNS,
     Column("missing_low", "with missing answers from", unit="bits", value=read.end_of("bounds", 0)),
     Column("missing_high", "to", unit="bits", value=read.end_of("bounds", 1)),

@@ -103,19 +103,14 @@ COST_TITLE, LATENCY_TITLE = "What completions cost", "How long completions take"
 NO_COSTS = "No completions yet: nothing has cost anything."
 NO_TIMES = "No completion was timed: there are no waiting times to show."
 COST_COLUMNS = [
-    Column("model", "model"),
-    Column("source", "source"),
-    Column("benchmark", "benchmark"),
-    Column("completions", "completions"),
+    *read.plain("model", "source", "benchmark", "completions"),
     Column("prompt_tokens", "prompt tokens", unit="tokens"),
     Column("completion_tokens", "completion tokens", unit="tokens"),
     Column("usd", "cost", unit="US$"),
     Column("usd_per_1000", "cost of 1,000 completions", unit="US$", value=lambda row: per_1000(row)),
 ]
 LATENCY_COLUMNS = [
-    Column("model", "model"),
-    Column("source", "source"),
-    Column("benchmark", "benchmark"),
+    *read.plain("model", "source", "benchmark"),
     Column("n", "timed completions", value=lambda row: times_of(row).get("n", row.get("completions"))),
     Column("p50", "median", unit="s", value=lambda row: at(row, "latency_s.p50")),
     *read.ends_in("s", "latency_s.ci_p50", "p50_"),

@@ -5,19 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grids
-from analysis.charts.rows import (
-    INTERVAL_WORDS,
-    drawn_row,
-    ends_in,
-    in_order,
-    mark_at,
-    n_words,
-    rows_of,
-    shown_source,
-    write_caption,
-)
+from analysis.charts.panels import Panel, draw_grids, grid_of
 from analysis.charts.tables import ENDS, POINTS, SHARE, Column, NumberFormat
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
@@ -159,16 +149,14 @@ TITLE = "Over all chatbots, at one mix"
 NOTHING = "People answered with fewer than two chatbots: there is no mix."
 SERIES = {"field": "Field", "raw": "Source as counted", "standardised": "Source at the field’s mix"}
 DRAWN_COLUMNS = [
-    Column("prompt", "prompt"),
-    Column("source", "source"),
-    Column("model", "model"),
+    *read.plain("prompt", "source", "model"),
     Column("answer", "item or letter"),
     *(
         column
         for name, words in {
             **SERIES, "difference_raw": "field minus source as counted", "difference": "field minus source at its mix"
         }.items()
-        for column in (Column(name, words, unit="share"), *ends_in("share", f"ci_{name}", f"{name}_"))
+        for column in (Column(name, words, unit="share"), *read.ends_in("share", f"ci_{name}", f"{name}_"))
     ),
     Column("mix", "mix of the field"),
     Column("mix_source", "mix of the source"),
@@ -177,26 +165,20 @@ DRAWN_COLUMNS = [
 
 
 def draw_mixes(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "mixes")
+    rows = read.rows_of(report, "mixes")
     table = [table_row(report, row) for row in rows]
     shown = most_frequent(rows)
     points = [point for row in shown for point in points_of(row, options)]
     if not points:
         return empty_figure("mixes", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    grid = Grid(
-        (Panel("share", "Share of answers", format=".0%", top=max(point["high"] for point in points)),),
-        tuple(in_order(point["model"] for point in points)),
-        tuple(in_order(point["prompt"] for point in points)),
-        series_of_groups(SERIES.values()),
-        options,
-        height=170,
-    )
-    caption = write_caption(
+    panel = Panel("share", "Share of answers", format=".0%", top=max(point["high"] for point in points))
+    grid = grid_of([panel], points, series_of_groups(SERIES.values()), options, height=170)
+    caption = read.write_caption(
         report,
         "The right answer, or the item that the field names most. Filled in: as counted, each side in its own mix of "
         "chatbots, and the source as it were if as much of it stood for each chatbot as of the field. "
-        f"{n_words(rows)} answers of the source.",
-        INTERVAL_WORDS,
+        f"{read.n_words(rows)} answers of the source.",
+        read.INTERVAL_WORDS,
         definitions=["standardised"],
         missing=sum(row["standardised"] is None for row in rows),
         sizes=False,
@@ -206,7 +188,9 @@ def draw_mixes(report: Report, options: Options) -> Figure:
 
 
 def table_row(report: Report, row: Row) -> Row:
-    return drawn_row(row, DRAWN_COLUMNS) | {name: mix_words(report, row.get(name)) for name in ("mix", "mix_source")}
+    return read.drawn_row(row, DRAWN_COLUMNS) | {
+        name: mix_words(report, row.get(name)) for name in ("mix", "mix_source")
+    }
 
 
 def mix_words(report: Report, mix: dict[str, float] | None) -> str:
@@ -232,11 +216,11 @@ def points_of(row: Row, options: Options) -> Iterator[Row]:
             continue
         ends = span(row.get(f"ci_{name}")) or (value, value)
         said = f"{printable(row['name'])} {percent(value)}, {INTERVAL} {percent(ends[0])} to {percent(ends[1])}"
-        yield mark_at("share", *where, words, value, ends, said)
+        yield read.mark_at("share", *where, words, value, ends, said)
 
 
 def source_of(row: Row) -> str:
-    name = shown_source(row["source"])
+    name = read.shown_source(row["source"])
     return f"{name} · {printable(row['model'])}" if row["model"] else name
 
 

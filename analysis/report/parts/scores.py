@@ -155,10 +155,7 @@ def near_row(data: Data, prompt: str, source: Any) -> Row:
 TITLE = "Whether other sources predict the field"
 NOTHING = "Too few prompts and models have scores of both the field and another source: no correlation can be shown."
 DRAWN_COLUMNS = [
-    Column("measure", "measure"),
-    Column("over", "over"),
-    Column("model", "model"),
-    Column("source", "source"),
+    *read.plain("measure", "over", "model", "source"),
     Column("n", "pairs"),
     Column("spearman", "Spearman's rho"),
     *read.ends_in(ci="ci_spearman"),

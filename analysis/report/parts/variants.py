@@ -124,10 +124,7 @@ MEASURES = {
     "choice": Panel("effect", "Change of the correct share", format=".2~f"),
 }
 DRAWN_COLUMNS = [
-    Column("prompt", "prompt"),
-    Column("variant", "variant"),
-    Column("model", "model"),
-    Column("source", "source"),
+    *read.plain("prompt", "variant", "model", "source"),
     Column("n_original", "answers to the original"),
     Column("n", "answers to the variant"),
     Column(col.DISTANCE.name, col.DISTANCE.heading, unit=col.DISTANCE.unit),

@@ -185,9 +185,7 @@ DRAWN_COLUMNS = [
     Column("thrice", "people with both occasions and the state"),
     Column("effect", "unlikeness beyond the dice"),
     *read.ends_in("unlikeness", "ci_effect"),
-    Column("p", "p"),
-    Column("p_holm", "p, Holm over the page"),
-    read.WHY,
+    *(*read.TESTED, read.WHY),
 ]
 
 

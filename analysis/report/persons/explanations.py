@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from analysis.charts import figure
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
 from analysis.charts.marks import Strips, room_for
-from analysis.charts.rows import WHY, drawn_row, ends_in, make_mark, n_words, reach, rows_of, told_ends, write_caption
 from analysis.charts.tables import COUNT, Column, NumberFormat
 from analysis.charts.theme import LIGHT, printable
 from analysis.report import columns as col
@@ -116,17 +116,16 @@ DRAWN_COLUMNS = [
     Column("persons", "people with it"),
     Column("n", "answers"),
     Column("effect", "unlikeness to all others", unit="unlikeness"),
-    *ends_in("unlikeness"),
-    Column("p", "p"),
-    Column("p_holm", "p, Holm over the page"),
+    *read.ends_in("unlikeness"),
+    *read.TESTED,
     Column("by_lot", "drawn by lot"),
-    WHY,
+    read.WHY,
 ]
 
 
 def draw_explanations(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "explanations")
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.rows_of(report, "explanations")
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in rows if number(row["effect"]) is not None]
     drawn = [row for row in known if row["explanation"] != BEFORE]  # one level per prompt: only the table has them
     if not drawn:
@@ -147,9 +146,9 @@ def name_of(row: Row) -> str:
 def point_of(row: Row) -> Row:
     """A mark; `sure` if it holds after Holm's correction over all explanations and there are enough people."""
     name, p = name_of(row), number(row["p_holm"])
-    told = f"{name}: {decimal(row['effect'], 3, sign=True)}{told_ends(row['ci'], partial(decimal, digits=3))}"
+    told = f"{name}: {decimal(row['effect'], 3, sign=True)}{read.told_ends(row['ci'], partial(decimal, digits=3))}"
     is_sure = p is not None and p < LIMIT and is_enough(row)
-    return make_mark(row["effect"], row["ci"], row=name, sure=is_sure, text=told)
+    return read.make_mark(row["effect"], row["ci"], row=name, sure=is_sure, text=told)
 
 
 def draw_forest(points: Sequence[Row], options: Options) -> Spec:
@@ -157,7 +156,7 @@ def draw_forest(points: Sequence[Row], options: Options) -> Spec:
     names = tuple(dict.fromkeys(point["row"] for point in points))
     room = room_for(names, 150 if options.narrow else 330)
     strips = Strips(names, options.width - 24 - room, room, step=18 if options.column else 24, padding=0.3)
-    scale = alt.Scale(domain=[min(0.0, *reach(points)), max(0.0, *reach(points)) or 0.1], nice=True)
+    scale = alt.Scale(domain=[min(0.0, *read.reach(points)), max(0.0, *read.reach(points)) or 0.1], nice=True)
     axis = alt.Axis(title="unlikeness to all others", tickCount=5, grid=True, ticks=False, domain=False, format=".2~f")
     base = alt.Chart().encode(y=strips.axis("row"))
     sure, unsure = (
@@ -178,9 +177,9 @@ def draw_forest(points: Sequence[Row], options: Options) -> Spec:
 
 def caption(report: Report, rows: Sequence[Row], missing: int) -> str:
     lot = " *Drawn by lot, so an effect; the others are associations." if any(row["by_lot"] for row in rows) else ""
-    return write_caption(
+    return read.write_caption(
         report,
-        f"{n_words(rows)} answers of {plural(rows[0]['units'], 'person', 'people')}; filled marks hold after "
+        f"{read.n_words(rows)} answers of {plural(rows[0]['units'], 'person', 'people')}; filled marks hold after "
         f"Holm’s correction over explanations.{lot}",
         "Lines are 95 % intervals over people.",
         definitions=["explanation"],

@@ -145,9 +145,7 @@ DRAWN_COLUMNS = [
     *read.ends_in("unlikeness", "ci_person", "person_"),
     Column("share", "person’s share"),
     *read.ends_in("", "ci_share", "share_"),
-    Column("p", "p"),
-    Column("p_holm", "p, Holm over the page"),
-    read.WHY,
+    *(*read.TESTED, read.WHY),
 ]
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
+from analysis.charts.panels import Panel, draw_grid, grid_of
 from analysis.charts.tables import COUNT, FINE, FINE_SHARE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report.columns import Part, TableSpec, intervals
@@ -162,9 +162,7 @@ def attrition_rows(data: Data) -> list[Row]:
 TITLE = "Do answers change along the survey?"
 NOTHING = "Nobody answered prompts in an order that was drawn: there are no positions to compare."
 DRAWN_COLUMNS = [
-    Column("kind", "kind"),
-    Column("measure", "measure"),
-    Column("position", "position"),
+    *read.plain("kind", "measure", "position"),
     Column("done", "prompts done"),
     Column("n", "answers, or people who came so far"),
     Column("value", "value"),
@@ -186,14 +184,8 @@ def draw_positions(report: Report, options: Options) -> Figure:
     shown = [name for name in ("distance", "correct_share", "unknown_share") if name in there]
     by_panel = read.grouped(points, "panel")
     panels = [panel_of(name, read.reach(by_panel[name])) for name in shown]
-    grid = Grid(
-        tuple(panels),
-        ("",),
-        tuple(str(place) for place in sorted({row["position"] for row in rows})),
-        series_of_groups(["mean"]),
-        options,
-        height=100,
-    )
+    positions = [str(place) for place in sorted({row["position"] for row in rows})]
+    grid = grid_of(panels, points, series_of_groups(["mean"]), options, positions, 100)
     words = Words(TITLE, caption(report, rows), describe(report))
     drawn = [point for point in points if point["panel"] in shown]
     return make_figure("positions", words, draw_grid(grid), drawn, table, DRAWN_COLUMNS, options)

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
-from analysis.charts.panels import Grid, Panel, draw_grid
-from analysis.charts.rows import WHY, drawn_row, make_mark, n_words, prompts_in_order, rows_of, write_caption
+from analysis.charts.panels import Panel, draw_grid, grid_of
 from analysis.charts.tables import COUNT, FINE_SHARE, Column, P
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
@@ -77,36 +77,35 @@ DRAWN_COLUMNS = [
     Column("label", "explanation"),
     Column("persons", "people of whom it is known"),
     Column("taken", "share of all difference"),
-    Column("p", "p"),
-    Column("p_holm", "p, Holm over the page"),
+    *read.TESTED,
     Column("p_spread", "p of equal spread"),
-    WHY,
+    read.WHY,
 ]
 
 
 def draw_taken(report: Report, options: Options) -> Figure:
-    rows = rows_of(report, "taken")
-    table = [drawn_row(row, DRAWN_COLUMNS) for row in rows]
+    rows = read.rows_of(report, "taken")
+    table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     known = [row for row in rows if number(row["taken"]) is not None]
     if not known:
         return empty_figure("taken", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    prompts = prompts_in_order(report, known)
+    prompts = read.prompts_in_order(report, known)
     points = [point_of(options.name(row["prompt"]), printable(row["label"]), row["taken"]) for row in known]
     panel = Panel("taken", "Share of all difference (pseudo-R²)", max(row["taken"] for row in known), format=".1~%")
     series = series_of_groups(point["series"] for point in points)
-    grid = Grid((panel,), ("",), tuple(map(options.name, prompts)), series, options, height=160)
+    grid = grid_of([panel], points, series, options, tuple(map(options.name, prompts)), 160)
     words = Words(TITLE, caption(report, rows, len(rows) - len(known)), describe(known, options))
     return make_figure("taken", words, draw_grid(grid), points, table, DRAWN_COLUMNS, options)
 
 
 def point_of(prompt: str, label: str, share: float) -> Row:
     where = {"panel": "taken", "model": "", "prompt": prompt, "series": label}
-    return make_mark(share, None, **where, text=f"{prompt}, {label}: {percent(share)}")
+    return read.make_mark(share, None, **where, text=f"{prompt}, {label}: {percent(share)}")
 
 
 def caption(report: Report, rows: Sequence[Row], missing: int) -> str:
-    people = f"{n_words(rows, 'units')} people a prompt."
-    return write_caption(report, people, definitions=["taken"], missing=missing, sizes=False)
+    people = f"{read.n_words(rows, 'units')} people a prompt."
+    return read.write_caption(report, people, definitions=["taken"], missing=missing, sizes=False)
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:

@@ -250,10 +250,7 @@ ACCURACY = "accuracy: Questions answered correctly in one run, unknown ones coun
 TITLE = "How far benchmark scores range"
 NOTHING = "No complete benchmark runs yet: there is nothing to compare."
 DRAWN_COLUMNS = [
-    Column("benchmark", "benchmark"),
-    Column("model", "model"),
-    Column("source", "source"),
-    Column("temperature", "temperature"),
+    *read.plain("benchmark", "model", "source", "temperature"),
     *read.AMOUNT_COLUMNS,
     Column("runs", "runs", value=lambda row: len(row["runs"])),
     Column("questions", "questions"),

@@ -208,9 +208,7 @@ def score(matrix: Matrix, question: NDArray, unit: NDArray, letters: NDArray[np.
 TITLE = "How right is the chatbot for the people who use it?"
 NOTHING = "There is no answer to a question of a benchmark here, so there is nothing to compare."
 DRAWN_COLUMNS = [
-    Column("benchmark", "benchmark"),
-    Column("model", "model"),
-    Column("source", "source"),
+    *read.plain("benchmark", "model", "source"),
     Column("n", "answers"),
     Column("units", "people, simulated users or repeats"),
     Column("questions", "questions answered"),
