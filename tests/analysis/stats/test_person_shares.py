@@ -48,6 +48,11 @@ def test_each_pair_of_persons_counts_once_however_often_they_were_asked() -> Non
         assert found.others[place] == pytest.approx(np.mean(others), abs=1e-6)
 
 
+def test_single_answers_in_any_order_stay_with_their_persons() -> None:
+    found = pairs_of(lists([[0, 1], [0, 1], [5]], [2, 0, 1]))
+    assert (found.who.tolist(), found.others.tolist()) == ([0, 1, 2], [0.5, 1, 0.5])
+
+
 def test_errors_come_from_leaving_out_each_person_in_all_prompts() -> None:
     rng = np.random.default_rng(2)
     prompts = [random_answers(8, rng), random_answers(8, rng)]
