@@ -159,6 +159,7 @@ def test_draw_takes_the_smallest_share_first_and_goes_on_from_what_is_there() ->
     rest = draw_balanced(every, lambda each: each, 5, str, taken=[("a", prompt) for prompt in range(5)])
     assert {writer for writer, _ in rest} == {"b"} and {prompt for _, prompt in rest} == set(range(5, 10))
     assert draw_balanced([], lambda each: each, 3, str) == []
+    assert draw_balanced(every, lambda each: each, 1, str) == drawn[:1]
     assert in_turn([[1, 2, 3], [4], []]) == [1, 4, 2, 3]
 
 
