@@ -29,6 +29,7 @@ BATCH = 500
 ANALYZE = "ANALYZE surveys_participant, surveys_chatbotcontext, surveys_response"
 OTHER_COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,49}")
 LONGEST_CELL = 2_000
+LONGEST_MODEL = 100
 DIGITS = 15  # of a whole number that every format of the exports can hold
 MOST = 1_000  # places in an order, and occasions
 PERSON = 400  # bytes that are kept of a person while a file is checked, beside their name
@@ -103,7 +104,7 @@ class ResponseReader:
             files.FileColumn(
                 "text", files.parsed(lambda cell: clean_text(cell) if cell.strip() else None, NO_TEXT), needed=True
             ),
-            files.FileColumn("model", lambda cell: clean_text(cell.strip())[:100]),
+            files.FileColumn("model", _read_model),
             files.FileColumn("submitted_at", files.optional(files.parsed(_parse_time, NO_TIME))),
             *([files.FileColumn("language", self._read_language)] if self.definition.languages else []),
             other=self._other_column,
@@ -154,6 +155,13 @@ def _whole(name: str, low: int, high: int) -> Callable[[Any], int]:
         return int(cell) if cell.isdecimal() and low <= int(cell) <= high else None
 
     return files.parsed(parse, f"{name} {{!r}} is not a whole number from {low} to {high}")
+
+
+def _read_model(cell: str) -> str:
+    model = clean_text(cell.strip())
+    if len(model) > LONGEST_MODEL:
+        raise files.CellFault(f"model has more than {LONGEST_MODEL} characters")
+    return model
 
 
 def _parse_time(cell: str) -> datetime | None:

@@ -144,6 +144,7 @@ def test_faulty_row_is_named_with_its_line(study: Study, file: Path, row: list[s
         ),
         ("cups", "many", "line 2: cups must be a whole number, not 'many'"),
         ("cups", "9" * 16, f"line 2: cups has more than 15 digits: '{'9' * 16}'"),
+        ("model", "m" * 101, "line 2: model has more than 100 characters"),
         ("town", "u" * 2_001, "line 2: town has more than 2,000 characters"),
     ],
 )
