@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 
 from analysis.answers.readings import read_everywhere
 from analysis.models import Run
+from analysis.runs.asking.replies import waiting_replies
 from analysis.runs.commands import WAYS, RunAction, budget, find_study, send, tell_end, why_stopped
 from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, stand
@@ -26,6 +27,8 @@ def pause(run: Run, options: Options) -> Report:
 
 
 def resume(run: Run, options: Options) -> Report:
+    if not waiting_replies(run).exists():
+        runs.require_unfinished(run)
     report = send(runs.resume(run, options["budget"]), options)
     read_everywhere()
     return report

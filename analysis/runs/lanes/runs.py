@@ -58,7 +58,8 @@ def resume(run: Run, budget: Decimal | None = None) -> Run:
 
 def require_unfinished(run: Run) -> None:
     """Raises RunError if nothing is left to go on with; a done run may have been extended since."""
-    if run.state == State.DONE and not run.completions.filter(status__in=UNFINISHED).exists():
+    over = run.state == State.DONE and run.condition != Run.Condition.IMPORTED  # whose refusal says that it was
+    if over and not run.completions.filter(status__in=UNFINISHED).exists():
         raise RunError(f"Run {run.pk} is done, so it can't be resumed.")
 
 

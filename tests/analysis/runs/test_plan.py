@@ -97,6 +97,22 @@ def test_budget_of_a_command_is_an_amount_above_nothing(budget: str) -> None:
     assert run.budget == 2
 
 
+@pytest.mark.django_db(transaction=True)
+def test_the_command_resumes_a_run_that_is_done_only_for_what_was_added_since() -> None:
+    study, endpoint = make_study(), make_fake()
+    run = make_planned(study, endpoint, repeats=1)
+    call_command("run", str(run.pk), "resume", "--inline")
+    run.refresh_from_db()
+    end = run.ended_at
+    with pytest.raises(CommandError, match=f"Run {run.pk} is done, so it can't be resumed"):
+        call_command("run", str(run.pk), "resume", "--budget", "3")
+    run.refresh_from_db()
+    assert (run.state, run.ended_at, run.budget) == ("done", end, None)
+    make_planned(study, endpoint, repeats=2)  # extends it
+    call_command("run", str(run.pk), "resume", "--inline")
+    assert run.completions.filter(status="done").count() == 4
+
+
 def test_calls_that_still_wait_count_against_the_budget_of_more() -> None:
     plan = plan_of_teas(endpoint=make_fake(price_out=Decimal(10)))
     run, estimate = plan_run(plan, 100, "tests")

@@ -4,14 +4,14 @@ import json
 from importlib import import_module
 
 import pytest
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from analysis.models import Attribute, Completion, ConversationVerdict
 from analysis.runs import tasks
 from analysis.runs.asking import replies
 from analysis.runs.asking.conversations import EXTRACT
-from analysis.runs.asking.plans import plan_conversations
+from analysis.runs.asking.plans import plan_conversations, say_nothing_left
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.asking.replies import count_replies, read_replies
 from analysis.runs.lanes.runs import resume, run_inline
@@ -60,6 +60,18 @@ def test_replies_are_read_once_whoever_reads() -> None:
     tasks.read_left_replies()
     assert count_replies(run) == {"read": 4, "unreadable": 0, "waiting": 0}
     assert read_replies(run) == 0 and Attribute.objects.count() == 1
+
+
+def test_replies_left_unread_are_read_by_resuming_a_run_that_is_done() -> None:
+    make_fake()
+    corpus = corpus_of("I live in Leeds.")
+    run, _ = plan_conversations(EXTRACT, corpus, "scripted", "test")
+    list(run_inline(resume(run)))
+    assert say_nothing_left(run, again=False).endswith(f"continue with `manage.py run {run.pk} resume --inline`.")
+    call_command("run", str(run.pk), "resume", "--inline")
+    assert count_replies(run)["waiting"] == 0
+    with pytest.raises(CommandError, match=f"Run {run.pk} is done, so it can't be resumed"):
+        call_command("run", str(run.pk), "resume", "--inline")
 
 
 def test_characters_that_no_database_takes_stop_no_reading() -> None:
