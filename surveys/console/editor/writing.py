@@ -201,8 +201,8 @@ def _escaped(value: str) -> str:
     """Escape a text of several lines; its quotes only if they would end it."""
     written = String.from_raw(value.replace("\n", "\0"), StringType.SLB).as_string()[1:-1]
     written = ESCAPED.sub(lambda found: UNESCAPED.get(found[0], found[0]), written)
-    written = written.replace('"""', '""\\"')
-    return written[:-1] + '\\"' if written.endswith('"') else written
+    written = written[:-1] + '\\"' if written.endswith('"') else written
+    return written.replace('"""', '""\\"')
 
 
 # Entries of a list -----------------------------------------------------------------------------------------------

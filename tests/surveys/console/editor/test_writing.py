@@ -160,7 +160,7 @@ def test_entries_of_a_list_that_stay_keep_their_lines_and_comments(wanted: str) 
         assert changed.startswith(f"options = [\n{lines['a']}")
 
 
-@pytest.mark.parametrize("said", ["Solve\n$\\theta$.", "Open\nC:\\temp\\u0000", 'He said\n\\"no\\""""'])
+@pytest.mark.parametrize("said", ["Solve\n$\\theta$.", "Open\nC:\\temp\\u0000", 'Three\n"""', 'He said\n\\"no\\""""'])
 def test_backslashes_of_a_text_of_several_lines_are_kept(said: str) -> None:
     text = 'title = "Teas"\n\n[debrief]\ntext = "Thanks."\n'
     assert writing.read(writing.change(text, "debrief", {"text": said}))["debrief"]["text"] == said
