@@ -191,7 +191,15 @@ def flow(request: HttpRequest) -> HttpResponse:
         figure=draw_flow(counts),
         rows=table_rows(counts),
         could_not=[
-            (OUTCOME_NAMES[outcome], reason_name(reason) if reason else "", n, 100 * share, 100 * low, 100 * high)
+            {
+                "outcome": OUTCOME_NAMES[outcome],
+                "reason": reason and reason_name(reason),
+                "people": n,
+                "share": 100 * share,
+                "said": percent(share, 1),
+                "low": 100 * low,
+                "high": 100 * high,
+            }
             for outcome, reason, n, share, low, high in count_could_not(counts)
         ],
         who=who,

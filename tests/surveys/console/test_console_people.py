@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from surveys.console import people_views
+from surveys.console import collect_views, people_views
 from surveys.models import AnonymousExit, AuditEvent, Participant, Study
 from surveys.participation.pasting.read_back import ReadReply
 from surveys.studies import audit, lifecycle
@@ -55,6 +55,15 @@ def test_monitor_and_flow_name_people_who_were_simulated_in_the_pilot() -> None:
         for who, says in (("pilot", True), ("all", True), ("main", False)):
             lines = lines_of(client.get(f"/console/teas/{page}/?who={who}"))
             assert ("1 of 2 who came is simulated." in lines) is says
+
+
+def test_one_of_thousands_who_could_not_take_part_is_not_written_as_none(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = ("technical", "no-access", 1, 1 / 3_000, 0.0, 0.0019)
+    monkeypatch.setattr(collect_views, "count_could_not", lambda counts: [found])
+    make_participant(study)
+    assert "&lt;\u202f0.1\u202f% (0.0–0.2)" in log_in(study).get("/console/teas/flow/").content.decode()
 
 
 def test_monitor_and_flow_count_simulated_people_of_whom_only_a_count_is_left(study: Study) -> None:
