@@ -1,6 +1,7 @@
 """Personas and corpora in the console: listed, uploaded, viewed, with source and licence, and a run started there."""
 
 import json
+import re
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -124,6 +125,7 @@ def test_conversations_of_a_corpus_are_looked_at_without_personal_details(client
         make_conversation(corpus)
     page = client.get(address("conversations", "corpus"))
     assert "7 conversations, in no particular order." in lines_of(page) and len(page.context["conversations"]) == 5
+    assert re.findall(r"<h(\d)", text_of(page))[:3] == ["1", "2", "3"]
     both = text_of(page) + text_of(client.get(address("conversations", "corpus"), {"page": 2}))
     assert "ann@example.org" not in both and "[e-mail address] &lt;b&gt;now" in both
 
