@@ -199,6 +199,7 @@ TESTS: dict[str, Test] = {
 }
 
 
+NOT_LABELLED_TWICE = "no item has labels of two people"
 NOT_COMPARED = "no item with a majority of people has a label of {} yet"
 
 
@@ -207,7 +208,8 @@ def alpha_of_people(labels: Labels, scale: Scale, rng: np.random.Generator, draw
     votes, name = count_votes(labels, labels.kinds == PERSON), "alpha_ordinal" if scale.ordered else "alpha_nominal"
     statistic = only(name, coefficient_statistic(votes, scale, int(labels.seen.sum())))
     (found,) = bootstrap([statistic], group_units(labels), rng, draws)
-    return found[name].estimates([int((votes.sum(axis=1) > 1).sum())], ONE_LABEL_IN_USE)[0]
+    compared = int((votes.sum(axis=1) > 1).sum())
+    return found[name].estimates([compared], ONE_LABEL_IN_USE if compared else NOT_LABELLED_TWICE)[0]
 
 
 def kappa_with_majority(labels: Labels, judges: list[int], rng: np.random.Generator, draws: int) -> Estimate:

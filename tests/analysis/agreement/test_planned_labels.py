@@ -111,6 +111,12 @@ def test_a_study_without_people_or_without_annotators_waits() -> None:
 
 
 @pytest.mark.django_db
+def test_of_one_person_nobody_reads_that_only_one_label_was_used() -> None:
+    (alpha,) = agreement_of(make_labelled(RELIABLE, people=1, slug="herbs"))["as_planned"]["hypotheses"]
+    assert (alpha["value"], alpha["why"]) == (None, "no item has labels of two people")
+
+
+@pytest.mark.django_db
 def test_before_the_end_there_are_numbers_and_neither_p_nor_verdict() -> None:
     study = make_labelled(RELIABLE, people=2, slug="herbs")
     (alpha,) = agreement_of(study)["as_planned"]["hypotheses"]
