@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from analysis.charts.figure import Row
+from analysis.charts.figure import Report, Row
 from analysis.report.dataset import FIELD
 from surveys.studies.wording import plural
 
 FEWEST = 20  # people, simulated users or repeats of either side, below which nothing is said
 MOST_UNKNOWN = 0.5  # share of answers in which nothing was found, above which nothing is compared
+ALL_OUT = "The study’s rules of exclusion leave all answers of people out."
 NOTHING_FOUND = "Nothing is compared: in too many answers nothing was found."
 
 
@@ -46,6 +47,11 @@ def held_back(row: Row, other: Row) -> str:
         return ""
     unknown, answers = unknown_in(row) + unknown_in(other), int(row["n"]) + int(other["n"])
     return f"Held back: in {unknown:,} of {plural(answers, 'answer')} nothing was found."
+
+
+def are_all_out(report: Report) -> bool:
+    """Whether rules of exclusion leave no answer of a person."""
+    return any(rule["answers"] for rule in report.get("exclusions", ())) and not report["answers"]["field"]
 
 
 def too_few(rows: Sequence[Row]) -> str:

@@ -66,6 +66,8 @@ def test_where_rules_leave_everybody_out_nobody_reads_that_nobody_has_completed(
     assert "rules of exclusion leave all answers of people out" in words
     assert 'href="?excluded=with"' in text_of(response)
     assert "Nobody has completed" not in words and "of people yet" not in words
+    for name in ("precision", "sensitivity", "demographics", "explanations"):
+        assert heading(client.get(address(name))) == "The study’s rules of exclusion leave all answers of people out."
 
 
 def test_a_study_without_any_answer_has_every_page() -> None:
