@@ -29,7 +29,10 @@ from surveys.studies.wording import decimal, number, plural
 
 LIMIT = 0.05
 NOBODY = "Nobody’s answers stand beside those of another person with the same chatbot yet."
-NOTHING_KNOWN = f"Nothing known about people varies between {FEWEST_OF_A_LEVEL} of them: there is nothing to explain."
+NOTHING_KNOWN = (
+    f"Nothing known about people varies between {FEWEST_OF_A_LEVEL} of those in whose answers something was found: "
+    "there is nothing to explain."
+)
 FEW = f"Fewer than {FEWEST} people: too few to test."
 
 

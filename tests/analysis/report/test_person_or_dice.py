@@ -250,6 +250,14 @@ def test_where_all_people_get_the_same_there_is_nothing_to_explain() -> None:
     assert heading(page_of(study, "explanations")) == "People’s answers do not differ: there is nothing to explain."
 
 
+def test_where_nothing_was_found_in_answers_nobody_reads_that_people_do_not_vary() -> None:
+    study = make_study(places=30)
+    for number in range(20):
+        tell(study, [], "", plan=("free", "paid")[number % 2])
+    read_new(study)
+    assert "of those in whose answers something was found" in heading(page_of(study, "explanations"))
+
+
 def test_few_who_were_asked_twice_have_numbers_and_no_test() -> None:
     study = make_asked_twice(Truth(people=8, calls=10))
     found = report(study, draws=DRAWS)
