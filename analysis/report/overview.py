@@ -38,7 +38,7 @@ class OverviewFigure:
 # How far each source is from the field ----------------------------------------------------------------------
 
 QUESTION = "How far is each source from the field?"
-NOTHING = "No prompt has answers of both the field and another source yet."
+NOTHING = "No prompt has answers of both the field and another source that can be compared."
 STEP, ON_PAPER, VALUE, LONGEST = 24, 14, 40, 190  # px: of a row, for the number at its end, and for names
 COLUMNS = [
     *read.plain("model", "source"),

@@ -39,8 +39,8 @@ EXCESS = Measure(
     format=FINE,
     is_sole=True,
 )
-NO_PROMPT = "No prompt has answers of both the field and this source."
-NO_QUESTION = "No question with choices has answers of both the field and this source."
+NO_PROMPT = "No prompt has answers of both the field and this source that can be compared."
+NO_QUESTION = "No question with choices has answers of both the field and this source that can be compared."
 FEW_UNITS = f"Below {FEWEST} people, or {FEWEST} simulated users or repeats, nothing is called the nearest."
 NOTHING_NAMED = "For some prompt no draw names anything."
 OTHER_PROMPTS = "It did not answer the same prompts as the sock puppet with most of them."
@@ -224,7 +224,7 @@ def names_of(rows: Sequence[Row]) -> list[str]:
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "Which sock puppet is nearest to the field"
-NOTHING = "No prompt has answers of both the field and a sock puppet yet: nothing can be calibrated."
+NOTHING = "No prompt has answers of both the field and a sock puppet that can be compared."
 NO_HISTORY = "none"
 HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, what one mark takes along x, and a word below it along y
 ON_PAPER = 170  # px of the panels below one another in a journal's column

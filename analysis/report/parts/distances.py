@@ -59,7 +59,7 @@ def distance_values(found: Distance) -> Row:
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "How far each source is from the field"
-NOTHING = "No prompt has answers of both the field and another source yet: there is no distance to show."
+NOTHING = "No prompt has answers of both the field and another source that can be compared."
 DRAWN_COLUMNS = [
     *read.PLACE,
     Column("n", "responses"),

@@ -67,7 +67,7 @@ def choice_widths(data: Data, field: Source, prompt: str, n: int) -> Iterator[tu
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "How wide intervals will be"
-NOTHING = "No field answers yet: nothing says how wide intervals will be."
+NOTHING = "No answers of people that can be counted: nothing says how wide intervals will be."
 MEASURES = (
     Panel(col.ENTROPY.name, "Width for entropy, bits", format=".2~f", short=col.ENTROPY.label),
     Panel(TOP_SHARE, "Width for the share of the most frequent item", format=".2~f", short="Share of the top item"),
@@ -173,7 +173,7 @@ PAGE = TableSpec(
     planned_columns,
     by_planned,
     note="The whole width, from end to end: of entropy in bits, of shares in percentage points.",
-    empty="Nobody has answered yet: the width is judged from the answers there are.",
+    empty="No answer of a person is counted: the width is judged from those that are.",
 )
 
 

@@ -16,7 +16,7 @@ from analysis.report.parts import FIGURES
 from surveys.models import Study
 from surveys.studies.files.schema import Exclusion
 from tests.analysis.report.compare_samples import address, heading, table
-from tests.analysis.report.report_samples import listed, make_model_run, make_teas, reply, tell
+from tests.analysis.report.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_run
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
@@ -68,6 +68,19 @@ def test_where_rules_leave_everybody_out_nobody_reads_that_nobody_has_completed(
     assert "Nobody has completed" not in words and "of people yet" not in words
     for name in ("precision", "sensitivity", "demographics", "explanations"):
         assert heading(client.get(address(name))) == "The study’s rules of exclusion leave all answers of people out."
+
+
+def test_figures_without_anything_found_do_not_say_that_an_answer_is_still_to_come() -> None:
+    study = make_study(places=20)
+    tell(study, [], "")
+    run = make_model_run(study)
+    for prompt in ("teas", "water"):
+        reply(run, prompt, NOTHING)
+    read_new(study)
+    client = log_in(study, "viewer")
+    for name in ("far", "distances", "calibration", "precision"):
+        drawn = client.get(address("figure-part", "", name)).content.decode()
+        assert 'class="soft"' in drawn and " yet" not in drawn, name
 
 
 def test_a_study_without_any_answer_has_every_page() -> None:
