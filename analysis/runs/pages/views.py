@@ -90,7 +90,8 @@ def runs_page(request: HttpRequest) -> dict[str, Any]:
     if group:
         found.sort(key=lambda run: (group(run), -run.pk))
     rows = Paginator(found, RUNS_ON_PAGE).get_page(request.GET.get("page"))
-    others = [run for run in every if run.state == State.RUNNING and run not in rows.object_list]
+    live = any(run.state == State.RUNNING for run in every)
+    others = [run for run in every if (run.state == State.RUNNING or not live) and run not in rows.object_list]
     standings = stand([*rows.object_list, *others])
     telling, chosen = words.telling_settings(every), set(request.GET.getlist("run"))
     lines = [run_row(entry, telling, str(entry.run.pk) in chosen) for entry in standings[: len(rows.object_list)]]
@@ -106,7 +107,7 @@ def runs_page(request: HttpRequest) -> dict[str, Any]:
         "sentence": words.say_runs(every, standings),
         "cost": dollars(sum((run.spent for run in every), Decimal(0))),
         "unread": count_unread(every) if every else 0,
-        "live": any(run.state == State.RUNNING for run in every),
+        "live": live,
         "query": "".join(f"{urlencode({name: value})}&" for name, value in wanted.items() if value),
         "any_endpoint": bool(every) or any_answers(Endpoint.objects.usable_in([request.study])),
     }

@@ -46,14 +46,19 @@ def say_running(answered: str, now: dict[str, Any]) -> str:
 
 
 def say_runs(runs: Sequence[Run], standings: Sequence[RunProgress]) -> str:
-    """The list's heading: what is running and what waits for somebody; `standings` has all that are running."""
+    """The list's heading: what is running, or how many calls failed, and what waits for somebody; `standings` has all
+    that are running, or all if none is.
+    """
     if not runs:
         return "No baseline has been run yet."
     running = [entry for entry in standings if entry.run.state == State.RUNNING]
     stopped = sum(run.state == State.STOPPED for run in runs)
     number = plural(len(runs), "run")
     if not running:
+        failed = sum(entry.failed for entry in standings)
         said = f"{number}, none is running"
+        if failed:
+            said += f"; {failed:,} of {plural(sum(entry.calls for entry in standings), 'call')} failed"
     elif len(running) == 1:
         said = f"One of {number} is running: {running[0].run.title}, {say_left(running)}"
     else:

@@ -126,6 +126,15 @@ def test_runs_are_grouped_and_filtered_by_state(client: Client, study: Study) ->
     assert "3 runs, none is running; 1 stopped and waiting for you." in lines_of(page)
 
 
+def test_heading_says_how_many_calls_failed_whatever_the_list_shows(client: Client, study: Study) -> None:
+    first, second = make_done(study), make_done(study)
+    Completion.objects.filter(run=second).update(status="failed")
+    calls, failed = (Completion.objects.filter(run__in=runs).count() for runs in ((first, second), (second,)))
+    said = f"2 runs, none is running; {failed} of {calls} calls failed."
+    for asked in ({}, {"q": f"run {first.pk}"}):
+        assert said in lines_of(client.get(page_of("runs"), asked))
+
+
 def test_part_that_was_asked_for_has_the_heading_and_gives_the_page_its_address(client: Client, study: Study) -> None:
     run = make_done(study)
     asked = client.get(page_of("runs-part"), {"q": "offline", "run": run.pk}, headers={"HX-Trigger": "find-runs"})
