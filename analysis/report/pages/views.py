@@ -70,6 +70,7 @@ def show_page(request: HttpRequest, wanted: Page) -> HttpResponse:
     missing = shown.look()
     if missing and (has_few_texts(request.study) or not begin(shown)):
         shown.compute()
+        missing = []
     if not shown.is_complete:
         page = frame(request, wanted, asked) | standing(shown, missing)
         return show(request, "report/computing.html", here(wanted), **page)
