@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report, Row
+from analysis.models import Completion
 from analysis.report.claims.enough import are_all_out
 from analysis.report.columns import ASKED
 from analysis.report.dataset import FIELD, OFFLINE
@@ -142,6 +143,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "kept_pairs": searched_with(shown.asked, picked),
         "compared": [compared_row(places, row) for row in (*report["sources"], *report.get("repeated", ()))],
         "has_runs": runs_of(request.study).filter(study=request.study).exists,
+        "has_failed": Completion.objects.filter(run__in=runs_of(request.study), status="failed").exists,
         "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
         "all_excluded": are_all_out(report),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),

@@ -44,11 +44,13 @@ def test_without_runs_the_page_says_what_comes_next() -> None:
     assert new_run not in text_of(viewer.get(address()))
 
 
-def test_numbers_computed_while_the_reader_waits_are_not_called_older() -> None:
+def test_without_answers_of_models_the_page_says_whether_they_are_to_come() -> None:
     run = make_run("offline", make_study(places=20), state="done")
     client = log_in(run.study, "viewer")
     make_call(run)
     assert "No answer of a model has come yet." in lines_of(client.get(address()))
+    Completion.objects.filter(run=run).update(status="failed", done_at=timezone.now())
+    assert "No answer of a model has come, and calls have failed." in lines_of(client.get(address()))
 
 
 def test_beside_a_finished_run_stands_that_its_texts_are_being_read() -> None:
