@@ -16,7 +16,7 @@ from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.exports.test_answer_tables import make_world
 from tests.analysis.report.report_samples import tell
 from tests.analysis.runs.baseline_factories import make_endpoint
-from tests.factories import make_account, make_participant, make_study
+from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = pytest.mark.django_db
@@ -182,6 +182,14 @@ def test_first_page_of_a_study_says_what_to_do_next(state: str, people: int, ste
     address = reverse("console:study", args=["teas"])
     assert step in lines_of(log_in(study).get(address))
     assert "Next:" not in lines_of(log_in(study, "viewer", "bob").get(address))
+
+
+def test_annotators_get_the_link_once_there_are_items() -> None:
+    study = make_annotation_study("live")
+    client, address = log_in(study), reverse("console:study", args=["teas"])
+    assert "Next: Give annotators items." in lines_of(client.get(address))
+    make_items(study, 1)
+    assert "Next: Give people the link." in lines_of(client.get(address))
 
 
 def test_first_page_of_a_study_says_once_which_cell_is_behind() -> None:

@@ -148,7 +148,8 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
     elif not counts.number("people"):
         words = "Nobody has come yet"
         why = f"{words}. The set-up has the link and the codes."
-        step = Advice("Give people the link", why, "console:setup") if is_live else None
+        is_ready = is_live and (counts.number("labels") or not work_of(study))
+        step = Advice("Give people the link", why, "console:setup") if is_ready else None
     elif is_live and counts.filled == counts.places:
         words = "All places are filled"
         step = Advice("Close the study", f"{words}.", "console:change-state", ("close",))
