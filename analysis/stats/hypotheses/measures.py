@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from analysis.stats.agreement.coefficients import (
     BOTH_CONSTANT,
@@ -199,6 +200,7 @@ TESTS: dict[str, Test] = {
 }
 
 
+FEW_ALIKE = 5
 NOT_LABELLED_TWICE = "no item has labels of two people"
 NOT_COMPARED = "no item with a majority of people has a label of {} yet"
 
@@ -233,7 +235,24 @@ def kappa_with_majority(labels: Labels, judges: list[int], rng: np.random.Genera
 
     statistic = Statistic(confusion_cells(compared), measure, bounds=(-float(len(judges)), float(len(judges))))
     (spreads,) = bootstrap([statistic], group_units(labels), rng, draws)
-    return spreads["kappa"].estimates([len(shared)], BOTH_CONSTANT)[0]
+    one = spreads["kappa"].estimates([len(shared)], BOTH_CONSTANT)[0]
+    if one.value is None or one.ci is None:
+        return one
+    above, *below = map(room_above, np.asarray(statistic.summary.sum(axis=0)).reshape(n, k, k)[judges])
+    return replace(one, ci=(min(one.ci[0], one.value - sum(below)), max(one.ci[1], one.value + above)))
+
+
+def room_above(table: Floats) -> float:
+    """How much higher Cohen's κ of this (k, k) table may be although draws do not show it: if hardly any item has a
+    label on both sides that is not the commonest, by the exact Poisson limit of their number.
+    """
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    rarer = np.arange(len(table)) != np.argmax(rows + columns)
+    alike, most = table.diagonal()[rarer].sum(), np.minimum(rows, columns)[rarer].sum()
+    if alike >= FEW_ALIKE:
+        return 0.0
+    by_chance = (rows * columns).sum() / table.sum()
+    return float((min(gammaincinv(alike + 1, 0.975), most) - alike) / (table.sum() - by_chance))
 
 
 def share_preferring(labels: Labels, numbers: Floats, rng: np.random.Generator, draws: int) -> Estimate:

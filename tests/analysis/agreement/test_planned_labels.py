@@ -283,6 +283,16 @@ def preferred(rng: np.random.Generator) -> Estimate:
 
 
 # Of two labels and raters right with chance r: α = (2 r - 1)², and κ of two such raters (2 r - 1) (2 s - 1).
+def kappa_of_chance(judges: int, rng: np.random.Generator) -> Estimate:
+    """Three people and two judges give 120 items one label of ten at random the other way."""
+    units, raters = np.divmod(np.arange(600, dtype=np.int32), 5)
+    values = rng.choice(2, size=600, p=(0.9, 0.1)).astype(np.int16)
+    nobody, are_judges = np.zeros(5, bool), np.arange(5) > 2
+    whose = {"is_model": are_judges, "is_baseline": nobody, "is_trained": nobody}
+    labels = Labels(units, raters, values, 120, 5, 2, clusters=np.arange(120, dtype=np.int32), **whose)
+    return kappa_with_majority(labels, [3, 4][:judges], rng, DRAWS)
+
+
 AT_REFERENCE = [(alpha, (2 * RIGHT - 1) ** 2), (kappa, (2 * RIGHT - 1) * (2 * MAJORITY - 1)), (preferred, 0.5)]
 
 
@@ -297,3 +307,11 @@ def test_what_lies_at_its_reference_is_supported_in_two_and_a_half_percent(estim
             supported[expected] += decide(expected, 0.0, tested.value, tested.ci, passes) == "supported"
     assert max(supported.values()) <= binom.ppf(0.99, STUDIES, 0.025), supported
     assert sum(supported.values()) <= binom.ppf(0.99, STUDIES, 0.05), supported
+
+
+@pytest.mark.parametrize("judges", [1, 2])
+def test_judges_who_guess_are_seldom_told_from_chance_or_each_other_where_a_label_is_rare(judges: int) -> None:
+    rng = np.random.default_rng(1)
+    found = [kappa_of_chance(judges, rng) for _ in range(STUDIES)]
+    claimed = sum(one.ci is not None and not one.ci[0] <= 0 <= one.ci[1] for one in found)
+    assert claimed <= 0.1 * STUDIES
