@@ -200,7 +200,7 @@ TESTS: dict[str, Test] = {
 }
 
 
-FEW_ALIKE = 5
+FEW_ALIKE = 5  # items, below which draws show too little of how many there may be
 NOT_LABELLED_TWICE = "no item has labels of two people"
 NOT_COMPARED = "no item with a majority of people has a label of {} yet"
 

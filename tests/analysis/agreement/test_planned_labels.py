@@ -282,7 +282,6 @@ def preferred(rng: np.random.Generator) -> Estimate:
     return share_preferring(labels, np.array(STARS.scale.numbers), rng, DRAWS)
 
 
-# Of two labels and raters right with chance r: α = (2 r - 1)², and κ of two such raters (2 r - 1) (2 s - 1).
 def kappa_of_chance(judges: int, rng: np.random.Generator) -> Estimate:
     """Three people and two judges give 120 items one label of ten at random the other way."""
     units, raters = np.divmod(np.arange(600, dtype=np.int32), 5)
@@ -293,6 +292,7 @@ def kappa_of_chance(judges: int, rng: np.random.Generator) -> Estimate:
     return kappa_with_majority(labels, [3, 4][:judges], rng, DRAWS)
 
 
+# Of two labels and raters right with chance r: α = (2 r - 1)², and κ of two such raters (2 r - 1) (2 s - 1).
 AT_REFERENCE = [(alpha, (2 * RIGHT - 1) ** 2), (kappa, (2 * RIGHT - 1) * (2 * MAJORITY - 1)), (preferred, 0.5)]
 
 
