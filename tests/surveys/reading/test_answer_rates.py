@@ -12,7 +12,6 @@ from django.core.management import CommandError, call_command
 from benchmarks.reading import measure_answers
 from benchmarks.reading.answer_rates import Read, as_tables, doubt_rates, item_rates, letter_rates, read_all, share_of
 from benchmarks.reading.answer_samples import LabelledAnswer, read_labelled_answers
-from benchmarks.reading.check_rates import BEGIN, END
 from benchmarks.reading.layouts import Layout, ReadLayout, layout_doubts, layout_rates, layouts_as_tables, read_layouts
 from benchmarks.reading.measure_checks import default_data
 from surveys.reading.answers import RULES_VERSION, AnswerReading
@@ -171,7 +170,7 @@ def test_measure_answers_refuses_a_text_that_was_not_labelled(tmp_path):
 def test_published_page_shows_what_is_measured(answers):
     page = (settings.BASE_DIR / "benchmarks" / "rates" / "answers.md").read_text(encoding="utf-8")
     tables = f"{as_tables(read_all(answers)[0])}\n{layouts_as_tables(read_layouts())}"
-    assert f"{BEGIN}\n\n{tables}\n{END}" in page
+    assert f"<!-- rates -->\n\n{tables}\n<!-- end of rates -->" in page
 
 
 def test_layouts_are_many_and_each_kind_has_as_many_held_out_as_developed():
