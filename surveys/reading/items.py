@@ -127,7 +127,7 @@ def _names_by_item(titles: Sequence[str]) -> dict[str, str]:
     for title in titles[:MOST_TITLES]:
         name = clean_name(EITHER.split(title, maxsplit=1)[0] or title)
         item = fold_name(name)
-        if item not in names and any(c.isalnum() for c in item):
+        if item not in names and any(c.isalnum() for c in normalise_item(name)):  # else it is a mark of a list
             names[item] = name
     return names
 

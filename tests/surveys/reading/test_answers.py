@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from surveys.reading.answers import DOUBTS, AnswerReading, count_items, normalise_item, read_answer, read_items
@@ -230,6 +230,8 @@ def test_read_answer_of_a_choice_is_a_letter_or_a_doubt(text, reading):
 
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=300), st.sampled_from(["recommendation", "choice"]))
+@example("\u00b9)", "recommendation")
+@example("|1)", "recommendation")
 def test_read_answer_of_anything_has_a_name_for_each_item_and_a_known_doubt(text, kind):
     reading = read_answer(text, kind)
     assert len(reading.items) == len(reading.names) <= 5
