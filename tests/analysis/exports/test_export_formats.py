@@ -113,7 +113,7 @@ def test_only_csv_has_apostrophes(kind: str, tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_csv_cell_can_always_be_restored(text: str) -> None:
     assert restored(csv_cell(text)) == text
 

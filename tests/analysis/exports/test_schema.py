@@ -105,7 +105,6 @@ def test_every_answer_is_as_the_schema_says(world: dict[str, str], operation: AP
 
     @settings(
         max_examples=CASES if who in world else CASES // 4,  # nobody's requests are refused before anything else
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,

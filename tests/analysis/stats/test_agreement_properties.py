@@ -48,7 +48,7 @@ def check_estimate(estimate: Estimate):
         assert estimate.why == ""
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(tables, st.lists(st.integers(0, 3), max_size=2), st.booleans())
 def test_every_number_is_finite_with_an_interval_or_a_reason(table, models, clustered):
     clusters = [i // 2 for i in range(len(table))] if clustered else None
@@ -59,7 +59,7 @@ def test_every_number_is_finite_with_an_interval_or_a_reason(table, models, clus
     assert sum(rater.n for rater in agreement.raters) == agreement.labels
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tables, st.randoms(use_true_random=False))
 def test_renumbering_items_and_rows_changes_nothing(table, random):
     shuffled = random.sample(table, len(table))
@@ -70,7 +70,7 @@ def test_renumbering_items_and_rows_changes_nothing(table, random):
     assert first.majority == second.majority
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tables, st.permutations(range(4)))
 def test_renumbering_raters_changes_no_coefficient(table, order):
     order = [r for r in order if table and r < len(table[0])]
@@ -94,7 +94,7 @@ def test_order_of_rows_changes_nothing():
     assert list(list_estimates(measure(labels))) == list(list_estimates(measure(shuffled)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=20).filter(lambda row: len(set(row)) > 1))
 def test_raters_who_always_agree_have_agreement_one(truth):
     agreement = measure(make_labels([[value] * 3 for value in truth], 3))

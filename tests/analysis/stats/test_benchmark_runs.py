@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -206,7 +206,6 @@ def test_novel_share_has_wilsons_interval_over_questions() -> None:
 
 
 @given(st.lists(st.text("?ABCD", min_size=3, max_size=3), min_size=1, max_size=6))
-@settings(deadline=None)
 def test_nothing_is_novel_among_the_same_runs(runs: list[str]) -> None:
     assert novel_share(make_runs(*runs), make_runs(*runs)).novel == 0
 

@@ -4,7 +4,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -73,7 +73,6 @@ def test_no_share_has_an_interval_of_no_width() -> None:
 
 
 @given(choice_samples)
-@settings(deadline=None)
 def test_shares_add_up_and_know_no_order(sample: ChoiceSample) -> None:
     found = describe(sample)
     assert sum(found.counts) + found.unknown == found.n
@@ -109,7 +108,6 @@ def test_p_of_the_correct_share_agrees_with_scipy() -> None:
 
 
 @given(choice_samples, choice_samples)
-@settings(deadline=None)
 def test_differences_are_bounded_and_turn_round(a: ChoiceSample, b: ChoiceSample) -> None:
     there, back = compare(a, b, rng(), 50), compare(b, a, rng(), 50)
     assert there.effect is not None and there.tv.effect is not None

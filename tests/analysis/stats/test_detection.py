@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support, roc_auc_score
 
@@ -48,7 +48,6 @@ def test_equal_scores_are_half_a_win() -> None:
     assert values(make_cases([1, 0, 0]), [0.5, 0.5, 0.1])["auroc"] == 0.75
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from([0.1, 0.2, 0.5, 0.8, 0.9])), min_size=4, max_size=30).filter(
         lambda rows: len({truth for truth, _ in rows}) == 2

@@ -67,7 +67,7 @@ def test_responses_that_are_all_alike_have_no_interval_of_no_width() -> None:
 
 
 @given(item_samples)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_an_interval_holds_its_own_value_and_has_a_width(sample: ItemSample) -> None:
     found = describe(sample)
     for name, ci in found.ci.items():
@@ -83,7 +83,7 @@ def test_responses_without_items_have_no_shares() -> None:
 
 
 @given(item_samples)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_describing_knows_neither_names_nor_order(sample: ItemSample) -> None:
     turned = relabelled(sample, np.arange(sample.size)[::-1])
     assert describe(turned).values == pytest.approx(describe(sample).values)
@@ -100,7 +100,7 @@ def test_rarefied_number_of_items_agrees_with_the_closed_form() -> None:
 
 
 @given(item_samples)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_rarefied_samples_name_no_more_items(sample: ItemSample) -> None:
     raw = describe(sample).values["unique"]
     rarefied = rarefy(sample, max(1, sample.n // 2), rng(), 50).values["unique"]

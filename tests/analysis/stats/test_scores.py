@@ -34,7 +34,7 @@ numbers = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, 
 
 
 @given(numbers)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_correlations_agree_with_scipy_and_are_bounded(pairs: list[tuple[int, int]]) -> None:
     x, y = (list(side) for side in zip(*pairs, strict=True))
     assume(len(set(x)) > 1 and len(set(y)) > 1)

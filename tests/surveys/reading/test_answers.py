@@ -117,7 +117,7 @@ def test_normalise_item_gives_one_form(raw, item):
     assert normalise_item(raw) == item
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=60))
 def test_normalise_item_of_anything_has_no_outer_space_or_capitals(raw):
     item = normalise_item(raw)
@@ -125,7 +125,7 @@ def test_normalise_item_of_anything_has_no_outer_space_or_capitals(raw):
     assert item == item.casefold()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=400))
 def test_read_items_of_anything_is_short_and_distinct(text):
     items = read_items(text)
@@ -228,7 +228,7 @@ def test_read_answer_of_a_choice_is_a_letter_or_a_doubt(text, reading):
     assert read_answer(text, "choice") == reading
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text(max_size=300), st.sampled_from(["recommendation", "choice"]))
 @example("\u00b9)", "recommendation")
 @example("|1)", "recommendation")

@@ -325,7 +325,7 @@ def test_find_problems_asks_only_the_enabled_checks():
     assert noticed(make_paste(text), []) == []
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text(max_size=300), st.sampled_from(["recommendation", "choice"]))
 def test_find_problems_of_anything_gives_messages_that_can_be_filled_in(text, kind):
     for finding in find_problems(make_paste(text, kind=kind), ALL):

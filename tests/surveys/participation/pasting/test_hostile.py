@@ -342,7 +342,7 @@ class Fuzz(TestCase):
             for name in PAGES:
                 yield participant, address(participant, name)
 
-    @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=5, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def test_any_fields_on_any_page(self, data: st.DataObject) -> None:
         client = Client()
@@ -355,7 +355,7 @@ class Fuzz(TestCase):
             reply = client.get(f"{path}?{query}", headers=headers)
             assert reply.status_code < 500, (path, fields)
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=30, suppress_health_check=list(HealthCheck))
     @given(fields=FIELDS, sends=st.booleans())
     def test_any_fields_at_the_entry(self, fields: dict[str, str], sends: bool) -> None:
         given_ids = make_visit().as_parameters() | fields

@@ -221,7 +221,7 @@ def test_remove_personal_of_nothing_personal_changes_nothing():
     assert remove_personal("Five films:\n1. Heat") == ("Five films:\n1. Heat", {})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from([text for text, _ in PERSONAL] + HARMLESS), max_size=6).map("\n".join))
 def test_remove_personal_leaves_nothing_to_find(text):
     removed, _ = remove_personal(text)

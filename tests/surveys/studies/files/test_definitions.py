@@ -122,7 +122,7 @@ def test_document_is_plain_json_and_complete():
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=60).filter(str.strip)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(TEXT.map(str.strip), min_size=2, max_size=8, unique=True), TEXT, st.integers(1, 20))
 def test_definition_survives_file_and_document(choices, text, items):
     study = make_definition(

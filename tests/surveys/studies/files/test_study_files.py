@@ -219,7 +219,7 @@ def test_empty_file_names_all_that_is_missing_and_a_byte_order_mark_is_passed_ov
     assert parse_study(b"\xef\xbb\xbf" + GOOD.encode(), "teas") == make_definition()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_damaged_file_gives_faults_and_nothing_else(data):
     """Cutting, doubling or overwriting a piece of a good file never raises anything but StudyFileError."""
@@ -252,7 +252,7 @@ def to_toml(value) -> str:
     return json.dumps(value) if value is not None else "2.5"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, GOOD.count(" = ") - 1), VALUES)
 def test_any_value_for_any_key_is_read_or_named(number, value):
     lines = GOOD.split("\n")
