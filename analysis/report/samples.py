@@ -14,7 +14,7 @@ from analysis.models.settings import AMOUNTS, IN_ROWS, with_fields
 from analysis.report.dataset import ALL, FIELD, LETTERS, OWN, Frame, Frames
 from analysis.report.filters import Filters
 from analysis.stats.heterogeneity import Comparison, Difference, Distance, compare_redrawn, compare_sources
-from analysis.stats.intervals import Effect, Interval, holm
+from analysis.stats.intervals import Interval, TestedDifference, holm
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample, Roll, SharedDraws, generator
 from analysis.stats.simultaneous import ShareGaps, share_gaps
 from analysis.stats.speed import Memo
@@ -397,7 +397,7 @@ def reasons(**why: str | dict[str, str] | None) -> dict[str, Any]:
     return {name: text for name, text in why.items() if text}
 
 
-def effect_cells(found: Effect, n: int) -> Row:
+def effect_cells(found: TestedDifference, n: int) -> Row:
     """A tested difference of `n` units; correct_over_prompts fills in its corrected p."""
     values = {"effect": found.effect, "ci": low_high(found.ci), "p": found.p, "p_tail": found.p_tail, "p_holm": None}
     return values | {"n": n, **reasons(ci_why=found.ci_why)}

@@ -12,10 +12,10 @@ from analysis.stats.intervals import (
     FEWEST_UNITS,
     ONE_UNIT,
     Bools,
-    Effect,
     Floats,
     Interval,
     Ints,
+    TestedDifference,
     clustered_shares,
     interval_of_error,
     p_value,
@@ -74,15 +74,15 @@ class Choices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceDifference(Effect):
+class ChoiceDifference(TestedDifference):
     """Correct share of one source minus that of another, and total variation of their options, unknown included.
 
     `bits`: entropy of the one's known letters minus that of the other's, each freed of its sample-size bias by leaving
     out each unit in turn.
     """
 
-    tv: Effect = Effect()
-    bits: Effect | None = None
+    tv: TestedDifference = TestedDifference()
+    bits: TestedDifference | None = None
     why: str | None = None
 
 
@@ -152,19 +152,23 @@ def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: i
     return replace(found, **vars(_tested(one - two, ci, why, abs(float(gaps[0].mean())), np.abs(gaps[1]), ways)))
 
 
-def _tested(value: float, ci: Interval | None, why: str | None, observed: float, drawn: Shares, ways: float) -> Effect:
+def _tested(
+    value: float, ci: Interval | None, why: str | None, observed: float, drawn: Shares, ways: float
+) -> TestedDifference:
     p, tail = p_value(observed, drawn), tail_p(observed, drawn, ways)
-    return Effect(effect=value, ci=ci, ci_why=why, p=p, p_tail=tail)
+    return TestedDifference(effect=value, ci=ci, ci_why=why, p=p, p_tail=tail)
 
 
-def _entropy_difference(a: ChoiceSample, b: ChoiceSample, observed: "Parts", split: "Parts", ways: float) -> Effect:
+def _entropy_difference(
+    a: ChoiceSample, b: ChoiceSample, observed: "Parts", split: "Parts", ways: float
+) -> TestedDifference:
     """Difference of the unbiased entropies. Interval: Welch's, from the errors of both; none if they share units. p:
     from the splits of `compare`, two-sided about their mean, since the smaller side's entropy is lower by chance.
     """
     (one, error), (two, other) = (_unbiased_entropy(sample) for sample in (a, b))
     units = min(a.unit_count, b.unit_count)
     if one is None or two is None:
-        return Effect(ci_why=FEW_UNITS if units < FEWEST_UNITS else None)
+        return TestedDifference(ci_why=FEW_UNITS if units < FEWEST_UNITS else None)
     ci = None
     if not (error is None or other is None or share_units(a, b)):
         parts = np.array([error, other]) ** 2

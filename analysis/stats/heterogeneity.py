@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from analysis.stats.intervals import (
     FEWEST_UNITS,
     NO_WIDTH_OF_DRAWS,
-    Effect,
     Floats,
     Interval,
+    TestedDifference,
     clustered_shares,
     interval_of_error,
     mean_of_known,
@@ -80,7 +80,7 @@ class Heterogeneity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference(Effect):
+class Difference(TestedDifference):
     """A measure of one source minus that of another, both rarefied to `n` units; None if undefined."""
 
     n: int
@@ -188,7 +188,7 @@ def _known(value: float) -> float | None:
     return None if isnan(value) else value
 
 
-def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units: int) -> Effect:
+def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units: int) -> TestedDifference:
     """Mean difference; its error is sqrt(Σ ρ_jk e_j e_k)/prompts: e_j that of each difference, ρ_jk the correlation of
     `drawn` ones, whose units are drawn together for all prompts. By Student's t with units - 1 degrees of freedom; no
     mean if one difference is undefined, no interval or p if one has no interval.
@@ -196,16 +196,16 @@ def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units:
     effects = [each.effect for each in found if each.effect is not None]
     errors = np.array([(each.ci[1] - each.ci[0]) / 2 / t_quantile(each.n - 1) for each in found if each.ci])
     if len(effects) < len(found):
-        return Effect()
+        return TestedDifference()
     effect = float(np.mean(effects))
     if len(errors) < len(found):
-        return Effect(effect=effect, ci_why=why_no_interval(None, units))
+        return TestedDifference(effect=effect, ci_why=why_no_interval(None, units))
     draws = np.stack(drawn)
     together = np.corrcoef(draws[:, ~np.isnan(draws).any(axis=0)])
     error = float(np.sqrt(max(0.0, errors @ np.nan_to_num(together) @ errors))) / len(found)
     ci = interval_of_error(effect, error, units - 1)
     p = student_p(effect, error, units - 1) if ci else None
-    return Effect(effect=effect, ci=ci, ci_why=why_no_interval(ci, units), p=p)
+    return TestedDifference(effect=effect, ci=ci, ci_why=why_no_interval(ci, units), p=p)
 
 
 # --- distances: Jensen-Shannon divergence, total variation

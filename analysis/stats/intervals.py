@@ -30,7 +30,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effect:
+class TestedDifference:
     """A difference with its interval, or why there is none, and its p; None if undefined. `p_tail` is the same p, as
     fine as a correction for many tests needs it.
     """

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis.stats.intervals import (
     FEWEST_UNITS,
-    Effect,
     Floats,
     Interval,
     Ints,
+    TestedDifference,
     clustered_shares,
     interval_of_error,
     p_value,
@@ -58,7 +58,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedDifference(Effect):
+class PairedDifference(TestedDifference):
     """Mean of variant minus original over `n` pairs of `units` units."""
 
     n: int
