@@ -233,6 +233,17 @@ def test_a_large_report_is_computed_by_a_worker_while_the_page_counts(client: Cl
     assert table(client.get(address("distances")), "distances")
 
 
+def test_a_page_that_waits_shows_numbers_that_new_answers_have_overtaken(
+    study: Study, client: Client, asked: list[Any]
+) -> None:
+    assert heading(client.get(address("choices"))) == "The numbers are being computed."
+    compute("about", "choices")
+    tell(study, ["Assam"], "C")
+    read_new(study)
+    assert client.get(address("computing", "", "choices")).headers.get("HX-Refresh") == "true"
+    assert "newer answers are being counted" in lines_of(client.get(address("choices")))
+
+
 def compute(*parts: str) -> None:
     study = Study.objects.select_related("current").get(slug="teas")
     for part in parts:
