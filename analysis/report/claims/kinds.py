@@ -106,7 +106,7 @@ KINDS = {
         "share of a letter", "shares of letters", no_letter,
     ),
     "nearest": ClaimKind(
-        "calibration", "distances", gathered.nearest, told.tell_nearest,
+        "calibration", "calibration", gathered.nearest, told.tell_nearest,
         "pair of sock puppets", "pairs of sock puppets",
         "No sock puppet is surely nearer to the field than all others.",
     ),

@@ -19,6 +19,7 @@ from analysis.report.pages.sections import Places, address_of, figure_of, sectio
 from analysis.report.pages.shown import (
     GROUPS,
     OVERVIEW,
+    PAGE_OF_KIND,
     PAGES,
     VALUES,
     Asked,
@@ -155,7 +156,7 @@ def finding_links(places: Places, finding: dict[str, Any]) -> dict[str, Any]:
     """Links to the page that shows a finding, and to the texts it rests on."""
     params = finding["params"]
     query = places.shown.asked.with_filters(**({"prompt": (params["prompt"],)} if "prompt" in params else {}))
-    name = finding["kind"]
+    name = PAGE_OF_KIND.get(finding["kind"], OVERVIEW.name)
     texts = ""
     if {"prompt", "source", "model"} <= params.keys():
         texts = places.texts(params, **{key: params[key] for key in ("item",) if key in params})

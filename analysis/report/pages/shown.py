@@ -32,13 +32,14 @@ from surveys.studies.access import studies_of
 class Page:
     """A comparing page. `parts` have to be computed for it; it shows those in `shown`, or all of them.
 
-    `switches` are what a reader may choose on it.
+    `kind` names the claims that lead to it, `switches` what a reader may choose on it.
     """
 
     name: str
     title: str
     question: str
     parts: tuple[str, ...]
+    kind: str = ""
     switches: tuple[str, ...] = ()
     shown: tuple[str, ...] | None = None
 
@@ -63,16 +64,29 @@ PAGES: dict[str, Page] = {
     page.name: page
     for page in (
         OVERVIEW,
-        Page("pair", "Pair", "What differs between two sides of your choice?", ("pair",)),
+        Page("pair", "Pair", "What differs between two sides of your choice?", ("pair",), "pair"),
         Page(
             "heterogeneity",
             "Heterogeneity",
             "How varied are the answers of each source?",
             ("heterogeneity",),
+            "heterogeneity",
             ("values",),
         ),
-        Page("choices", "Choices", "Which option does each source take, and how often is it right?", ("choices",)),
-        Page("benchmarks", "Benchmarks", "How far apart are the scores of single runs?", ("benchmarks", "variability")),
+        Page(
+            "choices",
+            "Choices",
+            "Which option does each source take, and how often is it right?",
+            ("choices",),
+            "choices",
+        ),
+        Page(
+            "benchmarks",
+            "Benchmarks",
+            "How far apart are the scores of single runs?",
+            ("benchmarks", "variability"),
+            "benchmarks",
+        ),
         Page(
             "field-benchmark",
             "In the field",
@@ -84,6 +98,7 @@ PAGES: dict[str, Page] = {
             "Items",
             "What does each source recommend?",
             ("items", "heterogeneity"),
+            "items",
             ("prompt", "search"),
             ("items",),
         ),
@@ -92,6 +107,7 @@ PAGES: dict[str, Page] = {
             "Distances",
             "How far is each source from the field, and which sock puppet comes nearest?",
             ("distances", "calibration", "scores", "mixes"),
+            "calibration",
             shown=("calibration", "distances", "mixes", "scores"),
         ),
         Page(
@@ -105,18 +121,21 @@ PAGES: dict[str, Page] = {
             "Person or dice",
             "Do answers differ because people do, or would one person, asked twice, get answers as different?",
             ("person_or_dice", "arms"),
+            "person-or-dice",
         ),
         Page(
             "explanations",
             "Explanations",
             "What in a person, their settings or the survey goes with answers far from everybody else’s?",
             ("explanations", "taken", "positions"),
+            "explanations",
         ),
         Page(
             "demographics",
             "Demographics",
             "Do groups of people, and ways to set up the chatbot, get different answers?",
             ("cells", "contexts"),
+            "demographics",
             ("values", "measure"),
         ),
         Page(
@@ -124,6 +143,7 @@ PAGES: dict[str, Page] = {
             "Drift",
             "Does the same run give the same answers on another day, or to a noisy variant of a prompt?",
             ("drift", "variants"),
+            "drift",
         ),
         Page("costs", "Cost and latency", "What do completions cost, and how long do they take?", ("costs", "latency")),
         Page(
@@ -134,6 +154,7 @@ PAGES: dict[str, Page] = {
             "Sensitivity",
             "What changes with or without flagged and excluded answers?",
             ("sensitivity",),
+            "",
             ("measure",),
         ),
     )
@@ -152,6 +173,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 # The page that shows a figure, whose parts are needed to draw it.
 PAGE_OF_FIGURE = {PARTS[part].drawn_as: page for page in PAGES.values() for part in page.sections}
 FIGURE_PAGES = PAGE_OF_FIGURE | dict.fromkeys(OVERVIEW_FIGURES, OVERVIEW)
+# Where a finding leads.
+PAGE_OF_KIND = {page.kind: page.name for page in PAGES.values() if page.kind}
 
 
 # --- what an address asks for: filters, and how a page shows the report

@@ -384,7 +384,7 @@ def test_the_nearest_sock_puppet_stands_beside_offline() -> None:
 def test_the_strongest_of_each_kind_stand_before_the_second_of_any() -> None:
     lists = make_lists(1.5) + [row | {"prompt": "movies"} for row in make_lists(1.4)]
     kinds = [entry["kind"] for entry in findings(make_report(heterogeneity=lists, calibration=[NEAR]))]
-    assert kinds == ["items", "heterogeneity", "distances", "items"]
+    assert kinds == ["items", "heterogeneity", "calibration", "items"]
 
 
 def test_an_empty_report_claims_nothing() -> None:

@@ -16,7 +16,7 @@ from analysis.report.claims.kinds import PAGES as WEIGHTS
 from analysis.report.columns import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Measure, Part, TableSpec
 from analysis.report.outputs.text import SHORT, tables_of
 from analysis.report.pages.shown import MEASURES as IN_ADDRESSES
-from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGES
+from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
 from analysis.report.parts import DEFINITIONS, FIGURES, INTERVALS, PART_OF_FIGURE, PARTS
 from analysis.report.reports import code_files
 from analysis.report.reports import report as make_whole
@@ -76,7 +76,8 @@ def test_a_page_opens_with_a_sentence(page: object) -> None:
 
 
 def test_every_kind_of_claim_has_its_part_and_its_page() -> None:
-    assert {kind.page for kind in KINDS.values()} <= PAGES.keys()
+    assert {page.kind for page in PAGES.values() if page.kind} == {kind.page for kind in KINDS.values()}
+    assert {kind.page for kind in KINDS.values()} == PAGE_OF_KIND.keys()
     assert all(kind.part in PARTS for kind in KINDS.values())
     for page, weights in WEIGHTS.items():
         assert {KINDS[kind].part for kind in weights} <= {*PAGES[page].parts}
