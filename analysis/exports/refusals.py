@@ -9,7 +9,7 @@ from django.http import HttpResponsePermanentRedirect, QueryDict
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, NotFound, ParseError
+from rest_framework.exceptions import APIException, NotFound, ParseError, UnsupportedMediaType
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -38,10 +38,6 @@ def refused(*statuses: int) -> dict[int, type[ProblemSerializer]]:
 class TooLarge(APIException):
     status_code = 413
     default_detail = "The body is too large."
-
-
-class Encoded(APIException):
-    status_code = 415
 
 
 def tell_problem(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -98,7 +94,7 @@ class Operation(APIView):
         check_query(request.query_params, schema.get_override_parameters())
         if request.method == "POST":
             if (encoding := request.headers.get("Content-Encoding") or "identity").lower() != "identity":
-                raise Encoded(f"Send the body as it is, without {encoding[:40]}.")
+                raise UnsupportedMediaType(encoding, f"Send the body as it is, without {encoding[:40]}.")
             body = schema.get_request_serializer()
             check_body(request.data, body.fields if body else {})
 
