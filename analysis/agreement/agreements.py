@@ -41,7 +41,7 @@ from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant,
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, SIDES
 from surveys.studies.labels import TRAINED, Label
 
-AGREEMENT_VERSION = 21
+AGREEMENT_VERSION = 22
 MAYBE = ("no", "maybe", "yes")
 MIDDLE = 3  # of the labels from 1, the left response, to 5
 MOST_GROUPS = 200  # per grouping: those with most labels

@@ -35,10 +35,10 @@ from analysis.plans.simulating import (
 from analysis.report.claims.enough import FEWEST
 from analysis.report.planned.verdicts import GOOD
 from analysis.stats.agreement.agreement import THRESHOLD
-from analysis.stats.agreement.coefficients import ONE_LABEL_IN_USE, coefficient_statistic
+from analysis.stats.agreement.coefficients import ONE_LABEL_IN_USE, coefficient_statistic, fit_metrics, room_above
 from analysis.stats.agreement.estimates import Estimate, bootstrap, group_units
 from analysis.stats.agreement.labels import PERSON, Labels, count_votes
-from analysis.stats.agreement.pairs import GROUPS, find_shared, group_pairs, keep_pairs, pair_statistic
+from analysis.stats.agreement.pairs import GROUPS, find_shared, group_pairs, keep_pairs, pair_statistic, rooms_of_kappa
 from analysis.stats.agreement.ratings import RatingRows, rating_statistic
 from analysis.stats.hypotheses.measures import kappa_with_majority, only, turned
 from analysis.stats.hypotheses.tested import Tested, of_interval
@@ -279,9 +279,11 @@ def measure_labels(
         statistics.append(only("no_better", rated_by))
     alpha, kappa, *low = bootstrap(statistics, group_units(labels), rng, draws)
     pairable = int((votes.sum(axis=1) > 1).sum())
+    (of_people,) = alpha[kind].estimates([pairable], ONE_LABEL_IN_USE)
+    (with_judge,) = kappa["mean_kappa"].estimates([int(across.sum())], f"no {GROUPS['across']} share {THRESHOLD} items")
     found = {
-        ALPHA: alpha[kind].estimates([pairable], ONE_LABEL_IN_USE)[0],
-        KAPPA: kappa["mean_kappa"].estimates([int(across.sum())], f"no {GROUPS['across']} share {THRESHOLD} items")[0],
+        ALPHA: of_people.reaching(room_above(votes, fit_metrics(rated.scale)[kind])),
+        KAPPA: with_judge.reaching(*rooms_of_kappa(labels, pairs, across).tolist()),
     }
     if low:
         found[PREFERENCE] = turned(low[0]["no_better"].shares([int(votes.sum())], "no rating")[0])

@@ -35,6 +35,7 @@ from analysis.stats.agreement.pairs import (
     make_pairs,
     pair_statistic,
     pairs_of_raters,
+    rooms_of_kappa,
     split_pairs,
 )
 from analysis.stats.agreement.raters import (
@@ -46,6 +47,7 @@ from analysis.stats.agreement.raters import (
     leave_out_statistic,
     make_raters,
     make_scores,
+    rooms_without,
     score_statistic,
 )
 from analysis.stats.intervals import Bools, Floats
@@ -106,11 +108,13 @@ def measure_agreement(
     units = group_units(labels)
     of_pairs, of_scores, of_all, distribution, without, *of_groups = bootstrap(statistics, units, rng, draws)
     coefficients = {
-        name: make_coefficients(spreads, each) for (name, each), spreads in zip(votes.items(), of_groups, strict=True)
+        name: make_coefficients(spreads, each, scale)
+        for (name, each), spreads in zip(votes.items(), of_groups, strict=True)
     }
-    means = make_means(of_pairs, pair_groups, threshold, scale.ordered)
+    means = make_means(of_pairs, pair_groups, threshold, scale.ordered, rooms_of_kappa(labels, shared, pair_groups))
     *scores, together = make_scores(labels, compared, of_scores)
     against_all, own = make_scores(labels, with_all, of_all), distribution | without | of_pairs
+    rooms = (rooms_of_kappa(labels, shared, partners), rooms_without(labels, scale))
     return Agreement(
         items=len(labels.rated_items),
         labels=len(labels.values),
@@ -121,7 +125,7 @@ def measure_agreement(
         pairs=make_pairs(labels, shared, rest, of_pairs, scale.ordered),
         voters=tuple(np.flatnonzero(voters & (labels.per_rater > 0)).tolist()),
         majority=count_majorities(count_votes(labels, voters)),
-        raters=make_raters(labels, voters, scores, against_all, own, partners.sum(axis=1)),
+        raters=make_raters(labels, voters, scores, against_all, own, partners, rooms),
         together=together,
         skew={name: explain_skew(each, means[name]["kappa"]) for name, each in coefficients.items()},
     )

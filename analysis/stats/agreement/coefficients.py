@@ -6,12 +6,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, vstack
+from scipy.special import betaincinv
 
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic
 from analysis.stats.agreement.labels import Scale
-from analysis.stats.intervals import Floats
+from analysis.stats.intervals import NO_WIDTH, Floats
 
 NO_ORDER = "the labels have no order"
 ONE_LABEL_IN_USE = "only one label was used"
@@ -246,12 +247,14 @@ def _measure_sums(
     return {name: each[None] for name, each in found.items()} | {"prevalence": sums.votes / sums.votes.sum(axis=0)}
 
 
-def make_coefficients(spreads: dict[str, Spread], votes: Floats) -> Coefficients:
+def make_coefficients(spreads: dict[str, Spread], votes: Floats, scale: Scale) -> Coefficients:
     """The estimates; what the scale or the data leave undefined is None, with the reason."""
     sizes = votes.sum(axis=1)
     pairable = int((sizes > 1).sum())
     why = ONE_LABEL_IN_USE if pairable else ALONE
     found = {name: each.estimates([pairable], why)[0] for name, each in spreads.items() if name != "prevalence"}
+    for name, distances in {**fit_metrics(scale), "fleiss": nominal_distances}.items():
+        found[name] = found[name].reaching(room_above(votes, distances))
     found["raw"] = spreads["raw"].shares([pairable], why, [int((sizes * (sizes - 1) / 2).sum())])[0]
     if problem := find_uneven(sizes[sizes > 0]):
         found["fleiss"] = Estimate(None, pairable, None, problem)
@@ -268,3 +271,50 @@ def find_uneven(sizes: Floats) -> str:
     if sizes.min() < sizes.max():
         return f"items have {sizes.min():.0f} to {sizes.max():.0f} labels; Fleiss' kappa needs as many on each"
     return ""
+
+
+# --- agreement that hardly occurred, which draws cannot show ---
+
+FEW_ALIKE = 5  # items
+
+
+def more_alike(alike: Floats, items: ArrayLike, rarer: Floats) -> Floats:
+    """How many more of these items than these few may have a rarer label twice: up to the exact binomial limit of
+    97.5 %, less by the share of `rarer` labels, since it varies so much less where they are not rare.
+    """
+    of = np.asarray(items)
+    most = of * betaincinv(alike + 1, np.maximum(of - alike, NO_WIDTH), 0.975)
+    return np.where(alike < FEW_ALIKE, (most - alike) * (1 - rarer), 0.0)
+
+
+def room_above(votes: Floats, distances: Callable[[Floats], Floats]) -> float:
+    """How much higher Krippendorff's alpha of these votes (items, k) may be though draws do not show it, since hardly
+    any item has two labels other than the commonest: the same, or if labels have an order, any.
+    """
+    kept = votes[votes.sum(axis=1) > 1]
+    sizes, totals = kept.sum(axis=1), kept.sum(axis=0)
+    common, n = np.argmax(totals), totals.sum()
+    rarer = np.delete(kept, common, axis=1)
+    if not rarer.any():
+        return 0.0
+    apart = distances(totals[:, None])[:, :, 0]
+    counted = rarer if distances is nominal_distances else rarer.sum(axis=1, keepdims=True)
+    gains = 2 * counted * (counted - 1) / (sizes[:, None] - 1)  # in coincidences, against labels in an item each
+    alike = gains > 0
+    gain = gains[alike].mean() if alike.any() else (4 / (sizes - 1)).mean()
+    gain *= (totals @ apart[common]) / rarer.sum() * (n - 1) / (totals @ apart @ totals)
+    return float(more_alike(alike.any(axis=1).sum(), len(kept), rarer.sum() / n) * gain)
+
+
+def find_commonest(tables: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """(pairs,) the label given most, by both raters of each of these (pairs, k, k) tables, and the share of others."""
+    given = tables.sum(axis=2) + tables.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.argmax(given, axis=1), 1 - given.max(axis=1) / given.sum(axis=1)
+
+
+def gain_alike(tables: Floats) -> Floats:
+    """(pairs,) what one more item with a rarer label from both raters adds to Cohen's kappa of (pairs, k, k) tables."""
+    n = tables.sum(axis=(1, 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 2 / (n - (tables.sum(axis=2) * tables.sum(axis=1)).sum(axis=1) / n)

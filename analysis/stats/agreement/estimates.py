@@ -1,7 +1,7 @@
 """A number with its n and its interval, or the reason for having none; and the bootstrap that makes intervals."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,13 @@ class Estimate:
     ci: Interval | None = None
     why: str = ""
     units: int = 0
+
+    def reaching(self, above: float, below: float = 0.0, most: float = 1.0) -> "Estimate":
+        """With an interval that ends at least so far above and below the value, inside -most to most."""
+        if self.value is None or self.ci is None:
+            return self
+        low, high = float(max(self.value - below, -most)), float(min(self.value + above, most))
+        return replace(self, ci=(min(self.ci[0], low), max(self.ci[1], high)))
 
 
 class Statistic(NamedTuple):

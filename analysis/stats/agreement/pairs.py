@@ -8,10 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from scipy.spatial.distance import squareform
 
-from analysis.stats.agreement.coefficients import Tables, choose_measures
+from analysis.stats.agreement.coefficients import (
+    Tables,
+    choose_measures,
+    find_commonest,
+    gain_alike,
+    more_alike,
+)
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, block_uses
 from analysis.stats.agreement.labels import BASELINE, JUDGE, PERSON, Labels
 from analysis.stats.intervals import Bools, Floats
@@ -146,7 +152,10 @@ def make_pairs(
     labels: Labels, shared: SharedLabels, rest: SharedLabels, spreads: dict[str, Spread], ordered: bool
 ) -> list[RaterPair]:
     """All pairs of raters who gave labels, even without a shared item; `spreads` are those of `shared`."""
-    known = list_pairs(shared, estimate_measures(shared, spreads, ordered))
+    estimates = estimate_measures(shared, spreads, ordered)
+    rooms = rooms_of_kappa(labels, shared, np.eye(len(shared.first), dtype=np.bool_))
+    estimates["kappa"] = [each.reaching(room) for each, room in zip(estimates["kappa"], rooms.tolist(), strict=True)]
+    known = list_pairs(shared, estimates)
     known |= list_pairs(rest, measure_once(labels, rest, ordered))
     nothing = dict.fromkeys(choose_measures(ordered), NOTHING_SHARED)
     raters = np.flatnonzero(labels.per_rater).tolist()
@@ -186,14 +195,41 @@ def measure_once(labels: Labels, shared: SharedLabels, ordered: bool) -> dict[st
     }
 
 
+def rooms_of_kappa(labels: Labels, shared: SharedLabels, groups: Bools) -> Floats:
+    """(groups,) how much higher mean kappa over these pairs (groups, pairs) may be though draws do not show it."""
+    k, pairs = labels.n_labels, len(shared.first)
+    cells = (shared.pair * k + shared.left) * k + shared.right
+    tables = np.bincount(cells, minlength=pairs * k * k).reshape(pairs, k, k).astype(np.float64)
+    (common, rarer), gain = find_commonest(tables), gain_alike(tables)
+    gain[np.isinf(gain)] = np.nan
+    of_groups = csr_array(groups.T.astype(np.float64))
+
+    def count(rows: Bools) -> csc_array:
+        """(items, groups) in how many of a group's pairs."""
+        places = (shared.item[rows], shared.pair[rows])
+        return csc_array(csr_array((np.ones(rows.sum()), places), shape=(labels.n_items, pairs)) @ of_groups)
+
+    together, found = (
+        count(shared.pair >= 0),
+        count((shared.left == shared.right) & (shared.left != common[shared.pair])),
+    )
+    items, alike, times = np.diff(together.indptr), np.diff(found.indptr), np.asarray(found.sum(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_rarer, mean_gain = average(np.column_stack([rarer, gain]), groups).T
+        mean_gain /= groups @ ~np.isnan(gain)
+    return more_alike(alike, items, mean_rarer) * np.maximum(times, 1) / np.maximum(alike, 1) * mean_gain
+
+
 def make_means(
-    spreads: dict[str, Spread], groups: Bools, threshold: int, ordered: bool
+    spreads: dict[str, Spread], groups: Bools, threshold: int, ordered: bool, rooms: Floats
 ) -> dict[str, dict[str, Estimate]]:
-    """By group, then measure: the mean over the group's pairs; n is the number of these pairs."""
+    """By group, then measure: the mean over the group's pairs; n is the number of these pairs. `rooms` above kappa."""
     means: dict[str, dict[str, Estimate]] = {group: {} for group in GROUPS}
     for name, measure in choose_measures(ordered).items():
         sizes = (groups & ~np.isnan(spreads[name].value)).sum(axis=1).tolist()
         found = spreads[f"mean_{name}"].estimates(sizes, f"in every pair {measure.undefined}")
+        if name == "kappa":
+            found = [mean.reaching(room) for mean, room in zip(found, rooms.tolist(), strict=True)]
         for group, pairs, mean in zip(GROUPS, groups.sum(axis=1).tolist(), found, strict=True):
             means[group][name] = (
                 mean if pairs else Estimate(None, 0, None, f"no {GROUPS[group]} share {threshold} items")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack, kron
 
-from analysis.stats.agreement.coefficients import count_coincidences, fit_metrics, krippendorff_alpha
+from analysis.stats.agreement.coefficients import count_coincidences, fit_metrics, krippendorff_alpha, room_above
 from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, block_uses
 from analysis.stats.agreement.labels import KIND_NAMES, TIE, UNVOTED, Labels, Scale, count_votes, find_majority
 from analysis.stats.intervals import Bools, Floats, Ints
@@ -244,15 +244,19 @@ def make_raters(
     scores: list[Scores],
     against_all: list[Scores],
     spreads: dict[str, Spread],
-    partners: Ints,
+    partners: Bools,
+    rooms: tuple[Floats, Floats],
 ) -> list[RaterScores]:
-    """One entry for each rater with labels; `partners`: (n_raters,) pairs with another of its kind."""
+    """One entry for each rater with labels; `partners`: (n_raters, pairs) those with another of its kind.
+
+    `rooms`: (n_raters,) above its mean kappa, and above alpha without it.
+    """
     totals, k = labels.per_rater.tolist(), labels.n_labels
     shares = spreads["distribution"].shares(np.repeat(totals, k).tolist(), NO_LABELS)
     left = spreads["alpha_without"].estimates(
         find_pairable_without(labels).sum(axis=0).tolist(), "without it no two labels can differ"
     )
-    kappas = spreads["kappa_of_rater"].estimates(partners.tolist(), NO_PAIRS)
+    kappas = spreads["kappa_of_rater"].estimates(partners.sum(axis=1).tolist(), NO_PAIRS)
     return [
         RaterScores(
             rater=r,
@@ -261,11 +265,22 @@ def make_raters(
             distribution=tuple(shares[r * k : (r + 1) * k]),
             **vars(scores[r]),
             against_all=None if voters[r] else against_all[r],
-            alpha_without=left[r],
-            mean_kappa=kappas[r],
+            alpha_without=left[r].reaching(rooms[1][r]),
+            mean_kappa=kappas[r].reaching(rooms[0][r]),
         )
         for r in np.flatnonzero(labels.per_rater).tolist()
     ]
+
+
+def rooms_without(labels: Labels, scale: Scale) -> Floats:
+    """(n_raters,) room above alpha without each rater."""
+    metric = fit_metrics(scale)["alpha_ordinal" if scale.ordered else "alpha_nominal"]
+    kinds, rooms = [count_votes(labels, labels.kinds == kind) for kind in range(len(KIND_NAMES))], []
+    for rater, kind in enumerate(labels.kinds.tolist()):
+        own, votes = labels.raters == rater, kinds[kind].copy()
+        votes[labels.items[own], labels.values[own]] -= 1
+        rooms.append(room_above(votes, metric))
+    return np.array(rooms)
 
 
 def find_pairable_without(labels: Labels) -> Bools:

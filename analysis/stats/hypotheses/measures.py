@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from analysis.stats.agreement.coefficients import (
     BOTH_CONSTANT,
@@ -13,6 +12,11 @@ from analysis.stats.agreement.coefficients import (
     Tables,
     coefficient_statistic,
     cohen_kappa,
+    find_commonest,
+    fit_metrics,
+    gain_alike,
+    more_alike,
+    room_above,
 )
 from analysis.stats.agreement.estimates import Estimate, Statistic, bootstrap, group_units
 from analysis.stats.agreement.labels import PERSON, Labels, Scale, count_votes
@@ -200,7 +204,6 @@ TESTS: dict[str, Test] = {
 }
 
 
-FEW_ALIKE = 5  # items, below which draws show too little of how many there may be
 NOT_LABELLED_TWICE = "no item has labels of two people"
 NOT_COMPARED = "no item with a majority of people has a label of {} yet"
 
@@ -211,7 +214,8 @@ def alpha_of_people(labels: Labels, scale: Scale, rng: np.random.Generator, draw
     statistic = only(name, coefficient_statistic(votes, scale, int(labels.seen.sum())))
     (found,) = bootstrap([statistic], group_units(labels), rng, draws)
     compared = int((votes.sum(axis=1) > 1).sum())
-    return found[name].estimates([compared], ONE_LABEL_IN_USE if compared else NOT_LABELLED_TWICE)[0]
+    (one,) = found[name].estimates([compared], ONE_LABEL_IN_USE if compared else NOT_LABELLED_TWICE)
+    return one.reaching(room_above(votes, fit_metrics(scale)[name]))
 
 
 def kappa_with_majority(labels: Labels, judges: list[int], rng: np.random.Generator, draws: int) -> Estimate:
@@ -235,24 +239,11 @@ def kappa_with_majority(labels: Labels, judges: list[int], rng: np.random.Genera
 
     statistic = Statistic(confusion_cells(compared), measure, bounds=(-float(len(judges)), float(len(judges))))
     (spreads,) = bootstrap([statistic], group_units(labels), rng, draws)
-    one = spreads["kappa"].estimates([len(shared)], BOTH_CONSTANT)[0]
-    if one.value is None or one.ci is None:
-        return one
-    above, *below = map(room_above, np.asarray(statistic.summary.sum(axis=0)).reshape(n, k, k)[judges])
-    return replace(one, ci=(min(one.ci[0], one.value - sum(below)), max(one.ci[1], one.value + above)))
-
-
-def room_above(table: Floats) -> float:
-    """How much higher Cohen's κ of this (k, k) table may be although draws do not show it: if hardly any item has a
-    label on both sides that is not the commonest, by the exact Poisson limit of their number.
-    """
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
-    rarer = np.arange(len(table)) != np.argmax(rows + columns)
-    alike, most = table.diagonal()[rarer].sum(), np.minimum(rows, columns)[rarer].sum()
-    if alike >= FEW_ALIKE:
-        return 0.0
-    by_chance = (rows * columns).sum() / table.sum()
-    return float((min(gammaincinv(alike + 1, 0.975), most) - alike) / (table.sum() - by_chance))
+    tables = np.asarray(statistic.summary.sum(axis=0)).reshape(n, k, k)[judges]
+    (common, rarer), same = find_commonest(tables), tables.diagonal(axis1=1, axis2=2)
+    alike = same.sum(axis=1) - same[np.arange(len(judges)), common]
+    above, *below = more_alike(alike, len(shared), rarer) * gain_alike(tables)
+    return spreads["kappa"].estimates([len(shared)], BOTH_CONSTANT)[0].reaching(above, sum(below), len(judges))
 
 
 def share_preferring(labels: Labels, numbers: Floats, rng: np.random.Generator, draws: int) -> Estimate:

@@ -1,5 +1,7 @@
 """Agreement on one question: which pairs are averaged, what is undefined and why, and the sentence about skew."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -185,3 +187,27 @@ def test_interval_does_not_depend_on_which_raters_are_models():
 def test_clusters_are_what_is_drawn():
     labels = make_labels([[0, 0], [0, 1], [1, 1], [1, 1]], clusters=[7, 7, 9, 9])
     assert measure(labels).units == 2
+
+
+def test_where_raters_guess_and_a_label_is_rare_no_interval_ends_below_chance():
+    rng, below, known = np.random.default_rng(1), Counter(), Counter()
+    for seed in range(40):
+        table = rng.choice(2, size=(80, 4), p=(0.95, 0.05)).tolist()
+        found = measure(make_labels(table, 2, models=[3]), threshold=5, seed=seed)
+        people = found.coefficients["humans"]
+        estimates = {name: getattr(people, name) for name in ("alpha_nominal", "fleiss")}
+        estimates |= {f"mean of {group}": found.means[group]["kappa"] for group in ("humans", "across", "all")}
+        estimates |= {"pair": found.pairs[0].measures["kappa"], "rater": found.raters[0].mean_kappa}
+        for name, one in (estimates | {"without": found.raters[0].alpha_without}).items():
+            if one.ci:
+                known[name] += 1
+                below[name] += one.ci[1] < 0
+    assert min(known.values()) > 25
+    assert max(below.values()) <= 2, below
+
+
+def test_where_ordered_labels_are_rare_alpha_may_be_much_higher():
+    """No item has two rare labels here, on whichever side, and three are as likely."""
+    table = [[2, 2]] * 17 + [[2, 3], [2, 0], [4, 2]]
+    found = measure(make_labels(table, 5), Scale(True, (1.0, 2.0, 3.0, 4.0, 5.0)), draws=300).coefficients["all"]
+    assert [one.ci[1] for one in (found.alpha_nominal, found.alpha_ordinal, found.alpha_interval)] == [1, 1, 1]

@@ -18,6 +18,7 @@ DRAWS = 1000
 PERSON, JUDGE, BASELINE, TRAINED = range(4)
 KINDS = {"bm25": BASELINE, "embeddings": BASELINE, "trained": TRAINED}  # by the first word of a model's name
 FEW, FEWEST = 10, 3  # units: below FEW a jackknife, below FEWEST no interval
+FEW_ALIKE = 5  # items
 PEOPLE = "people"
 NORMAL = NormalDist()
 COEFFICIENTS = ("alpha_nominal", "alpha_ordinal", "alpha_interval", "fleiss", "ac1", "raw")
@@ -270,10 +271,59 @@ def mean_kappa(ratings: LabelCodes, pairs: list[np.ndarray], weights: np.ndarray
 # --- intervals ---------------------------------------------------------------
 
 
+def more_alike(alike: int, items: int, rarer: float) -> float:
+    """How many more items than few may be alike: to the binomial limit of 97.5 %, less by the share of rarer labels."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        p = (low + high) / 2
+        at_most = sum(math.comb(items, i) * p**i * (1 - p) ** (items - i) for i in range(alike + 1))
+        low, high = (p, high) if at_most > 0.025 else (low, p)
+    return (items * low - alike) * (1 - rarer) if alike < FEW_ALIKE else 0.0
+
+
+def room_of_alpha(kind: str, votes: np.ndarray, numbers: list[float]) -> float:
+    """How much higher alpha may be if few items have two labels besides the commonest, equal ones if nominal."""
+    votes = votes[votes.sum(axis=1) > 1]
+    m, n_c = votes.sum(axis=1), votes.sum(axis=0)
+    n, common = n_c.sum(), int(np.argmax(n_c))
+    rare = np.delete(votes, common, axis=1)
+    if not rare.any():
+        return 0.0
+    each = rare if kind == "nominal" else rare.sum(axis=1, keepdims=True)
+    apart = distances(kind, n_c, numbers)
+    gains = [2 * j * (j - 1) / (size - 1) for row, size in zip(each, m, strict=True) for j in row if j > 1]
+    gain = np.mean(gains) if gains else np.mean(4 / (m - 1))
+    one = gain * (n_c * apart[common]).sum() / rare.sum() / ((n_c[:, None] * n_c * apart).sum() / (n - 1))
+    return float(one * more_alike(int((each > 1).any(axis=1).sum()), len(votes), rare.sum() / n))
+
+
+def room_of_kappa(ratings: LabelCodes, pairs: list[np.ndarray]) -> float:
+    """The same for mean κ over pairs: items on which one of them shares a rarer label."""
+    alike, items, times, shares, gains = set(), set(), 0, [], []
+    for pair in pairs:
+        cells = tables_of(ratings, pair, once(ratings))[0]
+        given, chance = cells.sum(axis=0) + cells.sum(axis=1), (cells.sum(axis=0) * cells.sum(axis=1)).sum() / len(pair)
+        twice = pair[(pair[:, 1] == pair[:, 2]) & (pair[:, 1] != np.argmax(given))]
+        alike |= set(twice[:, 0])
+        items |= set(pair[:, 0])
+        times += len(twice)
+        shares.append(1 - given.max() / given.sum())
+        if len(pair) > chance:
+            gains.append(2 / (len(pair) - chance))
+    more = more_alike(len(alike), len(items), float(np.mean(shares)))
+    return float(more * max(times, 1) / max(len(alike), 1) * np.mean(gains) / len(gains)) if gains else 0.0
+
+
 def interval(
-    measure: Callable[[np.ndarray], np.ndarray], ratings: LabelCodes, touched: np.ndarray, rng: np.random.Generator
+    measure: Callable[[np.ndarray], np.ndarray],
+    ratings: LabelCodes,
+    touched: np.ndarray,
+    rng: np.random.Generator,
+    room: float = 0.0,
 ) -> tuple[Ends, bool]:
-    """Interval, over whole users or items, of a number that rests on the units `touched`, and whether it was drawn."""
+    """Interval, over whole users or items, of a number that rests on the units `touched`, and whether it was drawn; it
+    ends at least `room` above the number.
+    """
     u, m = len(set(ratings.drawn[touched])), ratings.n_drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(measure(once(ratings))[0])
@@ -283,7 +333,7 @@ def interval(
             left = measure((1 - np.eye(m))[:, ratings.drawn])
             half = t_quantile(u - 1) * math.sqrt((u - 1) / u * ((left - value) ** 2).sum())
             ends = max(value - half, -1.0), min(value + half, 1.0)
-            return (None if math.isnan(half) or ends[1] - ends[0] < 1e-12 else ends), False
+            return reaching(None if math.isnan(half) or ends[1] - ends[0] < 1e-12 else ends, value + room), False
         drawn = measure(rng.multinomial(m, np.full(m, 1 / m), size=DRAWS)[:, ratings.drawn].astype(float))
     some = np.sort(drawn[~np.isnan(drawn)])
     if len(some) < 0.95 * DRAWS:
@@ -293,7 +343,11 @@ def interval(
     z = NORMAL.inv_cdf(min(max(below, 0.5), len(some) - 0.5) / len(some))
     reach = t_quantile(u - 1) * math.sqrt(u / (u - 1))
     low, high = (float(np.quantile(some, NORMAL.cdf(2 * z + side * reach))) for side in (-1, 1))
-    return ((low, high) if high - low >= 1e-12 and low <= value <= high else None), True
+    return reaching((low, high) if high - low >= 1e-12 and low <= value <= high else None, value + room), True
+
+
+def reaching(ends: Ends, high: float) -> Ends:
+    return ends and (ends[0], max(ends[1], min(high, 1.0)))
 
 
 # --- raters against a majority -----------------------------------------------

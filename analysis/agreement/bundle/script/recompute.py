@@ -35,6 +35,8 @@ from bundle_labels import (
     once,
     pair_measures,
     rank_correlation,
+    room_of_alpha,
+    room_of_kappa,
     value_of,
 )
 
@@ -84,7 +86,9 @@ def check_coefficients(bundle: LabelTables) -> Checks:
             for name in COEFFICIENTS:
                 yield Check(where, name, in_report(said, name), value_of(found, name, once(ratings)))
                 if name in found and name != "raw":
-                    ends, drawn = interval(found[name], ratings, two, bundle.rng)
+                    kind = {"fleiss": "nominal"}.get(name, name.removeprefix("alpha_"))
+                    above = 0.0 if name == "ac1" else room_of_alpha(kind, votes, ratings.numbers)
+                    ends, drawn = interval(found[name], ratings, two, bundle.rng, above)
                     room = OF_WIDTH if drawn else 0.0
                     yield from interval_checks(where, f"interval of {name}", said["ci"][name], ends, room)
             for label, votes_for in zip(question.values, votes.sum(axis=0), strict=True):
@@ -134,7 +138,13 @@ def mean_checks(
     if kept and said["kappa"] is not None:
         pairs = [ratings.pairs[pair] for pair in kept]
         touched = np.isin(np.arange(ratings.n_units), np.concatenate([pair[:, 0] for pair in pairs]))
-        ends, drawn = interval(lambda weights: mean_kappa(ratings, pairs, weights), ratings, touched, bundle.rng)
+        ends, drawn = interval(
+            lambda weights: mean_kappa(ratings, pairs, weights),
+            ratings,
+            touched,
+            bundle.rng,
+            room_of_kappa(ratings, pairs),
+        )
         room = OF_WIDTH if drawn else 0.0
         yield from interval_checks(where, "interval of mean kappa", said["ci"]["kappa"], ends, room)
 
