@@ -171,6 +171,11 @@ def _text_column(name: str) -> files.FileColumn:
     )
 
 
+def _short_text(value: Any) -> str | None:
+    text = str(value or "")
+    return text if len(text) <= 100 else None
+
+
 def _read_choices(value: Any) -> list[str]:
     if not isinstance(value, list) or not 2 <= len(value) <= len(LETTERS):
         raise files.CellFault(f"choices must be a list of 2 to {len(LETTERS)} texts")
@@ -183,7 +188,7 @@ ID = _checked(
     "id", lambda value: isinstance(value, str) and 0 < len(value) <= 200, "id must be a text of 1 to 200 characters"
 )
 CHOICES = (
-    files.FileColumn("subject", lambda value: str(value or "")[:100]),
+    files.FileColumn("subject", files.parsed(_short_text, "subject has more than 100 characters")),
     _text_column("question"),
     files.FileColumn("choices", _read_choices),
     files.FileColumn("answer", lambda value: value),

@@ -137,6 +137,7 @@ def test_pairs_of_ethics_are_not_all_answered_with_the_first(tmp_path: Path) -> 
     [
         ({"id": 7}, "line 1: id must be a text of 1 to 200 characters"),
         ({"question": " "}, "line 1: question is missing"),
+        ({"subject": "a" * 101}, "line 1: subject has more than 100 characters"),
         ({"choices": ["one"]}, "line 1: choices must be a list of 2 to 8 texts"),
         ({"choices": ["one", 2]}, "line 1: each of the choices must be a text"),
         ({"answer": "C"}, "line 1: answer must be a letter from A to B, not 'C'"),
