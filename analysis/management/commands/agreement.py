@@ -128,16 +128,15 @@ def format_rows(title: str, lines: Sequence[str], most: int, more: str) -> list[
 def format_groups(question: dict[str, Any], name: str) -> list[str]:
     """Formats agreement and label shares by corpus, tag or user."""
     rows = question.get(f"by_{name}", ())
-    lines = [f"{row.get(name)}: {row['items']:,} items, {say_part(question, row)}" for row in rows]
+    lines = [f"{row.get(name)}: {plural(row['items'], 'item')}, {say_part(question, row)}" for row in rows]
     return format_rows(f"by {name}", lines, 30, " (--json has them all)")
 
 
 def format_statements(question: dict[str, Any]) -> list[str]:
     """Formats extracted and revised statements; the numbers above have only those chosen."""
-    return [
-        f"  {row['statement']}: {row['n']:,} labels on {row['items']:,} items, {say_part(question, row)}"
-        for row in question.get("by_statement", ())
-    ]
+    rows = question.get("by_statement", ())
+    counts = [f"{plural(row['n'], 'label')} on {plural(row['items'], 'item')}" for row in rows]
+    return [f"  {row['statement']}: {n}, {say_part(question, row)}" for row, n in zip(rows, counts, strict=True)]
 
 
 def say_part(question: dict[str, Any], row: dict[str, Any]) -> str:
