@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                             ("completed", "Completed"),
                             ("screened_out", "Screened out"),
                             ("over_quota", "Over quota"),
-                            ("misunderstood", "Comprehension check failed twice"),
+                            ("misunderstood", "Comprehension check or training failed twice"),
                             ("technical", "Technical trouble"),
                             ("returned", "Returned"),
                             ("timed_out", "Timed out"),

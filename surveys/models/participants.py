@@ -37,7 +37,7 @@ class Participant(models.Model):
         COMPLETED = "completed", "Completed"
         SCREENED_OUT = "screened_out", "Screened out"
         OVER_QUOTA = "over_quota", "Over quota"
-        MISUNDERSTOOD = "misunderstood", "Comprehension check failed twice"
+        MISUNDERSTOOD = "misunderstood", "Comprehension check or training failed twice"
         TECHNICAL = "technical", "Technical trouble"
         RETURNED = "returned", "Returned"
         TIMED_OUT = "timed_out", "Timed out"

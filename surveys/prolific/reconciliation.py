@@ -62,7 +62,9 @@ MEANINGS = {
         Kind.ASK_RETURN,
     ),
     "misunderstood": Meaning(
-        "Comprehension check failed twice, awaiting review there", "Never a reason to reject.", Kind.ASK_RETURN
+        "Comprehension check or training failed twice, awaiting review there",
+        "Never a reason to reject.",
+        Kind.ASK_RETURN,
     ),
     "returned-here": Meaning("Returned here, awaiting review there", "They stopped.", Kind.ASK_RETURN),
     "no-data": Meaning(

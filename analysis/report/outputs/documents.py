@@ -72,7 +72,7 @@ FLOW = {  # in the order of people's way through the study
     "consented": "Agreed to take part",
     "screened_out": "Screened out",
     "over_quota": "Over quota",
-    "misunderstood": "Comprehension check failed twice",
+    "misunderstood": "Comprehension check or training failed twice",
     "technical": "Technical trouble",
     "returned": "Returned",
     "timed_out": "Timed out",

@@ -112,7 +112,7 @@ OUTCOME_NAMES = {
     "no_consent": "No consent",
     "screened_out": "Screened out",
     "over_quota": "Over quota",
-    "misunderstood": "Comprehension check failed twice",
+    "misunderstood": "Comprehension check or training failed twice",
     "technical": "Technical trouble",
     "returned": "Returned",
     "timed_out": "Timed out",
