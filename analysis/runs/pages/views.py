@@ -253,12 +253,14 @@ def run_part(request: HttpRequest, number: int) -> HttpResponse:
 
 def run_page(shown: Run) -> dict:
     now = progress(shown, is_new=True)
+    replies = count_replies(shown) if shown.condition in (Run.Condition.JUDGE, Run.Condition.TASK) else {}
     reasons = failures(shown) if now["failed"] else []
     eta = now["eta_seconds"]
     return {
         "run": shown,
         "now": now,
-        "sentence": words.say_state(shown, now),
+        "sentence": words.say_state(shown, now, replies.get("unreadable", 0)),
+        "replies": replies,
         "live": shown.state == State.RUNNING,
         "simulated": shown.is_simulated,
         "bar": words.bar_of(now),
@@ -278,14 +280,13 @@ def run_page(shown: Run) -> dict:
 def labels_page(shown: Run) -> dict:
     """What became of a judge's replies, with the first that hold no label."""
     unread = unreadable(shown).select_related("task__annotation_item").defer("task__annotation_item__payload")
-    return {"rater": rater_of(shown), "labels": count_replies(shown), "examples": list(unread[:MOST_EXAMPLES])}
+    return {"rater": rater_of(shown), "examples": list(unread[:MOST_EXAMPLES])}
 
 
 def replies_page(shown: Run) -> dict:
     """What became of a task's replies, with the first unreadable ones and their calls."""
     calls = unreadable(shown).select_related("task")[:MOST_EXAMPLES]
-    unread = [{"call": call.pk, "fault": without_details(call.task.fault)} for call in calls]
-    return {"replies": count_replies(shown), "unread": unread}
+    return {"unread": [{"call": call.pk, "fault": without_details(call.task.fault)} for call in calls]}
 
 
 def possible_actions(shown: Run, now: dict) -> set[str]:

@@ -15,8 +15,8 @@ State = Run.State
 BAR = 1000  # width of a bar's own units
 
 
-def say_state(run: Run, now: dict[str, Any]) -> str:
-    """The heading of a run's page; `now` is the run's progress."""
+def say_state(run: Run, now: dict[str, Any], unreadable: int = 0) -> str:
+    """The heading of a run's page; `now` is the run's progress, `unreadable` its replies that are no label or value."""
     ended, calls = now["done"] + now["failed"], now["calls"]
     answered = f"{now['done']:,} of {plural(calls, 'call')} answered"
     if run.state == State.PLANNED:
@@ -30,7 +30,8 @@ def say_state(run: Run, now: dict[str, Any]) -> str:
         return f"Paused, {answered}.{flying}"
     if run.state == State.DONE:
         failed = f"; {now['failed']:,} failed" if now["failed"] else ""
-        return f"Done, {answered}{failed}."
+        unread = f"; {'1 reply does' if unreadable == 1 else f'{unreadable:,} replies do'} not say what was asked"
+        return f"Done, {answered}{failed}{unread if unreadable else ''}."
     return say_running(answered, now)
 
 

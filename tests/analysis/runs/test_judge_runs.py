@@ -63,7 +63,7 @@ def test_run_page_says_what_is_judged_and_what_is_no_label() -> None:
     run = judge(study)
     client = log_in(study, "viewer")
     words = lines_of(page := client.get(page_of(run)))
-    assert page.context["sentence"] == "Done, 4 of 4 calls answered."
+    assert page.context["sentence"] == "Done, 4 of 4 calls answered; 4 replies do not say what was asked."
     assert "2, guidelines of version 1" in words and "each in both orders" in words
     assert "judge same-2" in words and "0 replies labelled, 4 are no label" in words
     assert "It depends &lt;b&gt;." in text_of(page) and "<b>." not in text_of(page)
