@@ -108,7 +108,8 @@ def make_estimate(
     if low != low:
         return Estimate(value, n, None, too_few(units), units)
     if high - low < NO_WIDTH:
-        return Estimate(value, n, None, "no interval: every bootstrap draw gives the same value", units)
+        what = "every bootstrap draw gives the same value" if units >= FEW else "leaving out any unit changes nothing"
+        return Estimate(value, n, None, f"no interval: {what}", units)
     if not low <= value <= high:
         return Estimate(value, n, None, "no interval: the bootstrap draws lie to one side of the value", units)
     return Estimate(value, n, (low, high), "", units)

@@ -122,6 +122,11 @@ def test_estimate_without_interval_says_why(row, value, why):
     assert (estimate.value, estimate.ci, estimate.why) == (value, None, why)
 
 
+def test_of_few_units_nobody_reads_about_draws():
+    few = make_estimate(1.0, 1.0, 1.0, 0.0, 10, "nothing to compare", units=4)
+    assert few.why == "no interval: leaving out any unit changes nothing"
+
+
 def cluster_labels(rng, users, items=8, raters=3):
     """Users differ in how often the truth is yes and in how clear it is; raters see it, or guess."""
     table, clusters = [], []
