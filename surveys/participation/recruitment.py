@@ -81,10 +81,6 @@ def check_visit(study: Study, visit: Visit) -> None:
         raise ForgedVisit("SESSION_ID")
 
 
-# What keeps a person from going on; precedes their own words in the reason of a technical end, "no-access: …".
-TROUBLES = ("no-copying", "no-window", "no-chatbot", "no-access", "other")
-
-
 def consent_hash(definition: Definition) -> str:
     """Hash of the consent's version and all that its page shows from the file: the summary and the text."""
     consent = definition.consent

@@ -13,7 +13,6 @@ from django.db.models import Case, CharField, Count, Exists, F, Func, OuterRef, 
 from django.utils import timezone
 
 from surveys.annotation.labels import SKIP_REASONS
-from surveys.console.monitoring.people import count_exits, kinds_of_people, people_of, simulated_among
 from surveys.models import (
     Annotation,
     AnnotationItem,
@@ -29,6 +28,7 @@ from surveys.models import (
 )
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.definitions import Definition
+from surveys.studies.flow import count_exits, kinds_of_people, people_of, simulated_among
 from surveys.studies.labels import newest
 from surveys.studies.lifecycle import definition_of, prompts_of
 
@@ -211,7 +211,7 @@ class FlagCount:
 
 @dataclass
 class Monitor(PlacesOfCells):
-    """All numbers of the page, for the people that `who` names (see people.WHO)."""
+    """All numbers of the page, for the people that `who` names (see flow.WHO)."""
 
     who: str
     at: datetime
