@@ -30,7 +30,7 @@ ROOMS = {
     "analysis.models": "| models",
     "analysis.charts": "models | studies",
     "analysis.endpoints": "models | reading models studies simulation",
-    "analysis.answers": "stats models endpoints | reading models studies console",
+    "analysis.answers": "stats models endpoints | reading models studies",
     "analysis.exports": "models answers | reading models studies",
     "analysis.people": "stats models charts endpoints exports | reading models studies participation annotation",
     "analysis.training": "stats models charts endpoints people | models studies",
