@@ -63,7 +63,6 @@ LOOSE = {
         "fieldstudy/front.py",
         "fieldstudy/logs.py",
         "fieldstudy/health.py",
-        "fieldstudy/parsers.py",
         "fieldstudy/pooled.py",
     ),
     *("fieldstudy/probe.py", "fieldstudy/settings.py", "fieldstudy/urls.py", "fieldstudy/wsgi.py"),
