@@ -25,7 +25,7 @@ ROOMS = {
     "surveys.console": "reading models studies participation annotation",
     "surveys.prolific": "reading models studies annotation console",
     "surveys.simulation": "reading models studies participation annotation",
-    "surveys.management": "reading models studies annotation prolific simulation",
+    "surveys.management": "models studies annotation prolific simulation",
     "analysis.stats": "",
     "analysis.models": "| models",
     "analysis.charts": "models | studies",
