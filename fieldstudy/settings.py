@@ -288,7 +288,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "console:login"
 LOGIN_REDIRECT_URL = "console:studies"
-CONSOLE_FRAME = "fieldstudy.frame.entries.frame_of"  # the frame around a study's pages
+CONSOLE_FRAME = "analysis.notices.entries.frame_of"  # the frame around a study's pages
 LOGOUT_REDIRECT_URL = "console:login"
 
 # A 200 kB answer with its HTML flavour and drafts in %-encoding needs room; more is refused with 413.

@@ -13,7 +13,7 @@ from fieldstudy.embedded.servers import ROOT
 
 APPS = ("fieldstudy", "analysis", "surveys")
 FORBIDDEN = {"surveys": {"analysis", "fieldstudy"}, "analysis": {"fieldstudy"}, "fieldstudy": set()}
-# The rooms, lowest first, and the others each may know: of its own app, of `surveys`, of `analysis`.
+# The rooms, lowest first, and the others each may know: of its own app and of `surveys`.
 # docs/architecture.md draws the same picture.
 ROOMS = {
     "fieldstudy.embedded": "",
@@ -38,12 +38,11 @@ ROOMS = {
     "analysis.report": "stats charts models exports answers | reading models studies",
     "analysis.agreement": "stats charts models exports people report | models studies annotation",
     "analysis.plans": "stats models report agreement | models studies console",
-    "analysis.notices": "models endpoints | models studies console",
+    "analysis.notices": "models endpoints answers | models studies console",
     "analysis.management": (
         "charts models endpoints training people exports runs answers report agreement plans "
         "| models studies simulation"
     ),
-    "fieldstudy.frame": "| models studies console | models answers",
 }
 # Folders with their own concept: the rest of the room does not know an upper one; a lower one does not know the rest.
 UPPER = (
@@ -170,7 +169,7 @@ def whole(imported: str, known: Container[str]) -> str:
 
 def known_to(room: str) -> list[str]:
     """The full names of the rooms that this one may know."""
-    apps = zip((room.split(".")[0], "surveys", "analysis"), ROOMS[room].split("|"), strict=False)
+    apps = zip((room.split(".")[0], "surveys"), ROOMS[room].split("|"), strict=False)
     return [f"{app}.{name}" for app, names in apps for name in names.split()]
 
 
