@@ -32,7 +32,7 @@ ROOMS = {
     "analysis.endpoints": "models | reading models studies simulation",
     "analysis.answers": "stats models endpoints | reading models studies",
     "analysis.exports": "models answers | reading models studies",
-    "analysis.people": "stats models charts endpoints exports | reading models studies participation annotation",
+    "analysis.people": "stats models charts endpoints exports | reading models studies annotation",
     "analysis.training": "stats models charts endpoints people | models studies",
     "analysis.runs": "models endpoints exports people | reading models studies",
     "analysis.report": "stats charts models exports answers | reading models studies",
