@@ -40,8 +40,7 @@ ROOMS = {
     "analysis.plans": "stats models report agreement | models studies console",
     "analysis.notices": "models endpoints answers | models studies console",
     "analysis.management": (
-        "charts models endpoints training people exports runs answers report agreement plans "
-        "| models studies simulation"
+        "models endpoints training people exports runs answers report agreement plans | models studies simulation"
     ),
 }
 # Folders with their own concept: the rest of the room does not know an upper one; a lower one does not know the rest.
