@@ -23,7 +23,7 @@ ROOMS = {
     "surveys.participation": "reading models studies",
     "surveys.annotation": "models studies participation",
     "surveys.console": "reading models studies participation annotation",
-    "surveys.prolific": "reading models studies annotation console",
+    "surveys.prolific": "reading models studies console",
     "surveys.simulation": "reading models studies participation annotation",
     "surveys.management": "models studies annotation prolific simulation",
     "analysis.stats": "",
