@@ -37,7 +37,7 @@ ROOMS = {
     "analysis.runs": "models endpoints exports people | reading models studies",
     "analysis.report": "stats charts models exports answers | reading models studies",
     "analysis.agreement": "stats charts models exports people report | models studies annotation",
-    "analysis.plans": "stats models report agreement | models studies console",
+    "analysis.plans": "stats models report agreement | models studies",
     "analysis.notices": "models endpoints answers | models studies console",
     "analysis.management": (
         "models endpoints training people exports runs answers report agreement plans | models studies simulation"

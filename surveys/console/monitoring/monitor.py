@@ -7,7 +7,6 @@ from datetime import datetime
 from math import ceil
 from statistics import median
 
-from django.conf import settings
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Case, CharField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
@@ -95,11 +94,6 @@ class HourlyPay:
 def promise_of(version: int) -> int:
     """The version's promise, in cents an hour."""
     return round(definition_of(version).pay_per_hour * 100)
-
-
-def fee_of(cents: int) -> int:
-    """Prolific's fee for paying this, in whole cents, rounded up."""
-    return ceil(cents * settings.PROLIFIC_FEE)
 
 
 def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
