@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.stats.intervals import wilson_interval
-from surveys.participation.pasting.privacy import find_personal
+from surveys.reading.privacy import find_personal
 
 LABELLED = Path(__file__).with_name("personal_details.json")
 DETAIL = re.compile(r"\[\[([a-z-]+)\|([^\]]+)\]\]")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.stats.intervals import wilson_interval
-from surveys.participation.pasting.privacy import find_personal
+from surveys.reading.privacy import find_personal
 
 LABELLED = Path(__file__).with_name("public_phones.json")
 

@@ -288,7 +288,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "console:login"
 LOGIN_REDIRECT_URL = "console:studies"
-CONSOLE_FRAME = "fieldstudy.frame.entries.frame_of"  # the frame around a study's pages
+CONSOLE_FRAME = "analysis.notices.entries.frame_of"  # the frame around a study's pages
 LOGOUT_REDIRECT_URL = "console:login"
 
 # A 200 kB answer with its HTML flavour and drafts in %-encoding needs room; more is refused with 413.
@@ -332,7 +332,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": [
-        "fieldstudy.parsers.WholeJSONParser",
+        "analysis.exports.parsers.WholeJSONParser",
         "rest_framework.parsers.FormParser",
         "rest_framework.parsers.MultiPartParser",
     ],

@@ -42,7 +42,9 @@ class Later(URLResolver):
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
-    path("", include("surveys.urls")),
+    path("", include("surveys.participation.pasting.urls")),
+    path("", include("surveys.annotation.urls")),
+    path("", include("surveys.participation.urls")),
     Later("surveys.prolific.urls", "paying"),
     Later("surveys.simulation.urls", "simulation"),
     Later("surveys.console.editor.urls", "editor"),

@@ -21,13 +21,12 @@ from analysis.people.evidence import locate
 from analysis.runs.imports import CompletionReader
 from surveys.annotation.label_imports import COLUMNS as LABELS
 from surveys.annotation.label_imports import LabelReader
-from surveys.participation.pasting import privacy
-from surveys.participation.pasting.privacy import remove_personal
 from surveys.participation.webhooks import EVENT_PARTS, read_event
 from surveys.prolific.client import read_study, read_submission
-from surveys.reading import answers, items
+from surveys.reading import answers, items, privacy
 from surveys.reading.answers import count_items, find_name, normalise_item, read_answer
 from surveys.reading.checks import CHECKS, OtherPrompt, Paste, find_problems
+from surveys.reading.privacy import remove_personal
 from surveys.studies.files.definitions import StudyFileError, parse_study
 from surveys.studies.imports.files import CellFault, Faults, TableReader, read_cells, read_json_lines
 from tests.hostile import LONGEST, SECONDS, hostile_texts, hostile_units, repeated
@@ -214,7 +213,7 @@ OURS = {
 }
 # Patterns composed while the code runs: some that it makes, and how they are used.
 MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]] = {
-    "surveys.participation.pasting.privacy._compile": (
+    "surveys.reading.privacy._compile": (
         ("finditer",),
         lambda: [
             *(pattern for _, _, pattern in privacy.PATTERNS),
@@ -222,11 +221,11 @@ MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]]
             *map(privacy._compile, privacy._forms(privacy.PersonalDetail("phone", 0, 0, "555 0199"), "555 555")),
         ],
     ),
-    "surveys.participation.pasting.privacy._form_of_name": (
+    "surveys.reading.privacy._form_of_name": (
         ("sub",),
         lambda: [re.compile(form[2]) for form in privacy.FORMS],
     ),
-    "surveys.participation.pasting.privacy.SIGNS": (("search",), privacy.SIGNS.values),
+    "surveys.reading.privacy.SIGNS": (("search",), privacy.SIGNS.values),
     "surveys.reading.answers._alone": (("match",), lambda: [answers._alone("ABCD")]),
     "surveys.reading.answers._second": (("match",), lambda: [answers._second("ABCD")]),
     "surveys.reading.answers._opening": (("match",), lambda: [answers._opening("ABCD")]),
@@ -239,7 +238,7 @@ MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]]
 # Where the code hands over less than a whole text.
 SHORTENED = {
     "analysis.people.sensitive._compile": (LONGEST_ATTRIBUTE, "one statement about a person"),
-    "surveys.participation.pasting.privacy.SIGNS": (1_000, "the item around a number, cut before and after it"),
+    "surveys.reading.privacy.SIGNS": (1_000, "the item around a number, cut before and after it"),
     **{
         f"surveys.reading.{name}": (items.HEAD, "the part of a text that is read")
         for name in ("roles.THOUGHTS", "words.SECTION", "words.AWARD")

@@ -15,7 +15,7 @@ from django.urls import reverse
 from analysis.answers import readings
 from analysis.endpoints.llm_queries import Ask, Exchange
 from analysis.models import Answer, SecondOpinion
-from surveys.models import AnonymousExit, Draft, Participant, ProlificStudy, Response, Submission
+from surveys.models import AnonymousExit, Draft, Participant, ProlificStudy, Response, Submission, locks
 from surveys.participation import recruitment
 from surveys.participation import views as participation
 from surveys.participation.steps import address
@@ -85,7 +85,7 @@ def test_withdrawal_that_cannot_be_done_leaves_everything_and_says_so(monkeypatc
     monkeypatch.setattr(recruitment, "release", refuse)
     with pytest.raises(OperationalError):
         recruitment.withdraw(response.participant)
-    assert len(tries) == recruitment.ATTEMPTS
+    assert len(tries) == locks.ATTEMPTS
     assert Response.objects.count() == 1 and not AnonymousExit.objects.exists()
 
 

@@ -18,9 +18,9 @@ from django.dispatch import receiver
 from analysis.answers.aliases import lock, rebuild
 from analysis.models import AliasDecision, Answer, AnswerDecision, MetricValue
 from analysis.models.runs import ASIDE
-from surveys.models import AnonymousExit, Participant, Study
+from surveys.models import Participant, Study
 from surveys.reading.answers import RULES_VERSION
-from surveys.studies.lifecycle import hold_withdrawals
+from surveys.studies.lifecycle import hold_withdrawals, withdrawals
 
 # Row counts and newest keys show whether answers or revisions were added, decided about, re-read or erased, or replies
 # came in. PostgreSQL reads them from indexes alone: for the server's people, the study's completions, and what was
@@ -110,11 +110,6 @@ def keep(study: Study, name: str, stamp: str, compute: Callable[[], Any]) -> Any
 # --- what goes with a person --------------------------------------------------
 
 MARK = "~"  # in a kept result's name, around the number of each other study that it rests on
-
-
-def withdrawals(study: Study) -> int:
-    """Number of withdrawals. A result begun before one may still contain that person's answers."""
-    return AnonymousExit.objects.filter(version__study=study, kind=AnonymousExit.Kind.WITHDRAWN).count()
 
 
 @receiver(pre_delete, sender=Participant)

@@ -29,12 +29,11 @@ from analysis.answers.samples import SAMPLE, SEED, between, sample_of
 from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
-from surveys.console.notes_views import notes_on
 from surveys.models import Prompt, ReadBack, Study, asked_of_all
 from surveys.reading.answers import DOUBTS, RULES_VERSION
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.pages import address_without_page, page_of, show, study_page
+from surveys.studies.pages import address_without_page, notes_on, page_of, show, study_page
 from surveys.studies.wording import decimal, percent, plural
 
 HERE, REVIEW = "answers", "review"

@@ -26,7 +26,6 @@ from analysis.exports.codebook import (
     text,
     unique_names,
 )
-from surveys.console.monitoring.flow import OUTCOMES, reason_of
 from surveys.models import (
     AnonymousExit,
     ChatbotContext,
@@ -41,6 +40,7 @@ from surveys.models import (
 )
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.schema import PromptDefinition
+from surveys.studies.flow import OUTCOMES, reason_of
 
 Origin = Participant.Origin
 OPEN = (Participant.State.SCREENING, Participant.State.ACTIVE)

@@ -10,8 +10,8 @@ from django.conf import settings
 
 from analysis.models import MetricValue, Run, TrainedModel
 from surveys.console.monitoring.monitor import HourlyPay, behind, count_cells, promise_of, work_of
-from surveys.console.monitoring.people import people_of
 from surveys.models import AnnotationItem, Participant, Slot, Study
+from surveys.studies.flow import people_of
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import THIN, dollars, money, money_range, percent, plural
 

@@ -20,8 +20,7 @@ from analysis.people.corpora.importing import note_erased
 from analysis.people.pushing import cluster_of
 from analysis.people.steps import ACTOR, NAMES, PeopleError
 from analysis.people.vectors import remove_unused
-from surveys.models import Annotation, AnnotationItem, History, Slot
-from surveys.participation.recruitment import again
+from surveys.models import Annotation, AnnotationItem, History, Slot, locks
 from surveys.studies import audit
 
 ERASED = "erased"
@@ -34,7 +33,7 @@ def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
     said in the same words stays theirs. A salted hash stays too, so that later imports leave the person out. It is done
     again if it must give way to a run that asks about the person at this moment. Raises PeopleError.
     """
-    return again(partial(_erase, corpus, key, actor))
+    return locks.again(partial(_erase, corpus, key, actor))
 
 
 def _erase(corpus: Corpus, key: str, actor: str) -> dict[str, Any]:

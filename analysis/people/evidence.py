@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from surveys.participation.pasting.privacy import REPLACEMENTS, find_personal
+from surveys.reading.privacy import REPLACEMENTS, find_personal
 
 Message = Mapping[str, str]
 # One character for one, so that places stay the same: models use other quotation marks, dashes and spaces.

@@ -24,7 +24,7 @@ from analysis.people.stages.portions import (
 from analysis.people.steps import ACTOR, NAMES, PeopleError, report_of, require_merged
 from surveys.annotation.items import push_items, work_of
 from surveys.models import Study
-from surveys.participation.pasting.privacy import remove_personal
+from surveys.reading.privacy import remove_personal
 from surveys.studies.files.payloads import LONGEST_HISTORY, MOST_ENTRIES
 
 KIND = "attribute"

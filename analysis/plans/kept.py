@@ -10,14 +10,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Max
 
-from analysis.answers.kept import withdrawals
 from analysis.models import MetricValue
 from analysis.plans.annotators.simulating import RaterSetting, plan_annotators
 from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Annotation, Study
 from surveys.studies import under_way
-from surveys.studies.lifecycle import definition_of, hold_withdrawals, lock_study
+from surveys.studies.lifecycle import definition_of, hold_withdrawals, lock_study, withdrawals
 
 NAME, CELL = "plan", "plan cell"
 

@@ -17,8 +17,7 @@ from analysis.report.planned.verdicts import GOOD, decide, p_of
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.hypotheses.tested import Tested
 from analysis.stats.resampling import SharedDraws, generator
-from surveys.console.monitoring.monitor import fee_of
-from surveys.models import Study
+from surveys.models import Study, fee_of
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALONE, EQUAL, FIELD, OF_CROWD, Hypothesis
 from surveys.studies.lifecycle import definition_of

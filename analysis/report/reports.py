@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from analysis.answers.compared import runs_of
-from analysis.answers.kept import MARK, answer_stamp, withdrawals
+from analysis.answers.kept import MARK, answer_stamp
 from analysis.charts.figure import Report, Row
 from analysis.models import MetricValue
 from analysis.report.claims.gate import claims_of
@@ -31,7 +31,7 @@ from analysis.stats.resampling import DRAWS
 from analysis.stats.speed import uncollected
 from surveys.models import Study, asked_of_all, locks
 from surveys.reading.answers import RULES_VERSION
-from surveys.studies.lifecycle import definition_of, hold_withdrawals
+from surveys.studies.lifecycle import definition_of, hold_withdrawals, withdrawals
 
 HERE = Path(__file__).parent
 # What numbers come from: after a change in any of these, kept results are computed again.

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.reading.check_rates import wilson_interval
 from benchmarks.reading.paste_samples import HERE
-from surveys.participation.pasting.privacy import is_link_alone
 from surveys.reading.checks import CHECKS, OtherPrompt, Paste, find_problems
+from surveys.reading.privacy import is_link_alone
 
 SAMPLE = HERE / "pastes_of_many_kinds.toml"
 CHOICES = frozenset({"ice", "lamp"})

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Max, Q
 
 from surveys.annotation.slots import work_for
 from surveys.models import Annotation, AnnotationItem, GateDecision, GateVerdict, Participant, Study
 from surveys.participation.places import release_slots
 from surveys.studies import audit
 from surveys.studies.files.kinds import KINDS, PART, turn_back
+from surveys.studies.labels import annotators_of, kept_people
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State
 TRIES = 2  # of each training item, as Prolific asks of checks before the work
@@ -126,10 +127,6 @@ def gold_scores(study: Study, *, pilot: bool = False) -> dict[int, tuple[int, in
 # --- the gate: who is kept, decided once, with the rule and the reason ------
 
 
-VERDICTS = GateVerdict.objects.filter(participant=OuterRef("pk")).order_by("-decision__number")
-NEWEST_VERDICT = Subquery(VERDICTS.values("kept")[:1])
-
-
 @dataclass(frozen=True)
 class Verdict:
     """The decision about one person; `note` says why if it differs from the rule."""
@@ -202,17 +199,6 @@ def lock_annotators(study: Study, pilot: bool, pseudonyms: set[str]) -> list[Par
         part = "the pilot" if pilot else "the main study"
         raise GateError(f"{', '.join(sorted(missing))}: no annotator in {part} of {study.slug} has that name.")
     return people
-
-
-def annotators_of(study: Study, pilot: bool) -> QuerySet[Participant]:
-    """Everybody who has labelled in the pilot or main study, with `kept` by the newest decision (None: none yet)."""
-    people = Participant.objects.filter(study=study, annotations__item__pilot=pilot)
-    return people.exclude(origin=Participant.Origin.PREVIEW).distinct().annotate(kept=NEWEST_VERDICT).order_by("id")
-
-
-def kept_people(study: Study) -> QuerySet[Participant]:
-    """People kept by the newest decision about them, in pilot or main study: those to invite again."""
-    return Participant.objects.filter(study=study).annotate(kept=NEWEST_VERDICT).filter(kept=True).order_by("id")
 
 
 def list_invited(study: Study, actor: str) -> list[str]:

@@ -10,7 +10,7 @@ from django.core.signing import BadSignature, TimestampSigner, b62_decode
 from django.db import transaction
 from django.db.models import QuerySet, Value
 
-from surveys.annotation.qualification import gold_left, is_invited, kept_people, training_of
+from surveys.annotation.qualification import gold_left, is_invited, training_of
 from surveys.annotation.slots import (
     by_lot,
     held_slots,
@@ -28,6 +28,7 @@ from surveys.models import Annotation, AnnotationItem, Participant, Session, Slo
 from surveys.participation import recruitment
 from surveys.participation.places import touch_participant
 from surveys.studies.files.kinds import IMPORTED, KINDS
+from surveys.studies.labels import kept_people
 from surveys.studies.lifecycle import definition_of
 
 Purpose, State = AnnotationItem.Purpose, Annotation.State

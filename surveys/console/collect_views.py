@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
-from surveys.console.monitoring.flow import OUTCOMES, count_could_not, flow_counts
 from surveys.console.monitoring.monitor import (
     HourlyPay,
     Monitor,
@@ -18,18 +17,19 @@ from surveys.console.monitoring.monitor import (
     say_state,
     watch,
 )
-from surveys.console.monitoring.people import (
-    CHECK_NAMES,
-    OUTCOME_NAMES,
+from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, reason_name
+from surveys.models import AnonymousExit, Participant
+from surveys.studies.access import Role
+from surveys.studies.flow import (
+    OUTCOMES,
     WHO,
+    count_could_not,
     count_exits,
+    flow_counts,
     kinds_of_people,
-    reason_name,
     simulated_among,
     who_or_main,
 )
-from surveys.models import AnonymousExit, Participant
-from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.pages import saved_as, show, study_page
 from surveys.studies.wording import duration, money, money_range, percent

@@ -1,17 +1,15 @@
-"""Notes: lists and forms. Only its author changes a note; the audit trail has none, as they must be erasable."""
+"""Writing and changing notes. Only its author changes a note; the audit trail has none, as they must be erasable."""
 
-from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from surveys.models import Note, Participant, Response, Study, StudyVersion
+from surveys.models import Note, Participant, Response, StudyVersion
 from surveys.studies.access import Role
 from surveys.studies.pages import saying, study_page
 
-LONGEST = 1000
 # What a note can be about: the model, and the lookup from its row to the study.
 ABOUT: dict[str, tuple[type, str]] = {
     "participant": (Participant, "study"),
@@ -24,27 +22,13 @@ class NoteError(Exception):
     """A note that says nothing or too much."""
 
 
-def notes_about(study: Study, kind: str, key: int) -> QuerySet[Note]:
-    """Notes, the oldest first; those about a person include those about their answers."""
-    about = Q(**{kind: key})
-    if kind == "participant":
-        about |= Q(response__participant=key)
-    return Note.objects.filter(about, study=study).select_related("author", "response__prompt").order_by("pk")
-
-
 def read_text(text: str) -> str:
     said = text.replace("\x00", "").replace("\r\n", "\n").strip()
     if not said:
         raise NoteError("The note is empty.")
-    if len(said) > LONGEST:
-        raise NoteError(f"A note has at most {LONGEST:,} characters; this one has {len(said):,}.")
+    if len(said) > Note.LONGEST:
+        raise NoteError(f"A note has at most {Note.LONGEST:,} characters; this one has {len(said):,}.")
     return said
-
-
-def notes_on(request: HttpRequest, kind: str, key: int) -> dict:
-    """Context of `console/_notes.html`. Blinded members read no notes: one may say what somebody saw."""
-    rows = notes_about(request.study, kind, key) if request.role != Role.BLINDED else ()
-    return {"rows": rows, "kind": kind, "key": key, "back": request.get_full_path(), "longest": LONGEST}
 
 
 @study_page(Role.RESEARCHER, require_POST)

@@ -13,18 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.monitoring.people import (
-    CHECK_NAMES,
-    SORTS,
-    WHO,
-    DecisionError,
-    find_people,
-    kinds_of_people,
-    mark_returned,
-    reason_name,
-    who_or_main,
-)
-from surveys.console.notes_views import notes_on
+from surveys.console.monitoring.people import CHECK_NAMES, SORTS, DecisionError, find_people, mark_returned, reason_name
 from surveys.models import (
     Annotation,
     AnnotationItem,
@@ -38,9 +27,10 @@ from surveys.models import (
 )
 from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
+from surveys.studies.flow import WHO, kinds_of_people, who_or_main
 from surveys.studies.labels import newest
 from surveys.studies.lifecycle import STATE_WORDS, annotation_of, definition_of, prompts_of
-from surveys.studies.pages import address_without_page, may, page_of, saying, show, study_page
+from surveys.studies.pages import address_without_page, may, notes_on, page_of, saying, show, study_page
 from surveys.studies.wording import duration, percent, plural
 
 PAGE_SIZE = 50

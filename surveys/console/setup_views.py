@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, DecisionError, start_preview
-from surveys.console.notes_views import notes_on
 from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.participation.steps import address, area_of
 from surveys.studies import keeping, lifecycle, second_person
@@ -20,7 +19,7 @@ from surveys.studies.access import Role
 from surveys.studies.files.definitions import Definition, in_language, prompt_text
 from surveys.studies.files.schema import OUTCOMES
 from surveys.studies.members import lift_blinding
-from surveys.studies.pages import FORM, may, saved_as, saying, show, study_page
+from surveys.studies.pages import FORM, may, notes_on, saved_as, saying, show, study_page
 from surveys.studies.second_person import SecondPersonError
 from surveys.studies.wording import language_name
 

@@ -14,19 +14,13 @@ from django.views.decorators.http import require_safe
 
 from surveys.console.collect_views import BAR, cell_row
 from surveys.console.monitoring.monitor import count_cells, say_state, time_of_last_answer
-from surveys.console.monitoring.people import (
-    WHO,
-    count_exits,
-    count_in,
-    kinds_of_people,
-    people_of,
-    simulated_among,
-)
+from surveys.console.monitoring.people import count_in
 from surveys.models import AnonymousExit, Participant, Study
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
 from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
 from surveys.studies.files.lines import Misfit
+from surveys.studies.flow import WHO, count_exits, kinds_of_people, people_of, simulated_among
 from surveys.studies.lifecycle import STATE_WORDS, StudyError
 from surveys.studies.members import change_study, check_version, create_study, misfits_of_new, misfits_of_version
 from surveys.studies.pages import FORM, member_page, show, study_page

@@ -11,7 +11,15 @@ from surveys.models.participants import (
     QuotaCell,
     Session,
 )
-from surveys.models.prolific import Payment, ProlificDraft, ProlificGroup, ProlificMessage, ProlificStudy, Submission
+from surveys.models.prolific import (
+    Payment,
+    ProlificDraft,
+    ProlificGroup,
+    ProlificMessage,
+    ProlificStudy,
+    Submission,
+    fee_of,
+)
 from surveys.models.responses import Draft, Flag, ReadBack, Response
 from surveys.models.studies import (
     AuditEvent,

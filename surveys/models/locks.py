@@ -1,9 +1,15 @@
-"""PostgreSQL advisory locks, which hold across processes and hosts. A lock is a name and a number."""
+"""What is done at the same moment: rules that met another transaction, and PostgreSQL advisory locks.
 
-from collections.abc import Iterator
+Locks hold across processes and hosts. A lock is a name and a number.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from django.db import connection, connections
+from django.db import DatabaseError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 HOLD = "SELECT pg_advisory_xact_lock(hashtext(%s), %s)"
@@ -17,6 +23,10 @@ SELECT EXISTS(
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 )
 """
+ATTEMPTS = 8
+# PostgreSQL: a row that is referred to is gone, a row has come, could not serialize, deadlock, lock not available.
+PASSING = ("23503", "23505", "40001", "40P01", "55P03")
+T = TypeVar("T")
 
 
 def hold(name: str, key: int, shared: bool = False) -> None:
@@ -61,3 +71,21 @@ def _ask(statement: str, name: str, key: int, on: BaseDatabaseWrapper | None = N
     with (on or connection).cursor() as cursor:
         cursor.execute(statement, [name, key])
         return cursor.fetchone()[0]
+
+
+def again(rule: Callable[[], T], *also: type[Exception]) -> T:
+    """Run a rule that is safe to repeat, again if another connection made it fail, and return its result."""
+    for attempt in range(1, ATTEMPTS):
+        try:
+            return rule()
+        except (DatabaseError, *also) as fault:
+            if isinstance(fault, DatabaseError) and not is_passing(fault):
+                raise
+            time.sleep(random.uniform(0, 0.01 * 2**attempt))
+    return rule()
+
+
+def is_passing(fault: DatabaseError) -> bool:
+    """Whether the next attempt may succeed: a row was erased or made, or two transactions waited for each other."""
+    met_no_row = type(fault) is DatabaseError  # of `update_fields`
+    return met_no_row or getattr(fault.__cause__, "sqlstate", None) in PASSING

@@ -1,7 +1,9 @@
 """Prolific's studies and submissions as last read, the ledger, and drafts, groups and messages there."""
 
 from functools import cached_property
+from math import ceil
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -130,6 +132,11 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.number} of {self.submission}"
+
+
+def fee_of(cents: int) -> int:
+    """Prolific's fee for paying this, in whole cents, rounded up."""
+    return ceil(cents * settings.PROLIFIC_FEE)
 
 
 class ProlificDraft(models.Model):

@@ -58,11 +58,13 @@ class TeamRequest(models.Model):
 class Note(models.Model):
     """A researcher's few words about a person, a response or a version; the database erases it with its subject."""
 
+    LONGEST = 1000  # characters
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="notes")
     participant = models.ForeignKey(Participant, null=True, on_delete=models.CASCADE, related_name="notes")
     response = models.ForeignKey(Response, null=True, on_delete=models.CASCADE, related_name="notes")
     version = models.ForeignKey(StudyVersion, null=True, on_delete=models.CASCADE, related_name="notes")
-    text = models.CharField(max_length=1000)
+    text = models.CharField(max_length=LONGEST)
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     written_at = models.DateTimeField(default=timezone.now)
     changed_at = models.DateTimeField(null=True)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from surveys.models import Participant, Study
+from surveys.models import Participant, Study, locks
 from surveys.participation import recruitment
 from surveys.participation.languages import choose_language, language_menu, speak
 from surveys.participation.prolific import TOKEN_PARAMETER, Visit, completion_url, is_signed, is_simulated, read_visit
@@ -32,7 +32,7 @@ def arrive(
 ) -> HttpResponse:
     """The entry page, and the answer to its question for consent; `begin` receives each participant who consents."""
     # A known person may withdraw in another window at the same moment.
-    return recruitment.again(partial(let_in, request, study, begin, may_return), Participant.DoesNotExist)
+    return locks.again(partial(let_in, request, study, begin, may_return), Participant.DoesNotExist)
 
 
 def let_in(

@@ -159,7 +159,7 @@ class LastForm(forms.Form):
     )
 
 
-# Why somebody can't go on, by the codes of `recruitment.TROUBLES`.
+# Why somebody can't go on, by the codes of `flow.TROUBLES`.
 TROUBLE_WORDS = {
     "no-copying": _("Copying or pasting does not work on my device"),
     "no-window": _("I can't have the chatbot and this page open on one device"),

@@ -1,17 +1,15 @@
 """Who may take part, and how each participation begins, goes on and ends."""
 
 import hashlib
-import random
-import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import CASCADE, Model, Q
 from django.utils import timezone
 
-from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion, Submission
+from surveys.models import AnonymousExit, Participant, QuotaCell, Session, Study, StudyVersion, Submission, locks
 from surveys.participation.places import (
     confirm_place,
     draw_of,
@@ -32,36 +30,8 @@ from surveys.studies.lifecycle import definition_in, definition_of, erase_notes,
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 
 
-T = TypeVar("T")
-
-
 class ForgedVisit(Exception):
     """IDs that can't belong together."""
-
-
-# --- at the same moment -----------------------------------------------------
-
-ATTEMPTS = 8
-# PostgreSQL: a row that is referred to is gone, a row has come, could not serialize, deadlock, lock not available.
-PASSING = ("23503", "23505", "40001", "40P01", "55P03")
-
-
-def again(rule: Callable[[], T], *also: type[Exception]) -> T:
-    """Run a rule that is safe to repeat, again if another connection made it fail, and return its result."""
-    for attempt in range(1, ATTEMPTS):
-        try:
-            return rule()
-        except (DatabaseError, *also) as fault:
-            if isinstance(fault, DatabaseError) and not is_passing(fault):
-                raise
-            time.sleep(random.uniform(0, 0.01 * 2**attempt))
-    return rule()
-
-
-def is_passing(fault: DatabaseError) -> bool:
-    """Whether the next attempt may succeed: a row was erased or made, or two transactions waited for each other."""
-    met_no_row = type(fault) is DatabaseError  # of `update_fields`
-    return met_no_row or getattr(fault.__cause__, "sqlstate", None) in PASSING
 
 
 # --- arriving ---------------------------------------------------------------
@@ -79,10 +49,6 @@ def check_visit(study: Study, visit: Visit) -> None:
     owner = Session.objects.filter(study=study, session_id=visit.session_id).select_related("participant").first()
     if owner and owner.participant.pid != visit.pid:
         raise ForgedVisit("SESSION_ID")
-
-
-# What keeps a person from going on; precedes their own words in the reason of a technical end, "no-access: …".
-TROUBLES = ("no-copying", "no-window", "no-chatbot", "no-access", "other")
 
 
 def consent_hash(definition: Definition) -> str:
@@ -333,7 +299,7 @@ def withdraw(participant: Participant) -> str:
 
     All is erased or nothing. Raises Participant.DoesNotExist if another window erased it.
     """
-    return again(partial(erase, participant))
+    return locks.again(partial(erase, participant))
 
 
 def erase(participant: Participant) -> str:

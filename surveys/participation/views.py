@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from surveys.models import ChatbotContext, Draft, Participant
+from surveys.models import ChatbotContext, Draft, Participant, locks
 from surveys.participation import recruitment
 from surveys.participation.forms import (
     CheckForm,
@@ -75,7 +75,7 @@ def participant_page(step: str | None = None, own: bool = False, find: Callable 
             with unproven(without_proof):
                 try:
                     # A form that is sent twice counts once, so a page may be made twice as well.
-                    made = recruitment.again(partial(answer, request, study, pseudonym, **more))
+                    made = locks.again(partial(answer, request, study, pseudonym, **more))
                     return as_wanted(request, made)
                 except Participant.DoesNotExist:  # another window ended or erased the part at this moment
                     return as_wanted(request, redirect(f"{request.resolver_match.namespace}:resume", study, token))

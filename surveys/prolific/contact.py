@@ -10,12 +10,12 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext, gettext_noop
 
-from surveys.annotation.qualification import kept_people
 from surveys.models import Participant, ProlificGroup, ProlificMessage, Session, Study
 from surveys.prolific.client import ProlificClient, ProlificError, Refused, Unsure, read_id
 from surveys.prolific.draft import SetUpError, group_sources, internal_name, remote_id
 from surveys.prolific.transfer import only_sender
 from surveys.studies import audit
+from surveys.studies.labels import kept_people
 from surveys.studies.lifecycle import ERASED, hold_withdrawals
 
 Kind, State, Origin = ProlificGroup.Kind, ProlificMessage.State, Participant.Origin

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from surveys.console.monitoring.monitor import HourlyPay, Work, fee_of, promise_of
+from surveys.console.monitoring.monitor import HourlyPay, Work, promise_of
 from surveys.console.monitoring.people import DecisionError, mark_returned
-from surveys.models import Participant, Payment, Study, Submission, TeamRequest
+from surveys.models import Participant, Payment, Study, Submission, TeamRequest, fee_of
 from surveys.prolific.board import Board, Pair, read_board, screen_out_of
 from surveys.prolific.reconciliation import ACTIONS, APPROVED, MEANINGS, Kind, Ours, Paid, booked, given_up
 from surveys.studies import audit, second_person

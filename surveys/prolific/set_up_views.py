@@ -8,9 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.monitoring.monitor import fee_of
 from surveys.console.setup_views import participant_link
-from surveys.models import ProlificGroup, ProlificMessage, Study
+from surveys.models import ProlificGroup, ProlificMessage, Study, fee_of
 from surveys.prolific import draft
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.contact import TEMPLATES, ask_messages, make_groups

@@ -14,9 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
-from surveys.console.monitoring.monitor import fee_of
 from surveys.console.monitoring.people import DecisionError
-from surveys.models import Study, TeamRequest
+from surveys.models import Study, TeamRequest, fee_of
 from surveys.models.hashes import fingerprint
 from surveys.prolific import decisions
 from surveys.prolific.board import Board, read_board

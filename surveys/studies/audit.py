@@ -3,9 +3,11 @@
 import hashlib
 import hmac
 import json
+import zipfile
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from django.conf import settings
 from django.db import transaction
@@ -14,6 +16,7 @@ from django.utils import timezone
 
 from surveys.models import AuditEvent, Study, locks
 from surveys.models.hashes import canonical, fingerprint
+from surveys.reading.nesting import LONGEST_RECORD, read_json
 
 SYSTEM = "system"
 FIRST = "0" * 64
@@ -153,3 +156,35 @@ def misfit(study: Study, kept: Mapping[str, Any]) -> str:
     if event.at > datetime.fromisoformat(kept["at"]):
         return f"events up to {event.number} are gone, and others that were written later stand in their place"
     return f"event {event.number} has another hash than it had: it or one before it was changed, and all hashed again"
+
+
+class ManifestError(Exception):
+    """A file that cannot be read, or does not say how the audit trail stood."""
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """What an export or a bundle (folder, zip file or manifest) names: its study, and `audit`. Raises ManifestError."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                manifest = read_whole(archive.open(MANIFEST))
+        else:
+            manifest = read_whole((path / MANIFEST if path.is_dir() else path).open("rb"))
+        stood = manifest["audit"]
+        datetime.fromisoformat(stood["at"])
+        return {
+            "study": str(manifest["study"]),
+            "audit": stood | {"events": int(stood["events"]), "head": stood["head"]},
+        }
+    except OSError as error:
+        raise ManifestError(f"{error.filename}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        raise ManifestError(f"{path}: no {MANIFEST} that says how the audit trail stood.") from None
+
+
+def read_whole(file: IO[bytes]) -> Any:
+    with file:
+        content = file.read(LONGEST_RECORD + 1)
+    if len(content) > LONGEST_RECORD:
+        raise ValueError(f"it has more than {LONGEST_RECORD:,} bytes")
+    return read_json(content.decode())

@@ -1,11 +1,11 @@
-"""The labels that count, as rows for agreement and export; and models as raters, whose labels are stored here."""
+"""Whose labels count and which, as rows for agreement and export; models as raters, whose labels are stored here."""
 
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from surveys.models import (
     PROLIFIC_ID,
@@ -26,6 +26,9 @@ CHUNK = 2_000
 # How the names of models begin that are not judges: retrieval, and models that learned from people.
 BASELINES = ("bm25", "embeddings")
 TRAINED = "trained"
+# Of the gate about a person.
+VERDICTS = GateVerdict.objects.filter(participant=OuterRef("pk")).order_by("-decision__number")
+NEWEST_VERDICT = Subquery(VERDICTS.values("kept")[:1])
 
 
 class Label(NamedTuple):
@@ -84,6 +87,17 @@ def exclusions() -> QuerySet[GateVerdict]:
         participant=OuterRef("participant"), decision__number__gt=OuterRef("decision__number")
     )
     return GateVerdict.objects.filter(~Exists(later), participant=OuterRef("participant"), kept=False)
+
+
+def annotators_of(study: Study, pilot: bool) -> QuerySet[Participant]:
+    """Everybody who has labelled in the pilot or main study, with `kept` by the newest decision (None: none yet)."""
+    people = Participant.objects.filter(study=study, annotations__item__pilot=pilot)
+    return people.exclude(origin=Participant.Origin.PREVIEW).distinct().annotate(kept=NEWEST_VERDICT).order_by("id")
+
+
+def kept_people(study: Study) -> QuerySet[Participant]:
+    """People kept by the newest decision about them, in pilot or main study: those to invite again."""
+    return Participant.objects.filter(study=study).annotate(kept=NEWEST_VERDICT).filter(kept=True).order_by("id")
 
 
 def questions_of(study: Study) -> tuple[LabelQuestion, ...]:

@@ -15,6 +15,7 @@ from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from surveys.models import (
+    AnonymousExit,
     BenchmarkItem,
     Participant,
     Payment,
@@ -472,6 +473,11 @@ def share_withdrawals(study_id: int) -> None:
 def hold_withdrawals(study: Study) -> None:
     """Keep everybody from withdrawing until the transaction ends."""
     locks.hold("withdrawals", study.pk)
+
+
+def withdrawals(study: Study) -> int:
+    """Number of withdrawals. A result begun before one may still contain that person's answers."""
+    return AnonymousExit.objects.filter(version__study=study, kind=AnonymousExit.Kind.WITHDRAWN).count()
 
 
 def erase_notes(study: Study, submissions: QuerySet[Submission]) -> None:

@@ -1,4 +1,4 @@
-"""What every console page shares: who may open it, and the frame around it."""
+"""What every console page shares: who may open it, the frame around it, and notes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
@@ -19,6 +19,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 from django.views.decorators.http import require_http_methods
 
+from surveys.models import Note
 from surveys.studies.access import RANK, Role, study_and_role
 
 View = Callable[..., HttpResponse]
@@ -108,6 +109,19 @@ def show_live(request: HttpRequest, template: str, here: str, **page: object) ->
     response = show(request, template, here, STOPS_POLLING, **page)
     response["HX-Refresh"] = "true"
     return response
+
+
+def notes_on(request: HttpRequest, kind: str, key: int) -> dict:
+    """Context of `console/_notes.html`, the oldest first; notes about a person include those about their answers.
+
+    Blinded members read no notes: one may say what somebody saw.
+    """
+    about = Q(**{kind: key})
+    if kind == "participant":
+        about |= Q(response__participant=key)
+    notes = Note.objects.filter(about, study=request.study).select_related("author", "response__prompt").order_by("pk")
+    rows = notes if request.role != Role.BLINDED else ()
+    return {"rows": rows, "kind": kind, "key": key, "back": request.get_full_path(), "longest": Note.LONGEST}
 
 
 def page_of(request: HttpRequest, rows: QuerySet, size: int, count: int | None = None) -> Page:

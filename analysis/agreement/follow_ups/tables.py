@@ -1,10 +1,19 @@
-"""Tables of what models were asked about a study's items, beside what people say."""
+"""Tables of what models were asked about a study's items, beside what people say; and all tables for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis.agreement.kind_tables import PUBLISHED, WRITER
+from analysis.agreement.kind_tables import (
+    PUBLISHED,
+    WRITER,
+    make_maybe,
+    make_orders,
+    make_ratings,
+    make_sides,
+    make_trained,
+    make_verification,
+)
 from analysis.agreement.tables import count, estimate, make_table
 from analysis.charts.tables import COUNT, FINE_SHARE, SHARE, Cell, Column, Table
 from surveys.studies.files.kinds import ERROR
@@ -109,11 +118,32 @@ def make_mention_writers(question: Row) -> Table | None:
     return make_table(columns, writers, "Responses that name the attribute", is_broad=True)
 
 
-def format_tables(tables: Sequence[Table | None]) -> list[str]:
-    """Formats tables for the terminal: each number with its interval, or the reason why there is none."""
-    return [
-        "\n".join([f"  {table.title}", *(format_row(table, row) for row in table.rows)]) for table in tables if table
+def format_tables(question: dict[str, Any]) -> list[str]:
+    """Formats `tables_of` for the terminal: each number with its interval, or the reason why there is none."""
+    made = filter(None, tables_of(question))
+    return ["\n".join([f"  {table.title}", *(format_row(table, row) for row in table.rows)]) for table in made]
+
+
+def tables_of(question: dict[str, Any]) -> list[Table | None]:
+    """Makes the tables that the page has below its coefficients, as far as the question has them."""
+    ratings = make_ratings(question)
+    found = [
+        titled("Maybe, read in four ways", make_maybe(question)),
+        *make_verification(question),
+        titled("Judges asked in both orders", make_orders(question)),
+        titled("How often the left one is preferred", make_sides(question)),
+        titled("Models that learned, beside the best prompted judge", make_trained(question)),
+        *make_revisions(question),
+        make_categories(question),
     ]
+    if ratings:
+        found += [ratings.raters, ratings.generators, ratings.habits, ratings.conditions, ratings.gaps]
+    found += [make_mention_models(question), make_mention_writers(question)]
+    return [*found, *(table for table, _ in make_reasonings(question))]
+
+
+def titled(title: str, table: Table | None) -> Table | None:
+    return replace(table, title=title) if table else None
 
 
 def format_row(table: Table, row: Sequence[Cell]) -> str:

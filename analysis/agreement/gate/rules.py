@@ -10,9 +10,9 @@ from analysis.agreement.tables import read_estimate, share_of
 from analysis.charts.tables import SHARE, Cell, Row
 from analysis.stats.agreement.agreement import THRESHOLD
 from analysis.stats.agreement.estimates import estimate_share
-from surveys.annotation.qualification import annotators_of, gold_scores
+from surveys.annotation.qualification import gold_scores
 from surveys.models import Participant, Study
-from surveys.studies.labels import rater_name
+from surveys.studies.labels import annotators_of, rater_name
 from surveys.studies.wording import join_words, minus, percent
 
 NO_GOLD = "answered no gold item"

@@ -24,9 +24,10 @@ from analysis.agreement.gate.rules import (
 from analysis.agreement.tables import ALPHA_NOMINAL, ALPHA_ORDINAL, aside, groups_of
 from analysis.agreement.views import pick_question, work_of
 from analysis.charts.tables import PLAIN, Cell
-from surveys.annotation.qualification import GateError, Verdict, decide_gate, kept_people, list_invited
+from surveys.annotation.qualification import GateError, Verdict, decide_gate, list_invited
 from surveys.models import AnnotationItem, GateDecision, GateVerdict
 from surveys.studies.access import Role
+from surveys.studies.labels import kept_people
 from surveys.studies.pages import as_file, may, show, study_page
 
 HERE = "gate"

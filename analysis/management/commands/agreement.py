@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -10,25 +9,9 @@ from django.core.management.base import CommandError
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice, Measuring
 from analysis.agreement.documents import document_of
-from analysis.agreement.follow_ups.tables import (
-    format_tables,
-    make_categories,
-    make_mention_models,
-    make_mention_writers,
-    make_reasonings,
-    make_revisions,
-)
-from analysis.agreement.kind_tables import (
-    make_maybe,
-    make_orders,
-    make_ratings,
-    make_sides,
-    make_trained,
-    make_verification,
-)
+from analysis.agreement.follow_ups.tables import format_tables
 from analysis.agreement.planned import lines_of_plan
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
-from analysis.charts.tables import Table
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.studies.wording import plural, sized
@@ -93,30 +76,8 @@ def say(question: dict[str, Any]) -> str:
     majority = f"  majority: {', '.join(counts)}, tie {question['ties']}"
     skew = [f"  {group['skew']}"] if group["skew"] else []
     lines = [head, size, *whose, *numbers, majority, *skew, *format_pairs(question["pairs"])]
-    lines += [*format_raters(question["raters"]), *format_statements(question), *format_tables(tables_of(question))]
+    lines += [*format_raters(question["raters"]), *format_statements(question), *format_tables(question)]
     return "\n".join([*lines, *(line for name in GROUPS for line in format_groups(question, name))])
-
-
-def tables_of(question: dict[str, Any]) -> list[Table | None]:
-    """Makes the tables that the page has below its coefficients, as far as the question has them."""
-    ratings = make_ratings(question)
-    found = [
-        titled("Maybe, read in four ways", make_maybe(question)),
-        *make_verification(question),
-        titled("Judges asked in both orders", make_orders(question)),
-        titled("How often the left one is preferred", make_sides(question)),
-        titled("Models that learned, beside the best prompted judge", make_trained(question)),
-        *make_revisions(question),
-        make_categories(question),
-    ]
-    if ratings:
-        found += [ratings.raters, ratings.generators, ratings.habits, ratings.conditions, ratings.gaps]
-    found += [make_mention_models(question), make_mention_writers(question)]
-    return [*found, *(table for table, _ in make_reasonings(question))]
-
-
-def titled(title: str, table: Table | None) -> Table | None:
-    return replace(table, title=title) if table else None
 
 
 def format_rows(title: str, lines: Sequence[str], most: int, more: str) -> list[str]:

@@ -10,13 +10,12 @@ from django.http import QueryDict
 
 from analysis.agreement.papers.exhibits import PAPER, STAGES, Exhibit, Sources, exhibits, work_kind
 from analysis.answers.readings import read_new
-from analysis.charts.rendering import render
 from analysis.exports.exports import write_whole
-from analysis.exports.formats import figure_csv
 from analysis.models import Corpus, CorpusStep
 from analysis.report.filters import IN_ADDRESSES, FilterError, Filters
 from analysis.report.outputs.documents import write_html, write_pdf
 from analysis.report.outputs.text import write_text
+from analysis.report.pages.sections import file_of
 from analysis.report.pairs.sides import checked, sides_in
 from analysis.report.parts import PARTS
 from analysis.report.reports import DRAWS, ReportError, report
@@ -149,8 +148,7 @@ def write_paper(folder: Path, made: Sequence[Exhibit], simulated: Sequence[str])
         if each.figure is None:
             continue
         for kind in FILES:
-            content = figure_csv(each.figure).encode() if kind == "csv" else render(each.figure, kind)
-            write_whole(folder / f"{each.name}.{kind}", iter([content]))
+            write_whole(folder / f"{each.name}.{kind}", iter([file_of(each.figure, kind)]))
 
 
 def say_paper(made: Sequence[Exhibit], simulated: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from analysis.people.pushing import quotes_of
 from analysis.people.steps import is_busy
 from surveys.annotation.texts import Highlight, cut_text
 from surveys.models import Annotation, Study
-from surveys.participation.pasting.privacy import remove_personal
+from surveys.reading.privacy import remove_personal
 from surveys.studies.files.kinds import QUALITY
 from surveys.studies.labels import TRAINED, newest
 from surveys.studies.wording import percent

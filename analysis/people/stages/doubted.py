@@ -11,7 +11,7 @@ from analysis.people.sensitive import mark_sensitive
 from analysis.people.steps import ACTOR, require_kind
 from surveys.annotation.items import GENERATOR, REJECTED_BY, Pushed, push_items
 from surveys.models import AnnotationItem, Study
-from surveys.participation.pasting.privacy import remove_personal
+from surveys.reading.privacy import remove_personal
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.labels import ModelRater, iter_labels, labels_by
 

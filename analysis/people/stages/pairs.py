@@ -13,7 +13,7 @@ from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Por
 from analysis.people.steps import ACTOR, PeopleError
 from surveys.annotation.items import push_items, work_of
 from surveys.models import AnnotationItem, Study
-from surveys.participation.pasting.privacy import remove_personal
+from surveys.reading.privacy import remove_personal
 
 KIND = "relevance"
 TASK = "candidates-"  # how the instruction of its runs begins

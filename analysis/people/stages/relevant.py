@@ -14,7 +14,7 @@ from analysis.people.steps import ACTOR, PeopleError, require_kind
 from surveys.annotation.items import GENERATOR, RELEVANT_BY, push_items
 from surveys.annotation.stages import next_of
 from surveys.models import AnnotationItem, Study
-from surveys.participation.pasting.privacy import remove_personal
+from surveys.reading.privacy import remove_personal
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED
 from surveys.studies.files.payloads import MOST_ENTRIES
 from surveys.studies.labels import ModelRater, iter_labels, labels_by

@@ -9,7 +9,6 @@ import redis
 from django.db import transaction
 from django.utils import timezone
 
-from analysis.answers.kept import withdrawals
 from analysis.models import MetricValue
 from analysis.report.filters import Filters
 from analysis.report.multiverse.choices import Answers
@@ -19,7 +18,7 @@ from analysis.report.reports import Reporting, check_definition, fingerprint, st
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 from surveys.studies.access import connection
-from surveys.studies.lifecycle import definition_of, hold_withdrawals
+from surveys.studies.lifecycle import definition_of, hold_withdrawals, withdrawals
 from surveys.studies.wording import plural
 
 NAME, SEED = "multiverse", 0

@@ -11,9 +11,9 @@ from analysis.answers.reviews import answers_of, waiting
 from analysis.answers.samples import say_errors
 from analysis.report.columns import Part
 from analysis.report.samples import Data, Row, Source, is_made_up, source_of
-from surveys.console.monitoring.flow import flow_counts
 from surveys.models import Participant
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
+from surveys.studies.flow import flow_counts
 from surveys.studies.wording import join_words, language_name
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from surveys.console.monitoring.monitor import fee_of
+from surveys.models import fee_of
 from surveys.studies.files.rules import LEAST_PAY_PER_HOUR
 from surveys.studies.wording import money
 

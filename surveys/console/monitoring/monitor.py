@@ -7,13 +7,11 @@ from datetime import datetime
 from math import ceil
 from statistics import median
 
-from django.conf import settings
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Case, CharField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
 from surveys.annotation.labels import SKIP_REASONS
-from surveys.console.monitoring.people import count_exits, kinds_of_people, people_of, simulated_among
 from surveys.models import (
     Annotation,
     AnnotationItem,
@@ -29,6 +27,7 @@ from surveys.models import (
 )
 from surveys.reading.checks import CHECKS
 from surveys.studies.files.definitions import Definition
+from surveys.studies.flow import count_exits, kinds_of_people, people_of, simulated_among
 from surveys.studies.labels import newest
 from surveys.studies.lifecycle import definition_of, prompts_of
 
@@ -95,11 +94,6 @@ class HourlyPay:
 def promise_of(version: int) -> int:
     """The version's promise, in cents an hour."""
     return round(definition_of(version).pay_per_hour * 100)
-
-
-def fee_of(cents: int) -> int:
-    """Prolific's fee for paying this, in whole cents, rounded up."""
-    return ceil(cents * settings.PROLIFIC_FEE)
 
 
 def work_of(study: Study, people: QuerySet[Participant]) -> list[Work]:
@@ -211,7 +205,7 @@ class FlagCount:
 
 @dataclass
 class Monitor(PlacesOfCells):
-    """All numbers of the page, for the people that `who` names (see people.WHO)."""
+    """All numbers of the page, for the people that `who` names (see flow.WHO)."""
 
     who: str
     at: datetime

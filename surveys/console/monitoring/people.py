@@ -1,32 +1,21 @@
-"""Which people a page is about, what researchers read about them, and decisions about them by hand."""
+"""Finding people, what researchers read about them, and decisions about them by hand."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from django.db import transaction
-from django.db.models import Count, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from surveys.annotation.work import begin, has_pages
-from surveys.models import PROLIFIC_ID, AnnotationItem, AnonymousExit, Flag, Participant, Response, Slot, Study
+from surveys.models import PROLIFIC_ID, AnnotationItem, Flag, Participant, Response, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
 from surveys.reading.checks import CHECKS
 from surveys.studies import audit
+from surveys.studies.flow import people_of, who_or_main
 from surveys.studies.lifecycle import annotation_of
 
-Origin = Participant.Origin
-
-# Pilots and previews never mix with what is analysed; simulated and imported rows do, and say what they are.
-WHO = {
-    "main": ("Main data", Q(pilot=False) & ~Q(origin=Origin.PREVIEW)),
-    "prolific": ("Prolific only", Q(pilot=False, origin=Origin.PROLIFIC)),
-    "simulated": ("Simulated", Q(pilot=False, origin=Origin.SIMULATED)),
-    "imported": ("Imported", Q(pilot=False, origin=Origin.IMPORTED)),
-    "pilot": ("Pilot", Q(pilot=True) & ~Q(origin=Origin.PREVIEW)),
-    "preview": ("Previews", Q(origin=Origin.PREVIEW)),
-    "all": ("Everybody", Q()),
-}
 # Orders by their name in the address: label and columns.
 SORTS = {
     "newest": ("Newest first", ("-id",)),
@@ -36,34 +25,6 @@ SORTS = {
     "flags": ("Most flags first", ("-flagged", "-id")),
     "name": ("By name", ("pseudonym",)),
 }
-
-
-def who_or_main(name: str) -> str:
-    return name if name in WHO else "main"
-
-
-def people_of(study: Study, who: str) -> QuerySet[Participant]:
-    return Participant.objects.filter(WHO[who][1], study=study)
-
-
-def kinds_of_people(study: Study) -> dict[str, int]:
-    """The number of people for each choice of WHO, and of simulated ones in the pilot, in one query."""
-    counts = {name: Count("id", filter=condition) for name, (_, condition) in WHO.items() if condition}
-    rehearsed = Count("id", filter=Q(pilot=True, origin=Origin.SIMULATED))
-    return Participant.objects.filter(study=study).aggregate(simulated_pilot=rehearsed, **counts, all=Count("id"))
-
-
-def count_exits(study: Study, who: str) -> list[tuple[str, str, int]]:
-    """(kind, origin, number) of those who said no or withdrew, of whom only a count is kept."""
-    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study).order_by()
-    return list(exits.values_list("kind", "origin").annotate(n=Count("id")))
-
-
-def simulated_among(kinds: Mapping[str, int], exits: Sequence[tuple[str, str, int]], who: str) -> int:
-    """How many who came are simulated though the choice's name does not say so; `exits` are those of `count_exits`."""
-    main, pilot = kinds["simulated"], kinds["simulated_pilot"]
-    there = {"main": main, "pilot": pilot, "all": main + pilot}
-    return there[who] + sum(n for _, origin, n in exits if origin == Origin.SIMULATED) if who in there else 0
 
 
 def find_people(study: Study, wanted: Mapping[str, str], with_pids: bool) -> QuerySet[Participant]:

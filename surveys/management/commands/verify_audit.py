@@ -1,14 +1,11 @@
 """Verify the chains of decisions, also against what an export or a bundle recorded of them."""
 
-import zipfile
-from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from django.core.management.base import CommandError
 
 from surveys.models import Study
-from surveys.reading.nesting import LONGEST_RECORD, read_json
 from surveys.studies import audit
 from surveys.studies.imports.actions import Action, Options, Report, arg, find_study
 
@@ -26,9 +23,10 @@ class Command(Action):
             help=f"an export's or a bundle's folder, zip file or {audit.MANIFEST}: does the chain go on from there?",
         ),
     )
+    faults = (audit.ManifestError,)
 
     def run(self, options: Options) -> Report:
-        kept = read_manifest(options["against"]) if options["against"] else {}
+        kept = audit.read_manifest(options["against"]) if options["against"] else {}
         slug = options["study"] or kept.get("study")
         if not slug:
             found = [verify(study) for study in Study.objects.order_by("slug")]
@@ -50,34 +48,6 @@ class Command(Action):
         if "studies" not in report:
             return f"The chain of {report['study']} does not hold in {len(report['breaks'])} place(s)."
         return f"The chain does not hold of {', '.join(one['study'] for one in report['studies'] if one['breaks'])}."
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """What an export or a bundle says about itself. Raises CommandError if it is neither."""
-    try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                manifest = read_manifest_of(archive.open(audit.MANIFEST))
-        else:
-            manifest = read_manifest_of((path / audit.MANIFEST if path.is_dir() else path).open("rb"))
-        stood = manifest["audit"]
-        datetime.fromisoformat(stood["at"])
-        return {
-            "study": str(manifest["study"]),
-            "audit": stood | {"events": int(stood["events"]), "head": stood["head"]},
-        }
-    except OSError as error:
-        raise CommandError(f"{error.filename}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        raise CommandError(f"{path}: no {audit.MANIFEST} that says how the audit trail stood.") from None
-
-
-def read_manifest_of(file: IO[bytes]) -> Any:
-    with file:
-        content = file.read(LONGEST_RECORD + 1)
-    if len(content) > LONGEST_RECORD:
-        raise ValueError(f"it has more than {LONGEST_RECORD:,} bytes")
-    return read_json(content.decode())
 
 
 def verify(study: Study, kept: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from django.db import transaction
 
 from surveys.models import Flag, Participant, Prompt
 from surveys.models.hashes import hash_text
-from surveys.participation.pasting.privacy import KINDS, count_personal, remove_personal
 from surveys.participation.pasting.read_back import (
     NO_READING,
     UNREACHED,
@@ -36,6 +35,7 @@ from surveys.participation.statements import (
 from surveys.reading.answers import clean_text
 from surveys.reading.checks import UNREAD, Finding, OtherPrompt, Paste, find_problems
 from surveys.reading.nesting import read_json
+from surveys.reading.privacy import KINDS, count_personal, remove_personal
 from surveys.studies.lifecycle import definition_in, definition_of, prompts_in, prompts_of
 
 LONGEST_HTML = 2_000_000

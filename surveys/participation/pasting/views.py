@@ -14,7 +14,6 @@ from django.views.decorators.csrf import csrf_exempt
 
 from surveys.models import Participant, Prompt, ReadBack, Response
 from surveys.participation.pasting import capture
-from surveys.participation.pasting.privacy import is_link_alone, show_personal
 from surveys.participation.pasting.read_back import (
     NO_READING,
     UNREACHED,
@@ -31,6 +30,7 @@ from surveys.participation.steps import address, after_prompt, answered_slugs, m
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.reading.answers import LONGEST_TEXT, clean_text
 from surveys.reading.checks import UNREAD, Finding
+from surveys.reading.privacy import is_link_alone, show_personal
 from surveys.reading.residue import page_lines
 from surveys.studies.access import is_unproven, read_link, within_limit
 from surveys.studies.lifecycle import prompts_in, prompts_of

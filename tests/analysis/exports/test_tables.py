@@ -9,10 +9,10 @@ from django.db import connection
 
 from analysis.exports.exports import PEOPLE_TABLES, codebook_of, stream_rows
 from analysis.exports.people_tables import Selection
-from surveys.console.monitoring.flow import OUTCOMES, flow_counts
 from surveys.models import Study
 from surveys.participation import recruitment
 from surveys.studies.files.schema import Perception
+from surveys.studies.flow import OUTCOMES, flow_counts
 from surveys.studies.imports.responses import import_responses
 from surveys.studies.lifecycle import launch, load_definition
 from tests.analysis.exports.exported import rows_of

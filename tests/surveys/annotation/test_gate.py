@@ -7,12 +7,12 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from surveys.annotation.labels import LabelSubmission, submit
-from surveys.annotation.qualification import GateError, Verdict, annotators_of, decide_gate, kept_people, list_invited
+from surveys.annotation.qualification import GateError, Verdict, decide_gate, list_invited
 from surveys.annotation.work import admit, has_work, next_tasks, open_task, seal_task
 from surveys.models import Annotation, AuditEvent, GateDecision, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.places import release_slots
-from surveys.studies.labels import counted
+from surveys.studies.labels import annotators_of, counted, kept_people
 from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items, make_visit
 
 pytestmark = pytest.mark.django_db

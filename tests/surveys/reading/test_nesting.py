@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
+from analysis.exports.parsers import WholeJSONParser
 from analysis.people.corpora.reading import CorpusFile
 from analysis.runs.asking.objects import objects_in
 from analysis.runs.lanes.batches import document_of
-from fieldstudy.parsers import WholeJSONParser
 from surveys.participation.pasting.capture import read_object
 from surveys.participation.prolific import LONGEST_TOKEN, is_signed
 from surveys.participation.webhooks import read_event

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from surveys.console.collect_views import say_pay
 from surveys.console.monitoring.monitor import AtPrompt, CellProgress, FlagCount, HourlyPay, behind, say_state, watch
-from surveys.console.monitoring.people import people_of
 from surveys.models import Participant, Place, Study
 from surveys.participation import recruitment
+from surveys.studies.flow import people_of
 from surveys.studies.lifecycle import definition_of, load_definition
 from tests.factories import make_account, make_participant, make_response, make_study
 

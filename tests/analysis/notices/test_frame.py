@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import resolve, reverse
 
 from analysis.answers.readings import read_everywhere
+from analysis.notices.entries import EXPORT, STANDINGS, count_study, entries_of
 from analysis.report.reports import Reporting
-from fieldstudy.frame.entries import EXPORT, STANDINGS, count_study, entries_of
 from surveys.console.monitoring.monitor import watch
 from surveys.models import Participant, Study
 from tests.analysis.agreement.annotation_samples import make_annotated

@@ -13,13 +13,13 @@ from django.utils import timezone
 
 from fieldstudy.embedded.servers import ROOT
 from surveys.console.collect_views import draw_flow, table_rows
-from surveys.console.monitoring.flow import OUTCOMES, count_could_not, flow_counts
 from surveys.console.monitoring.people import reason_name
 from surveys.models import AnonymousExit, Participant, Place, Study
 from surveys.participation import recruitment
 from surveys.participation.forms import TROUBLE_WORDS
 from surveys.participation.places import release_expired
 from surveys.studies.files.schema import Exclusion
+from surveys.studies.flow import OUTCOMES, TROUBLES, count_could_not, flow_counts
 from surveys.studies.lifecycle import definition_of, load_definition
 from tests.factories import make_definition, make_participant, make_response, make_study
 
@@ -132,7 +132,7 @@ def test_who_could_not_take_part_is_counted_by_reason_of_all_who_agreed() -> Non
 
 
 def test_words_on_the_page_are_those_of_the_reasons_that_are_counted() -> None:
-    assert tuple(TROUBLE_WORDS) == recruitment.TROUBLES
+    assert tuple(TROUBLE_WORDS) == TROUBLES
 
 
 def test_each_version_has_its_own_flow() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 # Every pattern means the same to Python's `re` and to a browser's RegExp with the flag u; <L> in it is any letter and
 # <U> any capital. If a pattern has a group 1, only that group is personal, and it ends the match.
-RULES_PATH = Path(__file__).parents[2] / "static" / "surveys" / "privacy_rules.json"
+RULES_PATH = Path(__file__).parents[1] / "static" / "surveys" / "privacy_rules.json"
 *RULES, AGAIN, PUBLIC = json.loads(RULES_PATH.read_text(encoding="utf-8"))
 KINDS = tuple(dict.fromkeys(rule["kind"] for rule in RULES))
 

@@ -14,9 +14,9 @@ from django.urls import reverse
 from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
 from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells, say_filled
-from surveys.console.monitoring.people import people_of
 from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
 from surveys.studies.access import RANK, Role, studies_of
+from surveys.studies.flow import people_of
 from surveys.studies.wording import dollars, plural
 
 ENDED_EARLY = (Run.State.STOPPED, Run.State.PAUSED)

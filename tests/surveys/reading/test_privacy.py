@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.personal_details import as_lines, read_labelled
 from benchmarks.personal_details import measure as measure_details
 from benchmarks.public_phones import LABELLED, measure
-from surveys.participation.pasting.privacy import (
+from surveys.reading.privacy import (
     KINDS,
     PATTERNS,
     RULES,
@@ -24,7 +24,7 @@ from surveys.participation.pasting.privacy import (
     remove_personal,
 )
 
-FINDER = Path(__file__).parents[3] / "samples" / "marks_in_browser.mjs"
+FINDER = Path(__file__).parents[2] / "samples" / "marks_in_browser.mjs"
 
 PERSONAL = [
     ("Hi Anna, here are five films.", [("name", "Anna")]),
@@ -255,7 +255,7 @@ def test_number_of_a_place_in_a_list_is_not_personal(text, marks):
 
 
 def test_published_rates_are_measured():
-    rates, page = measure(), Path(__file__).resolve().parents[4] / "benchmarks" / "rates" / "paste-checks.md"
+    rates, page = measure(), Path(__file__).resolve().parents[3] / "benchmarks" / "rates" / "paste-checks.md"
     lines = [
         f"{rates[whose].right} of {rates[whose].n} numbers of a {whose} {words}"
         for whose, words in (("business", "unmarked"), ("person", "marked"))

@@ -1,18 +1,26 @@
-"""Participant flow: from everybody who came to those who are analysed, with every reason in between."""
+"""Who came, and the participant flow: from everybody to those who are analysed, with every reason in between."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
-from surveys.console.monitoring.people import WHO, people_of
 from surveys.models import AnonymousExit, Participant, Response, Study, asked_of_all
-from surveys.participation.recruitment import TROUBLES
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 
-State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
+State, Step, Origin, Kind = Participant.State, Participant.Step, Participant.Origin, AnonymousExit.Kind
+# Pilots and previews never mix with what is analysed; simulated and imported rows do, and say what they are.
+WHO = {
+    "main": ("Main data", Q(pilot=False) & ~Q(origin=Origin.PREVIEW)),
+    "prolific": ("Prolific only", Q(pilot=False, origin=Origin.PROLIFIC)),
+    "simulated": ("Simulated", Q(pilot=False, origin=Origin.SIMULATED)),
+    "imported": ("Imported", Q(pilot=False, origin=Origin.IMPORTED)),
+    "pilot": ("Pilot", Q(pilot=True) & ~Q(origin=Origin.PREVIEW)),
+    "preview": ("Previews", Q(origin=Origin.PREVIEW)),
+    "all": ("Everybody", Q()),
+}
 # Every outcome of a participation; each person has exactly one.
 OUTCOMES = (
     "no_consent",
@@ -26,12 +34,42 @@ OUTCOMES = (
     "in_progress",
     "completed",
 )
+# What keeps a person from going on; precedes their own words in the reason of a technical end, "no-access: …".
+TROUBLES = ("no-copying", "no-window", "no-chatbot", "no-access", "other")
 # What kept people from taking part after they had agreed.
 COULD_NOT = ("technical", "misunderstood", "screened_out")
 Z = 1.959964  # of 95 %
 
 Row = dict[str, Any]
 LeftOut = dict[int, tuple[str, ...]]
+
+
+def who_or_main(name: str) -> str:
+    return name if name in WHO else "main"
+
+
+def people_of(study: Study, who: str) -> QuerySet[Participant]:
+    return Participant.objects.filter(WHO[who][1], study=study)
+
+
+def kinds_of_people(study: Study) -> dict[str, int]:
+    """The number of people for each choice of WHO, and of simulated ones in the pilot, in one query."""
+    counts = {name: Count("id", filter=condition) for name, (_, condition) in WHO.items() if condition}
+    rehearsed = Count("id", filter=Q(pilot=True, origin=Origin.SIMULATED))
+    return Participant.objects.filter(study=study).aggregate(simulated_pilot=rehearsed, **counts, all=Count("id"))
+
+
+def count_exits(study: Study, who: str) -> list[tuple[str, str, int]]:
+    """(kind, origin, number) of those who said no or withdrew, of whom only a count is kept."""
+    exits = AnonymousExit.objects.filter(WHO[who][1], version__study=study).order_by()
+    return list(exits.values_list("kind", "origin").annotate(n=Count("id")))
+
+
+def simulated_among(kinds: Mapping[str, int], exits: Sequence[tuple[str, str, int]], who: str) -> int:
+    """How many who came are simulated though the choice's name does not say so; `exits` are those of `count_exits`."""
+    main, pilot = kinds["simulated"], kinds["simulated_pilot"]
+    there = {"main": main, "pilot": pilot, "all": main + pilot}
+    return there[who] + sum(n for _, origin, n in exits if origin == Origin.SIMULATED) if who in there else 0
 
 
 def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
@@ -78,7 +116,7 @@ def count_exclusions(study: Study, who: str) -> Row:
 
 def left_out(study: Study, who: str, rules: list[ExclusionRule]) -> tuple[LeftOut, LeftOut]:
     """People who completed and are left out, and responses of the others that would be counted, each with its rules."""
-    completed = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).filter(state=State.COMPLETED)
+    completed = people_of(study, who).exclude(origin=Origin.IMPORTED).filter(state=State.COMPLETED)
     here = set(completed.values_list("pk", flat=True)) if rules else set()
     people = {person: slugs for person, slugs in excluded_people(study, rules).items() if person in here}
     responses = excluded_responses(study, rules)
@@ -100,7 +138,7 @@ def describe_rule(rule: ExclusionRule, n: int) -> Row:
 
 
 def participant_rows(study: Study, who: str) -> list[Row]:
-    people = people_of(study, who).exclude(origin=Participant.Origin.IMPORTED).order_by()
+    people = people_of(study, who).exclude(origin=Origin.IMPORTED).order_by()
     # Many ends give the place itself back, but not the cell.
     grouped = people.annotate(placed=Q(cell__isnull=False)).values_list(
         "version__number", "state", "reason", "overflow", "step", "placed"
