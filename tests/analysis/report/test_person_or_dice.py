@@ -16,7 +16,7 @@ from django.urls import reverse
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
 from analysis.report.filters import Filters
-from analysis.report.outputs.text import write_text
+from analysis.report.outputs import write_text
 from analysis.report.parts import PARTS as PARTS_OF_A_REPORT
 from analysis.report.persons.explanations import NOBODY
 from analysis.report.persons.person_or_dice import NOT_ASKED
