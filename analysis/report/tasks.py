@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import QueryDict
 
 from analysis.report.filters import Filters
-from analysis.report.multiverse.kept import MultiverseError, is_whole, keep_multiverse, unmark
+from analysis.report.multiverse.universes import MultiverseError, is_whole, keep_multiverse, unmark
 from analysis.report.reports import ReportError, Reporting, compute_parts
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
