@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
 from analysis.people.corpora.reading import CorpusFile
-from analysis.runs.asking.objects import objects_in
+from analysis.runs.asking.kinds import objects_in
 from analysis.runs.lanes.batches import document_of
 from fieldstudy.parsers import WholeJSONParser
 from surveys.participation.pasting.capture import read_object
