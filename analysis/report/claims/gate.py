@@ -13,9 +13,8 @@ from analysis.report.claims import candidates as gathered
 from analysis.report.claims import sentences as told
 from analysis.report.claims.candidates import Candidate, Candidates, Gather, pair_shares, shared_range
 from analysis.report.claims.enough import NOTHING_FOUND, too_few
-from analysis.report.claims.sentences import Sure, Tell, asked_of, points
+from analysis.report.claims.sentences import Sure, Tell, asked_of, points, who
 from analysis.report.dataset import OFFLINE
-from analysis.report.sentences import who
 from analysis.stats.simultaneous import LEVEL, PART_WAY, Family, reach
 from surveys.studies.wording import INTERVAL, Span, decimal, plural, span
 
