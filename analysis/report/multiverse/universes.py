@@ -5,13 +5,11 @@ What is done is kept, so that an interrupted multiverse goes on where it stopped
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import product
 from statistics import median
 from typing import Any
 
 import numpy as np
-import redis
 from django.db import transaction
 from django.utils import timezone
 
@@ -26,7 +24,7 @@ from analysis.report.planned.part import about, hypothesis_rows
 from analysis.report.reports import Reporting, check_definition, fingerprint, stamp_of, tidy
 from analysis.stats.resampling import DRAWS, generator
 from surveys.models import Study
-from surveys.studies.access import connection
+from surveys.studies import under_way
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
 from surveys.studies.wording import plural
@@ -35,8 +33,8 @@ ABOUT = ("hypothesis", "text", "measure", "of", "expected", "smallest", "alpha",
 MOST = 256  # universes of a hypothesis; of more, a sample is drawn
 Done = dict[tuple[str, tuple[str, ...]], list[Row]]  # by hypothesis and options
 NAME, SEED = "multiverse", 0
+WORK = "multiverse under way"
 EVERY = 5.0  # seconds between saves
-UNDER_WAY = 300  # seconds after which one that never came may be asked for again
 Progress = Callable[[int, int], None]
 
 
@@ -231,29 +229,6 @@ def is_whole(document: dict[str, Any]) -> bool:
     return bool(document["done"] == document["all"])
 
 
-def progress_of(study: Study) -> tuple[int, int] | None:
-    """How many universes of today's answers are done, and of how many; None if nobody computes them."""
-    with suppress(redis.RedisError):
-        if isinstance(found := connection().get(mark_of(study)), bytes):
-            done, _, total = found.partition(b"/")
-            return int(done), int(total or 0)
-    return None
-
-
-def mark_of(study: Study) -> str:
-    return f"multiverse:{study.pk}"
-
-
-def mark(study: Study, done: int = 0, total: int = 0, is_new: bool = False) -> bool:
-    """Notes the progress; for a new one only if nobody computes it yet, else returns False. Raises RedisError."""
-    return bool(connection().set(mark_of(study), f"{done}/{total}", ex=UNDER_WAY, nx=is_new))
-
-
-def unmark(study: Study) -> None:
-    with suppress(redis.RedisError):
-        connection().delete(mark_of(study))
-
-
 def keep_multiverse(
     study: Study, seconds: float = float("inf"), progress: Progress = lambda done, total: None
 ) -> dict[str, Any]:
@@ -266,8 +241,7 @@ def keep_multiverse(
     document: dict[str, Any] = {}
     for document in explore(Answers(study), done_in(kept.value if kept else None), SEED, DRAWS):
         progress(document["done"], document["all"])
-        with suppress(redis.RedisError):
-            mark(study, document["done"], document["all"])
+        under_way.set_progress(study, WORK, document["done"], document["all"])
         now = time.monotonic()
         if is_whole(document) or now - saved > EVERY or now - began > seconds:
             save(study, stamp, document, now - began, before)

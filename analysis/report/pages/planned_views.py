@@ -28,6 +28,7 @@ from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import ReportError, Reporting
 from analysis.report.tasks import compute_multiverse
 from surveys.models import Study
+from surveys.studies import under_way
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.pages import as_file, show, study_page
@@ -85,7 +86,7 @@ def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) ->
         "curves": [shown(study, curve, number) for number, curve in enumerate(curves, 1)],
         "waits": fault,
         "files": FILE_WORDS,
-        **standing(study),
+        **under_way.standing(study, universes.WORK),
     }
     return show(request, "report/multiverse.html", here(OVERVIEW), status, **page)
 
@@ -126,11 +127,6 @@ def find_curve(request: HttpRequest, number: int) -> Row:
     return curves[number - 1]
 
 
-def standing(study: Study) -> dict[str, Any]:
-    done = universes.progress_of(study)
-    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
-
-
 @require_POST
 @study_page(Role.RESEARCHER)
 def compute(request: HttpRequest) -> HttpResponse:
@@ -138,12 +134,12 @@ def compute(request: HttpRequest) -> HttpResponse:
     study = planned(request)
     try:
         universes.check(study)
-        if universes.mark(study, is_new=True):
+        if under_way.begin(study, universes.WORK):
             compute_multiverse.delay(study.pk)
     except universes.MultiverseError as fault:
         return show_multiverse(request, str(fault), 409)
     except (OperationalError, RedisError):
-        universes.unmark(study)
+        under_way.forget_progress(study, universes.WORK)
         return show_multiverse(request, NO_WORKER, 503)
     return redirect("compare:multiverse", study.slug)
 
@@ -151,7 +147,7 @@ def compute(request: HttpRequest) -> HttpResponse:
 @compare_page
 def progress(request: HttpRequest) -> HttpResponse:
     """Shows how far it is; reloads the page once nobody computes it any more."""
-    done = standing(planned(request))
+    done = under_way.standing(planned(request), universes.WORK)
     if done["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "report/_multiverse_progress.html", {"study": request.study, **done})
