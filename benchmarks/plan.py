@@ -48,7 +48,7 @@ def multiverse(people: int, repeats: int) -> tuple[float, float]:
     after one over that before the first. Varies two rules that leave people out, doubtful readings and spellings.
     """
     from analysis.models import MetricValue
-    from analysis.report.multiverse.kept import keep_multiverse
+    from analysis.report.multiverse.universes import keep_multiverse
     from analysis.report.reports import Reporting
     from benchmarks.report_world import make_varied
 

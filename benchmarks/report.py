@@ -58,7 +58,7 @@ def goals(quick: bool) -> list[Goal]:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     from analysis.report.dataset import load_frames
     from analysis.report.filters import Filters
-    from analysis.report.pages.text_views import WantedText, behind
+    from analysis.report.pages.views import WantedText, behind
     from analysis.report.parts import PARTS
     from analysis.report.reports import Reporting, report
     from benchmarks.plain_report import plain_numbers

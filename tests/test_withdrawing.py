@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.answers import readings
-from analysis.endpoints.llm_queries import Ask, Exchange
+from analysis.answers.readings import Ask, Exchange
 from analysis.models import Answer, SecondOpinion
 from surveys.models import AnonymousExit, Draft, Participant, ProlificStudy, Response, Submission, locks
 from surveys.participation import recruitment

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.stats.lexical import Scores, choose_threshold, score_bm25
+from analysis.stats.detection import choose_threshold
+from analysis.stats.lexical import Scores, score_bm25
 from surveys.models import AnnotationItem, Study
 from surveys.studies.labels import iter_labels, record_judgement
 

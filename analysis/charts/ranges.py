@@ -6,8 +6,7 @@ from typing import Any
 import altair as alt
 
 from analysis.charts.figure import Options, Row, Spec, below, of_kind, panel, specs_of
-from analysis.charts.keys import KeyEntry
-from analysis.charts.marks import PERCENT, Strips, along, colour_scale
+from analysis.charts.marks import PERCENT, KeyEntry, Strips, along, colour_scale
 from analysis.charts.rows import in_order, shown_model, shown_source
 from analysis.charts.theme import LIGHT, printable, series_of_sources, text_width
 from surveys.studies.wording import Span, decimal, number, percent, plural, span

@@ -6,8 +6,7 @@ import altair as alt
 
 from analysis.charts import figure
 from analysis.charts.figure import Options, Row, Spec
-from analysis.charts.keys import PIXELS, KeyEntry, hatch_path
-from analysis.charts.marks import PERCENT, Strips, room_for
+from analysis.charts.marks import PERCENT, PIXELS, KeyEntry, Strips, hatch_path, room_for
 from analysis.charts.rows import shown_model, shown_source
 from analysis.charts.theme import LIGHT, text_width
 from surveys.studies.wording import percent, sized, span

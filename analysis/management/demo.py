@@ -4,8 +4,9 @@ Conversations, personas, questions and endpoints exist from the first stage on, 
 """
 
 import json
+import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,14 +21,20 @@ from django.db.models import F
 
 from analysis.answers.readings import read_new
 from analysis.endpoints.endpoints import add_endpoint
+from analysis.endpoints.local_model import ENDPOINT, LocalModelError, add_local_endpoint, start_server
 from analysis.models import Completion, Corpus, Endpoint, PersonaSet, Run
 from analysis.models.conditions import CONDITIONS
 from analysis.people.attributes import NewAttribute, keep_attributes
-from analysis.people.corpora.embeddings import embed_corpus, endpoint_embedder
+from analysis.people.corpora.embeddings import Embedder, EmbeddingError, embed_corpus, endpoint_embedder, local_embedder
 from analysis.people.corpora.importing import import_corpus, note_origin
 from analysis.people.corpora.personas import import_personas
+from analysis.people.filters import FilterSettings
+from analysis.people.funnel import filter_users
 from analysis.people.merging import merge_attributes
-from analysis.people.steps import NAMES
+from analysis.people.pushing import push_attributes
+from analysis.people.sampling import sample_users
+from analysis.people.steps import NAMES, PeopleError, step_of
+from analysis.runs.asking.orders import order_asking
 from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import read_replies
 from analysis.runs.lanes.runs import run_inline, start
@@ -45,6 +52,7 @@ EMBEDDINGS = "simulated-embeddings"
 DRIFTS = "simulated-gemini-flash"  # is another release when it is asked again
 DAYS_BETWEEN = 14
 
+Step = tuple[str, Callable[[], Any]]
 ShowProgress = Callable[[int, int, str], None]  # steps done, steps in all, the step that comes next
 
 
@@ -74,14 +82,17 @@ RUNS = (
 
 def analyse(study: Study, progress: ShowProgress) -> None:
     """Makes endpoints, sources, runs and their answers for a study with people. Running it again changes nothing."""
-    steps = list(steps_of(study))
+    take(list(steps_of(study)), progress)
+
+
+def take(steps: Sequence[Step], progress: ShowProgress) -> None:
     for number, (name, step) in enumerate(steps):
         progress(number, len(steps), name)
         step()
     progress(len(steps), len(steps), "")
 
 
-def steps_of(study: Study) -> Iterator[tuple[str, Callable[[], Any]]]:
+def steps_of(study: Study) -> Iterator[Step]:
     yield "invented conversations, personas and questions", partial(make_sources, study)
     for name in MODELS:
         for asked in RUNS:
@@ -104,10 +115,7 @@ def analyse_repeats(progress: ShowProgress) -> None:
 
 def make_sources(study: Study) -> None:
     corpus = import_sources()
-    embedding = Endpoint.objects.filter(name=EMBEDDINGS).first() or add_endpoint(
-        EMBEDDINGS, provider=Endpoint.Provider.FAKE, model="words-simulated", embeddings=True
-    )
-    embedder = endpoint_embedder(embedding)
+    embedder = endpoint_embedder(embeddings_endpoint())
     for _ in embed_corpus(corpus, embedder):
         pass
     if not corpus.steps.filter(name=NAMES.MERGE).exists():
@@ -121,6 +129,12 @@ def make_sources(study: Study) -> None:
             own = choices.values_list("text", "answer")
             items = BenchmarkItem.objects.filter(benchmark=BENCHMARK).values_list("question", "answer")
             add_model(name, dict(own) | dict(items))
+
+
+def embeddings_endpoint() -> Endpoint:
+    return Endpoint.objects.filter(name=EMBEDDINGS).first() or add_endpoint(
+        EMBEDDINGS, provider=Endpoint.Provider.FAKE, model="words-simulated", embeddings=True
+    )
 
 
 def add_model(name: str, known: dict[str, str]) -> Endpoint:
@@ -307,3 +321,113 @@ def lines_in_file(records: Iterable[dict[str, Any]]) -> Iterator[Path]:
         path = Path(folder) / "made-up.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
         yield path
+
+
+# --- the stage of people: a scripted model takes invented conversations all the way to items for annotators
+
+PEOPLE_FILE = Path(__file__).with_name("made_up_people.toml")
+PEOPLE, LOCAL_PEOPLE = "made-up-people", "made-up-people-local"
+READER = "simulated-reader"
+SAMPLED = 8  # people
+LOCAL_CONVERSATIONS, LOCAL_PORT = 3, 8091
+BETWEEN = (
+    "Can you help with {about}?",
+    "What is the first thing to do about {about}?",
+    "Could you make that shorter?",
+    "And what do beginners usually get wrong with {about}?",
+    "Is there a cheaper way?",
+)
+REPLY = "Gladly. Start small, write down what is there and what is missing, and change one thing at a time."
+
+
+def fill_people(progress: ShowProgress) -> None:
+    """Makes the corpus with all conclusions about its people; running it again changes nothing."""
+    take([*people_steps(), *local_steps()], progress)
+
+
+def people_steps() -> Iterator[Step]:
+    corpus = make_corpus(PEOPLE, people())
+    if corpus.steps.filter(name=NAMES.PUSH, state="done").exists():
+        return
+    endpoint = reader().name
+    yield "people: verdicts on language", partial(ask_about, corpus, "language", endpoint)
+    yield "people: the first filter", partial(filter_users, corpus, FilterSettings(), actor=ACTOR)
+    yield "people: verdicts on use", partial(ask_about, corpus, "assistant-use", endpoint)
+    yield "people: the filter", partial(filter_users, corpus, FilterSettings(), actor=ACTOR)
+    yield "people: extraction", partial(ask_about, corpus, "extract", endpoint)
+    yield "people: merging", lambda: merge_attributes(corpus, people_embedder(), actor=ACTOR)
+    yield "people: the sample", partial(sample_users, corpus, SAMPLED, actor=ACTOR)
+    yield f"people: items for {PROFILES}", partial(push, corpus)
+
+
+def local_steps() -> Iterator[Step]:
+    """Yields steps for LOCAL_MODEL, if set: a small real model extracts from three conversations, in its own corpus."""
+    if not os.environ.get("LOCAL_MODEL"):
+        return
+    corpus = make_corpus(LOCAL_PEOPLE, list(people())[:LOCAL_CONVERSATIONS])
+    if corpus.steps.filter(name=NAMES.EXTRACT, state="done").exists():
+        return
+    few = FilterSettings(conversations=1, messages=0)
+    yield "people: three conversations for the local model", partial(filter_users, corpus, few, actor=ACTOR)
+    yield "people: extraction by the local model", partial(ask_local_model, corpus)
+
+
+def people() -> Iterator[dict[str, Any]]:
+    for person in tomllib.loads(PEOPLE_FILE.read_text(encoding="utf-8"))["people"]:
+        for number, conversation in enumerate(person["conversations"], 1):
+            yield {
+                "conversation_hash": f"{person['key']}-{number}",
+                "hashed_ip": person["key"],
+                "language": person.get("language", "English"),
+                "timestamp": f"2026-03-{number * 6:02}T10:00:00",
+                "conversation": [
+                    message
+                    for text in says(person, conversation, number)
+                    for message in ({"role": "user", "content": text}, {"role": "assistant", "content": REPLY})
+                ],
+            }
+
+
+def says(person: Mapping[str, Any], conversation: Mapping[str, Any], number: int) -> list[str]:
+    if template := person.get("template"):
+        return [template.format(number=f"{number}{place}") for place in range(len(BETWEEN))]
+    asked = [words.format(about=conversation["about"]) for words in BETWEEN]
+    own = conversation["says"]
+    return [f"{asked[place]} {own[place]}" if place < len(own) else asked[place] for place in range(len(asked))]
+
+
+def reader() -> Endpoint:
+    return Endpoint.objects.filter(name=READER).first() or add_endpoint(
+        READER, provider=Endpoint.Provider.FAKE, model="reader-simulated", price_in=1, price_out=4
+    )
+
+
+def ask_about(corpus: Corpus, task: str, endpoint: str, **settings: Any) -> None:
+    run = order_asking(corpus, task, {"endpoint": endpoint} | settings, ACTOR)
+    assert run is not None
+    for _ in run_inline(run):
+        pass
+    read_replies(run)
+
+
+def people_embedder() -> Embedder:
+    try:
+        return local_embedder()
+    except EmbeddingError:  # the weights are not installed: shared words count instead
+        return endpoint_embedder(embeddings_endpoint())
+
+
+def push(corpus: Corpus) -> None:
+    study = Study.objects.select_related("current").get(slug=PROFILES)
+    with step_of(corpus, NAMES.PUSH, {"study": study.slug, "pilot": False}, ACTOR) as step:
+        step.report = push_attributes(corpus, study, ACTOR)
+
+
+def ask_local_model(corpus: Corpus) -> None:
+    try:
+        server = start_server(LOCAL_PORT, 1)
+        add_local_endpoint(LOCAL_PORT, 1)
+        ask_about(corpus, "extract", ENDPOINT, limit=LOCAL_CONVERSATIONS)
+        del server
+    except LocalModelError as error:
+        raise PeopleError(str(error)) from None

@@ -8,8 +8,7 @@ from typing import Any
 import typst
 from django.template.loader import render_to_string
 
-from analysis.plans.frozen import say_simulated
-from analysis.plans.kept import find_frozen
+from analysis.plans.kept import find_frozen, say_simulated
 from analysis.plans.looks import alphas_of
 from analysis.plans.texts import costs_lines, curves_of, looks_lines, opening_of, smallest_lines, tables_of
 from analysis.report.planned.cards import LABELS

@@ -19,8 +19,7 @@ from analysis.answers.compared import runs_of
 from analysis.answers.kept import MARK, answer_stamp
 from analysis.charts.figure import Report, Row
 from analysis.models import MetricValue
-from analysis.report.claims.gate import claims_of
-from analysis.report.claims.kinds import KINDS
+from analysis.report.claims.gate import KINDS, claims_of
 from analysis.report.dataset import ALL, FIELD, Frames, load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
 from analysis.report.pairs.sides import others_in

@@ -8,10 +8,11 @@ from django.conf import settings
 from django.http import QueryDict
 
 from analysis.report.filters import Filters
-from analysis.report.multiverse.kept import MultiverseError, is_whole, keep_multiverse, unmark
+from analysis.report.multiverse.universes import WORK, MultiverseError, is_whole, keep_multiverse
 from analysis.report.reports import ReportError, Reporting, compute_parts
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
+from surveys.studies.under_way import forget_progress
 
 REPORT_SECONDS = 180  # after which a part that was asked for and never came may be asked for again
 
@@ -44,8 +45,8 @@ def compute_multiverse(study_id: int) -> None:
     study = Study.objects.select_related("current").get(pk=study_id)
     try:
         if is_whole(keep_multiverse(study, MULTIVERSE_SECONDS)):
-            unmark(study)
+            forget_progress(study, WORK)
         else:
             compute_multiverse.delay(study_id)
     except (MultiverseError, ReportError):  # the page says why
-        unmark(study)
+        forget_progress(study, WORK)

@@ -6,7 +6,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from analysis.exports.formats import FIGURE_FILES
-from analysis.report.pages import bundle_views, planned_views, text_views, views
+from analysis.report.pages import bundle_views, planned_views, views
 from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, PAGES
 
 
@@ -35,7 +35,7 @@ urlpatterns = [
     path(f"{HERE}multiverse.json", planned_views.document, name="multiverse-document"),
     path(f"{HERE}multiverse/<int:number>/", planned_views.curve_part, name="multiverse-curve"),
     path(f"{HERE}multiverse/<int:number>.<file:kind>", planned_views.figure, name="multiverse-figure"),
-    path(f"{HERE}texts/", text_views.texts, name="texts"),
+    path(f"{HERE}texts/", views.texts, name="texts"),
     path(f"{HERE}<compare-page:name>/", views.page, name="page"),
     path(f"{HERE}computing/<any-compare-page:name>/", views.computing, name="computing"),
     path(f"{HERE}figures/<figure:name>/", views.figure_part, name="figure-part"),

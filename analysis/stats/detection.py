@@ -1,4 +1,7 @@
-"""How well scores tell true cases from false ones, on cases with known truth, with intervals over their groups."""
+"""How well scores tell true cases from false ones, on cases with known truth, with intervals over their groups.
+
+Also the thresholds from which a score is a yes.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +21,6 @@ from analysis.stats.intervals import (
     redrawn_interval,
     why_no_interval,
 )
-from analysis.stats.lexical import choose_threshold
 from analysis.stats.resampling import bootstrap_weights, generator
 
 DRAWS = 1000
@@ -254,3 +256,29 @@ def says(difference: Estimate) -> str:
     if difference.ci is None or difference.ci[0] <= 0 <= difference.ci[1]:
         return "not told apart"
     return "yes" if difference.ci[0] > 0 else "no"
+
+
+# --- thresholds ---------------------------------------------------------------
+
+
+def choose_precise_threshold(scores: Floats, right: Bools, least_recall: float) -> float:
+    """The score from which a yes is right most often, among those that find at least this share of all that is right.
+
+    Among equals, the one that finds most. Something must be right.
+    """
+    order = np.argsort(-scores, kind="stable")
+    hits = np.cumsum(right[order])
+    is_possible = np.append(np.diff(scores[order]) != 0, True) & (hits >= least_recall * hits[-1] - 1e-9)
+    precision = np.where(is_possible, hits / np.arange(1, len(order) + 1), -1.0)
+    return float(scores[order][np.flatnonzero(precision == precision.max())[-1]])
+
+
+def choose_threshold(scores: Floats, right: Bools) -> tuple[float, float]:
+    """The highest score from which a yes gives the best F1; and that F1."""
+    order = np.argsort(-scores, kind="stable")
+    hits = np.cumsum(right[order])
+    f1 = 2 * hits / (np.arange(1, len(order) + 1) + max(int(right.sum()), 1))
+    # Equal scores get one label: only the last of them can be a threshold.
+    last = np.append(np.diff(scores[order]) != 0, True)
+    best = int(np.argmax(np.where(last, f1, -1.0)))
+    return float(scores[order][best]), float(f1[best])

@@ -1,4 +1,4 @@
-"""Word overlap of two texts: BM25, the numbers that a model may look at, and thresholds on such scores."""
+"""Word overlap of two texts: BM25, and the numbers that a model may look at."""
 
 import math
 import re
@@ -58,26 +58,3 @@ def overlap(one: str, other: str) -> list[float]:
         math.log1p(len(said - known)),
         float(any(word.isdigit() for word in said - known)),
     ]
-
-
-def choose_precise_threshold(scores: Scores, right: np.ndarray, least_recall: float) -> float:
-    """The score from which a yes is right most often, among those that find at least this share of all that is right.
-
-    Among equals, the one that finds most. Something must be right.
-    """
-    order = np.argsort(-scores, kind="stable")
-    hits = np.cumsum(right[order])
-    is_possible = np.append(np.diff(scores[order]) != 0, True) & (hits >= least_recall * hits[-1] - 1e-9)
-    precision = np.where(is_possible, hits / np.arange(1, len(order) + 1), -1.0)
-    return float(scores[order][np.flatnonzero(precision == precision.max())[-1]])
-
-
-def choose_threshold(scores: Scores, right: np.ndarray) -> tuple[float, float]:
-    """The highest score from which a yes gives the best F1; and that F1."""
-    order = np.argsort(-scores, kind="stable")
-    hits = np.cumsum(right[order])
-    f1 = 2 * hits / (np.arange(1, len(order) + 1) + max(int(right.sum()), 1))
-    # Equal scores get one label: only the last of them can be a threshold.
-    last = np.append(np.diff(scores[order]) != 0, True)
-    best = int(np.argmax(np.where(last, f1, -1.0)))
-    return float(scores[order][best]), float(f1[best])

@@ -8,8 +8,15 @@ import numpy as np
 
 from analysis.models.training import TrainingTask
 from analysis.stats.agreement.agreement import beside, write_estimate, write_estimates
-from analysis.stats.detection import Cases, Scored, compare_scores, measure_scores, says
-from analysis.stats.lexical import choose_precise_threshold, choose_threshold
+from analysis.stats.detection import (
+    Cases,
+    Scored,
+    choose_precise_threshold,
+    choose_threshold,
+    compare_scores,
+    measure_scores,
+    says,
+)
 from analysis.training.examples import TEST, TRAIN, VALID, Labelled, came_with_split, fill_split, hash_text
 
 MEASURES: dict[str, tuple[str, ...]] = {

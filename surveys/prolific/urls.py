@@ -2,16 +2,16 @@
 
 from django.urls import path
 
-from surveys.prolific import set_up_views, sheet_views, views
+from surveys.prolific import set_up_views, views
 
 app_name = "paying"
 urlpatterns = [
     path("console/<slug:slug>/paying/", views.paying, name="board"),
-    path("console/<slug:slug>/paying/read/", sheet_views.read_now, name="read"),
-    path("console/<slug:slug>/paying/decide/", sheet_views.decide_meaning, name="decide"),
-    path("console/<slug:slug>/paying/top-up/", sheet_views.top_up, name="top-up"),
-    path("console/<slug:slug>/paying/bonus/", sheet_views.pay_bonus, name="bonus"),
-    path("console/<slug:slug>/paying/asked/<int:number>/", sheet_views.second, name="second"),
+    path("console/<slug:slug>/paying/read/", views.read_now, name="read"),
+    path("console/<slug:slug>/paying/decide/", views.decide_meaning, name="decide"),
+    path("console/<slug:slug>/paying/top-up/", views.top_up, name="top-up"),
+    path("console/<slug:slug>/paying/bonus/", views.pay_bonus, name="bonus"),
+    path("console/<slug:slug>/paying/asked/<int:number>/", views.second, name="second"),
     path("console/<slug:slug>/paying/ledger/", views.show_ledger, name="ledger"),
     path("console/<slug:slug>/paying/study/", set_up_views.on_prolific, name="set-up"),
     path("console/<slug:slug>/paying/study/make/", set_up_views.make, name="make"),

@@ -33,6 +33,11 @@ def standing(study: Study, work: str) -> dict[str, Any]:
     return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
 
 
+def begin(study: Study, work: str) -> bool:
+    """Notes that the work is asked for; False if it is under way already. Raises RedisError."""
+    return bool(connection().set(mark_of(study, work), json.dumps([0, 0]), ex=UNDER_WAY, nx=True))
+
+
 def set_progress(study: Study, work: str, done: int, total: int) -> None:
     with suppress(redis.RedisError):
         connection().set(mark_of(study, work), json.dumps([done, total]), ex=STOPPED if done else UNDER_WAY)

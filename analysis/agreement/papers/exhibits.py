@@ -1,23 +1,28 @@
 """Tables 1 to 7 and figures 2 to 7 of "Re-Centering Humans in LLM Personalization", made from what repeats it here."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import draw_figure
 from analysis.agreement.follow_ups.tables import make_categories, make_reasonings
 from analysis.agreement.kind_tables import compare_published, make_ratings
-from analysis.agreement.papers.held_out import MEASURES, HeldOutItems, score_models
 from analysis.agreement.tables import estimate, make_table
 from analysis.charts.figure import Figure, Options
 from analysis.charts.tables import COUNT, FINE, SHARE, Column, Table
 from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.people.stages.relevant import SUREST, without_details
+from analysis.stats.agreement.agreement import write_estimates
+from analysis.stats.detection import Cases, Scored, measure_scores
 from surveys.models import Study
-from surveys.studies.files.kinds import QUALITY, RELEVANCE
+from surveys.studies.files.kinds import QUALITY, RELEVANCE, LabelQuestion
+from surveys.studies.labels import iter_labels
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import plural
 
@@ -169,6 +174,80 @@ def representatives(corpus: Corpus) -> Iterator[Shape]:
         kept = Attribute.objects.filter(user=user, cluster_size__isnull=False).order_by(SUREST, "id")
         texts = [without_details(text) for text in kept.values_list("text", flat=True)[:TOP]]
         yield {"corpus": corpus.name, "band": band, "generalist": user.generalist, "attributes": " • ".join(texts)}
+
+
+# --- every model against people's majority, on items that no model among them learned from ---
+
+MEASURES = ("accuracy", "precision", "recall", "f1")
+
+
+class HeldOutItems(NamedTuple):
+    """Scores on the same `items`; `is_common`: whether trained models decided which these are."""
+
+    items: int
+    is_common: bool
+    rows: list[Shape]
+
+
+def score_models(study: Study, question: LabelQuestion, negative: str = "") -> HeldOutItems:
+    """Scores judges, baselines and trained models, best F1 first, at finding the question's positive label.
+
+    `negative`: if a scale of three is read as two, the one label that is not to be found; all others are.
+    """
+    people: dict[str, list[str]] = defaultdict(list)
+    models: dict[str, dict[str, str]] = defaultdict(dict)
+    clusters: dict[str, str] = {}
+    trained = set()
+    for label in iter_labels(study):
+        if label.question != question.name or label.revises:
+            continue
+        clusters[label.unit] = label.cluster or label.item
+        if label.is_model:
+            models[label.rater][label.unit] = label.value
+            trained |= {label.rater} if label.is_trained else set()
+        else:
+            people[label.unit].append(label.value)
+    truth = {
+        unit: said for unit, values in people.items() if (said := majority(values, question, negative)) is not None
+    }
+    common = set(truth)
+    for rater in trained:
+        common &= models[rater].keys()
+    rows = [score(rater, said, truth, common, clusters, question, negative) for rater, said in models.items()]
+    rows.sort(key=lambda row: (-(row["f1"]["value"] or 0), row["rater"]))
+    return HeldOutItems(len(common), bool(trained), rows)
+
+
+def is_found(value: str, question: LabelQuestion, negative: str) -> bool:
+    return value != negative if negative else value == question.positive
+
+
+def majority(values: list[str], question: LabelQuestion, negative: str) -> bool | None:
+    """Whether most people find it; None for a tie."""
+    counts = Counter(is_found(value, question, negative) for value in values)
+    return None if counts[True] == counts[False] else counts[True] > counts[False]
+
+
+def score(
+    rater: str,
+    said: Mapping[str, str],
+    truth: Mapping[str, bool],
+    common: set[str],
+    clusters: Mapping[str, str],
+    question: LabelQuestion,
+    negative: str,
+) -> Shape:
+    units = sorted(common & said.keys())
+    names = {name: code for code, name in enumerate(dict.fromkeys(clusters[unit] for unit in units))}
+    cases = Cases(
+        np.array([truth[unit] for unit in units], bool),
+        np.array([names[clusters[unit]] for unit in units], np.int64),
+        np.arange(len(units)),
+    )
+    called = np.array([is_found(said[unit], question, negative) for unit in units], float)
+    found = write_estimates(measure_scores(cases, Scored(called, 0.5), MEASURES)) if units else {}
+    none = {"value": None, "ci": None, "n": 0, "why": "it labelled none of these items"}
+    return {"rater": rater, "n": len(units), "units": len(names)} | {name: found.get(name, none) for name in MEASURES}
 
 
 # --- from the three stages ---------------------------------------------------

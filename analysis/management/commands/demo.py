@@ -2,8 +2,7 @@
 
 import time
 
-from analysis.management.demo import analyse, analyse_repeats, give_to_demo, make_sources
-from analysis.management.people_demo import fill_people
+from analysis.management.demo import analyse, analyse_repeats, fill_people, give_to_demo, make_sources
 from analysis.models import Completion
 from analysis.people.steps import PeopleError
 from analysis.runs.progress import IN_LOG, ON_TERMINAL

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 from analysis.answers.readings import read_new
 from analysis.report.multiverse.curve import rows_alone, say_curve
-from analysis.report.multiverse.kept import MultiverseError, keep_multiverse
-from analysis.report.multiverse.universes import curves_of
+from analysis.report.multiverse.universes import MultiverseError, curves_of, keep_multiverse
 from analysis.report.reports import ReportError
 from analysis.runs.progress import ProgressLine
 from surveys.models import Study

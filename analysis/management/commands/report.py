@@ -13,8 +13,7 @@ from analysis.answers.readings import read_new
 from analysis.exports.exports import write_whole
 from analysis.models import Corpus, CorpusStep
 from analysis.report.filters import IN_ADDRESSES, FilterError, Filters
-from analysis.report.outputs.documents import write_html, write_pdf
-from analysis.report.outputs.text import write_text
+from analysis.report.outputs import write_html, write_pdf, write_text
 from analysis.report.pages.sections import file_of
 from analysis.report.pairs.sides import checked, sides_in
 from analysis.report.parts import PARTS

@@ -3,28 +3,24 @@
 import codecs
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from gzip import BadGzipFile, GzipFile
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
 import zstandard
+from pyarrow.parquet import ColumnChunkMetaData, FileMetaData, ParquetSchema, RowGroupMetaData
 
-from analysis.people.corpora.page_sizes import check_footer, rows_at_once
 from surveys.reading.nesting import LONGEST_RECORD as LONGEST
-from surveys.reading.nesting import read_json, read_record_at, say_fault
+from surveys.reading.nesting import MEMORY, read_json, read_record_at, say_fault
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BLOCK = 1 << 18  # larger ones cost more processor time: what is made of them fits no cache
 ZSTD_STEP = 1 << 10  # bytes unpacked at a time: four of them may become 128 KiB
-PARQUET_BYTES = LONGEST  # of the records made at a time, or of one record
-# A column with more bytes than the first number may have at most so many times its bytes in the file.
-PARQUET_SMALL, MOST_PACKED = 64 << 20, 1_000
-OBJECT = 64  # bytes that a value takes besides its own
 MOST_FAULTS, LONGEST_FAULT = 1_000, 1_000  # faults kept, and characters of one
 NEAR_THE_END = 16  # characters: so late an error may be due to the end of what was read so far
 
@@ -141,50 +137,6 @@ class CorpusFile:
             self.note(f"after row {number:,}: {error}")
 
 
-def _columns(group: pyarrow.parquet.RowGroupMetaData) -> Iterator[pyarrow.parquet.ColumnChunkMetaData]:
-    return (group.column(number) for number in range(group.num_columns))
-
-
-def _texts_of(shape: pyarrow.parquet.FileMetaData) -> list[str]:
-    """The columns whose texts the file may hold once for many rows."""
-    columns = [one for number in range(shape.num_row_groups) for one in _columns(shape.row_group(number))]
-    shared = [one for one in columns if one.physical_type == "BYTE_ARRAY" and one.has_dictionary_page]
-    return list(dict.fromkeys(one.path_in_schema for one in shared))
-
-
-def _check_group(group: pyarrow.parquet.RowGroupMetaData) -> None:
-    """Raise ValueError if the sizes that a row group gives of itself are those of a broken file."""
-    for column in _columns(group):
-        if column.total_uncompressed_size > max(PARQUET_SMALL, MOST_PACKED * column.total_compressed_size):
-            raise ValueError(f"a column of one row group becomes more than {MOST_PACKED:,} times larger when unpacked")
-
-
-def _in_portions(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[pyarrow.RecordBatch, int]]:
-    """Yield rows that may be made into records at once, with the bytes that these take."""
-    for batch in batches:
-        size = sum(map(_bytes_of, batch.columns))
-        if size <= PARQUET_BYTES:
-            yield batch, size
-        elif batch.num_rows == 1:
-            raise ValueError(f"one record has more than {PARQUET_BYTES:,} bytes when unpacked")
-        else:
-            half = batch.num_rows // 2
-            yield from _in_portions((batch.slice(0, half), batch.slice(half)))
-
-
-def _bytes_of(values: pyarrow.Array) -> int:
-    """The bytes that the values take if each has its own text."""
-    kind, own = values.type, OBJECT * len(values)
-    if pyarrow.types.is_dictionary(kind):
-        lengths = pyarrow.compute.binary_length(values.dictionary)
-        return own + (pyarrow.compute.sum(lengths.take(values.indices), min_count=0).as_py() or 0)
-    if pyarrow.types.is_struct(kind):
-        return own + sum(map(_bytes_of, values.flatten()))
-    if pyarrow.types.is_nested(kind) and hasattr(values, "flatten"):
-        return own + _bytes_of(values.flatten())
-    return own + values.nbytes
-
-
 class _ArrayScanner:
     """A reader of the items of one long JSON array from text that comes in pieces."""
 
@@ -291,3 +243,216 @@ def _split_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
             break
     if waiting:
         yield b"".join(waiting)
+
+
+# --- Parquet: what reading a file will take, judged by its page headers before any value is read ---
+
+PARQUET_BYTES = LONGEST  # of the records made at a time, or of one record
+# A column with more bytes than the first number may have at most so many times its bytes in the file.
+PARQUET_SMALL, MOST_PACKED = 64 << 20, 1_000
+OBJECT = 64  # bytes that a value takes besides its own
+PAGES = MEMORY // 4  # unpacked bytes of a row group's largest pages, one per column, which are held at once
+SHARED = MEMORY // 8  # of a row group's texts that rows share, held until it ends, and twice while it begins
+REPEATED = MEMORY // 4  # of its columns of lists, as one row may hold all of them
+PORTION = MEMORY // 8  # of the pages with the rows of one batch
+FOOTER = MEMORY // 8  # bytes
+MOST_COLUMNS = 2_000
+MOST_IN_PAGE, MOST_SHARED = 16_000_000, 2_000_000  # values
+BATCHES = (256, 64, 16, 4, 1)  # rows
+DICTIONARY, V1, V2 = 7, 5, 8  # fields of a page header
+FRONT_CODED = 7  # the encoding DELTA_BYTE_ARRAY
+HEADER = 1 << 13  # bytes; those with long statistics are read once more
+LONGEST_HEADER = 1 << 20
+SLACK = 100  # bytes that old writers leave out of a column's length
+
+
+def _columns(group: RowGroupMetaData) -> Iterator[ColumnChunkMetaData]:
+    return (group.column(number) for number in range(group.num_columns))
+
+
+def _texts_of(shape: FileMetaData) -> list[str]:
+    """The columns whose texts the file may hold once for many rows."""
+    columns = [one for number in range(shape.num_row_groups) for one in _columns(shape.row_group(number))]
+    shared = [one for one in columns if one.physical_type == "BYTE_ARRAY" and one.has_dictionary_page]
+    return list(dict.fromkeys(one.path_in_schema for one in shared))
+
+
+def _check_group(group: RowGroupMetaData) -> None:
+    """Raise ValueError if the sizes that a row group gives of itself are those of a broken file."""
+    for column in _columns(group):
+        if column.total_uncompressed_size > max(PARQUET_SMALL, MOST_PACKED * column.total_compressed_size):
+            raise ValueError(f"a column of one row group becomes more than {MOST_PACKED:,} times larger when unpacked")
+
+
+def _in_portions(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[pyarrow.RecordBatch, int]]:
+    """Yield rows that may be made into records at once, with the bytes that these take."""
+    for batch in batches:
+        size = sum(map(_bytes_of, batch.columns))
+        if size <= PARQUET_BYTES:
+            yield batch, size
+        elif batch.num_rows == 1:
+            raise ValueError(f"one record has more than {PARQUET_BYTES:,} bytes when unpacked")
+        else:
+            half = batch.num_rows // 2
+            yield from _in_portions((batch.slice(0, half), batch.slice(half)))
+
+
+def _bytes_of(values: pyarrow.Array) -> int:
+    """The bytes that the values take if each has its own text."""
+    kind, own = values.type, OBJECT * len(values)
+    if pyarrow.types.is_dictionary(kind):
+        lengths = pyarrow.compute.binary_length(values.dictionary)
+        return own + (pyarrow.compute.sum(lengths.take(values.indices), min_count=0).as_py() or 0)
+    if pyarrow.types.is_struct(kind):
+        return own + sum(map(_bytes_of, values.flatten()))
+    if pyarrow.types.is_nested(kind) and hasattr(values, "flatten"):
+        return own + _bytes_of(values.flatten())
+    return own + values.nbytes
+
+
+class ParquetPage(NamedTuple):
+    size: int  # bytes when unpacked
+    values: int
+    is_shared: bool
+
+
+def check_footer(path: Path) -> None:
+    """Raise ValueError if the description of the file, which is read whole, is too long."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - 8, 0))
+        length = int.from_bytes(file.read(4), "little")
+    if length > FOOTER:
+        raise ValueError(f"its description has more than {FOOTER:,} bytes; write larger row groups")
+
+
+def rows_at_once(path: Path, shape: FileMetaData, number: int) -> int:
+    """How many rows of a row group to read at a time. Raises ValueError if its columns are too many or too large."""
+    group, columns, schema = shape.row_group(number), [], shape.schema
+    if group.num_columns > MOST_COLUMNS:
+        raise ValueError(f"it has more than {MOST_COLUMNS:,} columns")
+    with path.open("rb", buffering=0) as file:
+        for place in range(group.num_columns):
+            columns.append(list(_pages(file, group.column(place))))
+    _check_shared(columns)
+    _check_repeated(group, schema, columns)
+    flat = [
+        ([page for page in pages if not page.is_shared], schema.column(place))
+        for place, pages in enumerate(columns)
+        if not schema.column(place).max_repetition_level
+    ]
+    for rows in BATCHES:
+        if sum(_most_bytes(pages, rows) + rows * max(column.length, 0) for pages, column in flat) <= PORTION:
+            break
+    return rows
+
+
+def _check_shared(columns: Sequence[list[ParquetPage]]) -> None:
+    if sum(page.size for pages in columns for page in pages if page.is_shared) > SHARED:
+        raise ValueError(f"the dictionaries of one row group have more than {SHARED:,} bytes; write smaller row groups")
+    if sum(max((page.size for page in pages if not page.is_shared), default=0) for pages in columns) > PAGES:
+        raise ValueError(f"the pages of one row group have more than {PAGES:,} bytes; write smaller pages")
+
+
+def _check_repeated(group: RowGroupMetaData, schema: ParquetSchema, columns: Sequence[list[ParquetPage]]) -> None:
+    size = 0
+    for place, pages in enumerate(columns):
+        if schema.column(place).max_repetition_level:
+            each = 8 + max(schema.column(place).length, 0)
+            size += sum(page.size + each * page.values for page in pages if not page.is_shared)
+    if size > REPEATED:
+        raise ValueError(f"the lists of one row group have more than {REPEATED:,} bytes; write smaller row groups")
+
+
+def _most_bytes(pages: Sequence[ParquetPage], rows: int) -> int:
+    """The most bytes that the pages of so many consecutive rows may have, wherever the rows begin."""
+    most = size = values = first = 0
+    for page in pages:
+        size, values = size + page.size, values + page.values
+        while first < len(pages) and values - pages[first].values >= rows - 1 and pages[first] is not page:
+            size, values, first = size - pages[first].size, values - pages[first].values, first + 1
+        most = max(most, size)
+    return most
+
+
+# --- page headers, which are structures in Thrift's compact protocol
+
+
+def _pages(file: BinaryIO, column: ColumnChunkMetaData) -> Iterator[ParquetPage]:
+    begin = column.data_page_offset
+    if column.has_dictionary_page and 0 < (column.dictionary_page_offset or 0) < begin:
+        begin = column.dictionary_page_offset
+    end, seen = begin + column.total_compressed_size + SLACK, 0
+    while begin < end and seen < column.num_values:
+        header, length = _header_at(file, begin)
+        size, packed = header.get(2, -1), header.get(3, -1)
+        said = next((header[field] for field in (V1, V2, DICTIONARY) if field in header), None)
+        values = said.get(1, -1) if isinstance(said, dict) else 0
+        if min(size, packed, values) < 0 or max(size, packed) > PAGES or values > MOST_IN_PAGE:
+            raise ValueError(f"a page has more than {PAGES:,} bytes or {MOST_IN_PAGE:,} values; write smaller pages")
+        if DICTIONARY in header and values > MOST_SHARED:
+            raise ValueError(f"a dictionary has more than {MOST_SHARED:,} values; write smaller row groups")
+        if said and FRONT_CODED in (said.get(2) if V1 in header else None, said.get(4) if V2 in header else None):
+            raise ValueError("a column has the encoding DELTA_BYTE_ARRAY, of which nobody can say how long it becomes")
+        yield ParquetPage(size, values, DICTIONARY in header)
+        seen += 0 if DICTIONARY in header else values
+        begin += length + packed
+
+
+def _header_at(file: BinaryIO, place: int) -> tuple[dict[int, Any], int]:
+    """A page's header, by the numbers of its fields, and its length in bytes."""
+    for most in (HEADER, LONGEST_HEADER):
+        file.seek(place)
+        reader = _Compact(file.read(most))
+        try:
+            return reader.structure(), reader.at
+        except IndexError:
+            continue
+    raise ValueError("the sizes of its pages cannot be read")
+
+
+class _Compact:
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def structure(self, levels: int = 4) -> dict[int, Any]:
+        """Read numbers and structures by their fields' numbers. Raises IndexError if the content ends too early."""
+        fields: dict[int, Any] = {}
+        number = 0
+        while kind := self.byte():
+            number = number + (kind >> 4) if kind >> 4 else self.integer()
+            fields[number] = self.value(kind & 15, levels)
+        return fields
+
+    def value(self, kind: int, levels: int) -> Any:
+        match kind:
+            case 1 | 2:
+                return kind == 1
+            case 3:
+                return self.byte()
+            case 4 | 5 | 6:
+                return self.integer()
+            case 7:
+                return self.skip(8)
+            case 8:
+                return self.skip(self.unsigned())
+            case 12 if levels:
+                return self.structure(levels - 1)
+        raise ValueError("the sizes of its pages cannot be read")
+
+    def byte(self) -> int:
+        self.at += 1
+        return self.content[self.at - 1]
+
+    def unsigned(self) -> int:
+        number = shift = 0
+        while (part := self.byte()) & 128 and shift < 63:
+            number |= (part & 127) << shift
+            shift += 7
+        return number | part << shift
+
+    def integer(self) -> int:
+        number = self.unsigned()
+        return number >> 1 ^ -(number & 1)
+
+    def skip(self, length: int) -> None:
+        self.at += length

@@ -28,7 +28,7 @@ from analysis.report.bundle.tables import (
     whole_multiverse,
 )
 from analysis.report.filters import Filters
-from analysis.report.outputs.documents import options_of
+from analysis.report.outputs import options_of
 from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
 from analysis.report.planned.part import rows_of, say_verdict

@@ -21,8 +21,7 @@ from analysis.models.settings import DRAWN
 from analysis.report.dataset import load_frames
 from analysis.report.multiverse.choices import CHOICES
 from analysis.report.multiverse.curve import say_curve, taken_in
-from analysis.report.multiverse.kept import find_multiverse, is_whole
-from analysis.report.multiverse.universes import changed_in, curves_of
+from analysis.report.multiverse.universes import changed_in, curves_of, find_multiverse, is_whole
 from surveys.models import BenchmarkItem, Response, Study, asked_of_all
 from surveys.studies.lifecycle import definition_of
 

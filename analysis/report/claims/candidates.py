@@ -9,8 +9,7 @@ from analysis.models.conditions import PUPPETS
 from analysis.report import columns as col
 from analysis.report.claims.enough import held_back, is_enough, may_turn, units_of
 from analysis.report.columns import is_choice
-from analysis.report.dataset import FIELD, OFFLINE
-from analysis.report.sentences import field_of
+from analysis.report.dataset import ALL, FIELD, OFFLINE
 from analysis.stats import benchmark_runs
 from analysis.stats.intervals import Z, t_quantile
 from analysis.stats.simultaneous import share_gaps, share_width, strength_of, student_p
@@ -58,6 +57,13 @@ Gather = Callable[[Report], Candidates]
 
 def of_normal(found: Iterable[Candidate | None], count: int) -> Candidates:
     return Candidates([one for one in found if one], count, count)
+
+
+def field_of(rows: list[Row], row: Row) -> Row | None:
+    """The field's row to compare with this one: the same prompt, and the chatbot it belongs to."""
+    model = row.get("chatbot") or ALL
+    same = [other for other in rows if other["source"] == FIELD and other["model"] == model]
+    return next((other for other in same if other["prompt"] == row["prompt"]), None)
 
 
 def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Iterator[tuple[Row, Row]]:

@@ -1,20 +1,48 @@
-"""The sentences of claims, by kind: one claim for each source, or for each source and prompt."""
+"""The sentences of claims, by kind: one claim for each source, or for each source and prompt.
+
+They share words with other sentences about the report: whose answers, how many, and how significant.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from analysis.charts.figure import Report, Row, prompt_name
-from analysis.charts.rows import amount_of, amount_words, shown_source, without_amount
+from analysis.charts.rows import amount_of, amount_words, differing_words, shown_source, without_amount
+from analysis.charts.theme import printable
+from analysis.models.conditions import SOURCES
 from analysis.report import columns as col
 from analysis.report.claims.candidates import Candidate, shared_ends, shared_range
 from analysis.report.claims.enough import few_in, is_enough
 from analysis.report.columns import is_choice
 from analysis.report.dataset import ALL, FIELD, OFFLINE
-from analysis.report.sentences import chatbot_name, settings_among, who, within
 from surveys.studies.wording import FIXED, INTERVAL, Span, decimal, p_value, percent, plural, sized
 
 SIMULTANEOUS = f"simultaneous {INTERVAL}"
+
+
+def who(report: Report, row: Row) -> str:
+    """Names a row's source, such as Offline with gpt-4o-mini, or the field of ChatGPT."""
+    if row["source"] == FIELD:
+        return "the field" if row["model"] == ALL else f"the field of {chatbot_name(report, row)}"
+    known = SOURCES.get(row["source"])
+    return f"{known.prose if known else row['source']} with {row['model']}"
+
+
+def chatbot_name(report: Report, row: Row) -> str:
+    """The name of the chatbot of a field row."""
+    names = report.get("chatbots") or {}
+    return "every chatbot" if row["model"] == ALL else printable(names.get(row["model"], row["model"]))
+
+
+def settings_among(row: Row, rows: Sequence[Row]) -> str:
+    """In brackets, the settings in which a row differs from others of its source, model and benchmark, if any."""
+    words = ", ".join(differing_words(row, rows, ("source", "model", "benchmark")))
+    return f" ({words})" if words else ""
+
+
+def within(ci: list[float], n: int) -> str:
+    return f"({INTERVAL} {100 * ci[0]:.0f}–{100 * ci[1]:.0f}, {sized(n)})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from django.urls import reverse
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report, Row
 from analysis.models import Completion
+from analysis.report.claims.candidates import field_of
 from analysis.report.claims.enough import are_all_out
 from analysis.report.columns import ASKED
 from analysis.report.dataset import FIELD, OFFLINE
@@ -34,7 +35,6 @@ from analysis.report.parts import DEFINITIONS
 from analysis.report.planned.cards import planned_on_page
 from analysis.report.planned.part import say as say_planned
 from analysis.report.reports import findings
-from analysis.report.sentences import field_of
 from surveys.models import Study
 from surveys.studies.access import studies_of
 from surveys.studies.lifecycle import definition_of

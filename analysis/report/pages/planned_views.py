@@ -15,7 +15,7 @@ from redis import RedisError
 from analysis.charts.figure import Options, Row
 from analysis.charts.rendering import render as render_figure
 from analysis.exports.formats import FIGURE_FILES
-from analysis.report.multiverse import kept
+from analysis.report.multiverse import universes
 from analysis.report.multiverse.curve import draw_curve, is_alone, opening_of, rows_alone, say_curve, what_of
 from analysis.report.multiverse.universes import curves_of
 from analysis.report.pages.contents import MULTIVERSE, navigation
@@ -28,6 +28,7 @@ from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import ReportError, Reporting
 from analysis.report.tasks import compute_multiverse
 from surveys.models import Study
+from surveys.studies import under_way
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.pages import as_file, show, study_page
@@ -67,12 +68,12 @@ def multiverse(request: HttpRequest) -> HttpResponse:
 
 def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) -> HttpResponse:
     study = planned(request)
-    row, is_today = kept.find_kept(study)
+    row, is_today = universes.find_kept(study)
     found = row and row.value
     curves = curves_of(found) if found else []
     try:
-        kept.check(study)
-    except (kept.MultiverseError, ReportError) as error:
+        universes.check(study)
+    except (universes.MultiverseError, ReportError) as error:
         fault = fault or str(error)
     page: dict[str, Any] = {
         "page": {"name": MULTIVERSE, "title": "Multiverse"},
@@ -80,12 +81,12 @@ def show_multiverse(request: HttpRequest, fault: str = "", status: int = 200) ->
         "found": found,
         "answer": opening_of(found, curves) if found else "",
         "is_today": is_today,
-        "is_whole": found is not None and kept.is_whole(found),
+        "is_whole": found is not None and universes.is_whole(found),
         "computed_at": row and row.computed_at,
         "curves": [shown(study, curve, number) for number, curve in enumerate(curves, 1)],
         "waits": fault,
         "files": FILE_WORDS,
-        **standing(study),
+        **under_way.standing(study, universes.WORK),
     }
     return show(request, "report/multiverse.html", here(OVERVIEW), status, **page)
 
@@ -119,16 +120,11 @@ def curve_part(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def find_curve(request: HttpRequest, number: int) -> Row:
-    found, _ = kept.find_multiverse(planned(request))
+    found, _ = universes.find_multiverse(planned(request))
     curves = curves_of(found) if found else []
     if not 1 <= number <= len(curves):
         raise Http404
     return curves[number - 1]
-
-
-def standing(study: Study) -> dict[str, Any]:
-    done = kept.progress_of(study)
-    return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
 
 
 @require_POST
@@ -137,13 +133,13 @@ def compute(request: HttpRequest) -> HttpResponse:
     """Has a worker go on with the multiverse, unless one does already."""
     study = planned(request)
     try:
-        kept.check(study)
-        if kept.mark(study, is_new=True):
+        universes.check(study)
+        if under_way.begin(study, universes.WORK):
             compute_multiverse.delay(study.pk)
-    except kept.MultiverseError as fault:
+    except universes.MultiverseError as fault:
         return show_multiverse(request, str(fault), 409)
     except (OperationalError, RedisError):
-        kept.unmark(study)
+        under_way.forget_progress(study, universes.WORK)
         return show_multiverse(request, NO_WORKER, 503)
     return redirect("compare:multiverse", study.slug)
 
@@ -151,7 +147,7 @@ def compute(request: HttpRequest) -> HttpResponse:
 @compare_page
 def progress(request: HttpRequest) -> HttpResponse:
     """Shows how far it is; reloads the page once nobody computes it any more."""
-    done = standing(planned(request))
+    done = under_way.standing(planned(request), universes.WORK)
     if done["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "report/_multiverse_progress.html", {"study": request.study, **done})
@@ -159,7 +155,7 @@ def progress(request: HttpRequest) -> HttpResponse:
 
 @compare_page
 def document(request: HttpRequest) -> HttpResponse:
-    found, is_today = kept.find_multiverse(planned(request))
+    found, is_today = universes.find_multiverse(planned(request))
     if found is None:
         raise Http404
     content = json.dumps(found | {"is_of_todays_answers": is_today}, indent=1, ensure_ascii=False)

@@ -14,7 +14,7 @@ from analysis.charts.tables import COUNT, FINE, POINTS, SHARE, Column, P
 from analysis.charts.theme import LIGHT, printable, series_of_groups
 from analysis.report import columns as col
 from analysis.report.claims.enough import FEWEST, held_back, is_enough, may_turn
-from analysis.report.claims.kinds import PAGES, PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
+from analysis.report.claims.gate import PAGES, PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import LETTERS
 from analysis.report.pairs.sides import Chosen, choose, why_not

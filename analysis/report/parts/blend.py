@@ -14,6 +14,7 @@ from analysis.charts.marks import PERCENT, Strips, along, colour_scale, dots, ro
 from analysis.charts.tables import COUNT, FINE, SHARE, Column, NumberFormat, P
 from analysis.charts.theme import LIGHT, Series, series_of_sources
 from analysis.report import columns as col
+from analysis.report.claims.sentences import chatbot_name
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import ALL
 from analysis.report.persons.askings import estimate_cells, offline_of
@@ -27,7 +28,6 @@ from analysis.report.samples import (
     interval_cells,
     reasons,
 )
-from analysis.report.sentences import chatbot_name
 from analysis.stats.intervals import FEWEST_UNITS, why_no_interval
 from analysis.stats.persons.blends import FEWEST_TESTED, FOLDS, Blend, BlendSides, blend, compare
 from analysis.stats.resampling import UNKNOWN

@@ -9,8 +9,7 @@ import pandas as pd
 from analysis.charts import figure
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Spec, Words
-from analysis.charts.keys import KeyEntry, draw_key
-from analysis.charts.marks import Strips, colour_scale, room_for, words_on_grid
+from analysis.charts.marks import KeyEntry, Strips, colour_scale, draw_key, room_for, words_on_grid
 from analysis.charts.tables import COUNT, DOLLARS, PLAIN, Column, NumberFormat, at
 from analysis.charts.theme import LIGHT, printable, series_of_sources
 from analysis.models import Completion, Run

@@ -10,12 +10,12 @@ from analysis.charts.tables import Column
 from analysis.charts.theme import printable
 from analysis.report import columns as col
 from analysis.report.claims.enough import ALL_OUT, are_all_out, is_enough, too_few_people
+from analysis.report.claims.sentences import chatbot_name
 from analysis.report.columns import Measure, Part, TableSpec, is_choice, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.parts.groups import GroupFigure, choice_values, common, item_values
 from analysis.report.questions.choices import RIGHT
 from analysis.report.samples import Data
-from analysis.report.sentences import chatbot_name
 from surveys.reading.checks import CHECKS
 from surveys.studies.wording import INTERVAL, decimal, sized
 

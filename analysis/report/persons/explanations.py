@@ -19,7 +19,7 @@ from analysis.report import columns as col
 from analysis.report.claims.enough import ALL_OUT, FEWEST, are_all_out, is_enough
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.persons.crowd import BEFORE, DRAWN, Characteristic, Crowd, explanations_of, gather
+from analysis.report.persons.askings import BEFORE, DRAWN, Characteristic, Crowd, explanations_of, gather
 from analysis.report.persons.person_or_dice import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
 from analysis.stats.persons.arms import Carried, carried_over

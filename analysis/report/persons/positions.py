@@ -13,8 +13,7 @@ from analysis.charts.tables import COUNT, FINE, FINE_SHARE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import FIELD
-from analysis.report.persons.askings import counted, fields_of
-from analysis.report.persons.crowd import first_answers, place_of
+from analysis.report.persons.askings import counted, fields_of, first_answers, place_of
 from analysis.report.persons.explanations import carried
 from analysis.report.persons.person_or_dice import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons

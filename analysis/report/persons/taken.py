@@ -13,8 +13,7 @@ from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.persons.askings import fields_of
-from analysis.report.persons.crowd import MANY, Characteristic, first_answers, known_of, values_of
+from analysis.report.persons.askings import MANY, Characteristic, fields_of, first_answers, known_of, values_of
 from analysis.report.samples import Data, correct_over_prompts
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Taken, centre, permanova
 from analysis.stats.resampling import generator

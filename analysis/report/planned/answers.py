@@ -12,8 +12,7 @@ from analysis.report.dataset import LETTERS, Frames
 from analysis.report.filters import FilterError
 from analysis.report.pairs.sides import Chosen, choose, read_side, why_not
 from analysis.report.pairs.vocabulary import name_items
-from analysis.report.persons.askings import measured
-from analysis.report.persons.crowd import gather
+from analysis.report.persons.askings import gather, measured
 from analysis.report.samples import Data, generator_for
 from analysis.stats.hypotheses.measures import PromptSides, further_from_crowd, person_share, test_of
 from analysis.stats.hypotheses.tested import Tested

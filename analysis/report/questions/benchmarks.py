@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, below, empty_figure, make_figure
-from analysis.charts.keys import draw_key
-from analysis.charts.marks import room_for
+from analysis.charts.marks import draw_key, room_for
 from analysis.charts.ranges import bound_of, draw_benchmark, key_entries
 from analysis.charts.tables import COUNT, FINE_ENDS, FINE_SHARE, PLAIN, POINTS, SHARE, Column, NumberFormat
 from analysis.charts.theme import printable

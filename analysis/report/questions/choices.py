@@ -9,7 +9,7 @@ import numpy as np
 from analysis.charts import figure, stacks
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words
-from analysis.charts.keys import draw_key
+from analysis.charts.marks import draw_key
 from analysis.charts.tables import CHANGE, ENDS, PLAIN, SHARE, Column
 from analysis.report import columns as col
 from analysis.report.beyond import OF_MISSING_SHARES, SHARE_WITH_MISSING, missing_share_row, missing_share_words

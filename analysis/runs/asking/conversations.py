@@ -13,8 +13,25 @@ from analysis.models import Completion, Conversation, ConversationRepeat, Corpus
 from analysis.people.attributes import Kept, NewAttribute, attribute_faults, keep_attributes
 from analysis.people.corpora.records import Message
 from analysis.people.funnel import conversations_to_ask, keep_verdicts, latest_settings
-from analysis.runs.asking.kinds import NewTask, TaskKind, ask, asking, closed, listed, number, read_share, reading, text
-from analysis.runs.asking.objects import NoObject, Object, TaskFault, fitting, objects_in, read_object, without_thoughts
+from analysis.runs.asking.kinds import (
+    NewTask,
+    NoObject,
+    Object,
+    TaskFault,
+    TaskKind,
+    ask,
+    asking,
+    closed,
+    fitting,
+    listed,
+    number,
+    objects_in,
+    read_object,
+    read_share,
+    reading,
+    text,
+    without_thoughts,
+)
 
 LONGEST_CHUNK = 50_000  # characters
 LEAST_CHUNK = 1_000

@@ -5,8 +5,7 @@ from typing import Any
 
 from analysis.models import Task
 from analysis.people.corpora.records import Message
-from analysis.runs.asking.kinds import NewTask, Schema, TaskKind, ask, closed, reading, text
-from analysis.runs.asking.objects import Object, TaskFault
+from analysis.runs.asking.kinds import NewTask, Object, Schema, TaskFault, TaskKind, ask, closed, reading, text
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
 from surveys.studies.labels import ModelRater

@@ -10,8 +10,7 @@ from typing import Any
 from analysis.endpoints.endpoints import most_tokens
 from analysis.models import Completion, Endpoint, Instruction, Run, Task
 from analysis.people.corpora.records import Message
-from analysis.runs.asking.kinds import TaskKind
-from analysis.runs.asking.objects import Object, TaskFault, read_object, without_thoughts
+from analysis.runs.asking.kinds import Object, TaskFault, TaskKind, read_object, without_thoughts
 from surveys.models import Annotation, AnnotationItem
 from surveys.studies.files.kinds import (
     GENERIC,

@@ -10,8 +10,7 @@ from analysis.people.pushing import studied_users
 from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged
-from analysis.runs.asking.kinds import NewTask, TaskKind, asking, closed, listed, number
-from analysis.runs.asking.objects import TaskFault, read_object
+from analysis.runs.asking.kinds import NewTask, TaskFault, TaskKind, asking, closed, listed, number, read_object
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 from surveys.studies.labels import ModelRater

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from analysis.models import Completion, Run, Task
 from analysis.models.runs import ASIDE
-from analysis.runs.asking.objects import TaskFault
+from analysis.runs.asking.kinds import TaskFault
 from analysis.runs.asking.registry import kind_of
 
 log = logging.getLogger(__name__)

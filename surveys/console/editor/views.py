@@ -15,8 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.editor import copies, writing
-from surveys.console.editor.money import money_of
-from surveys.console.editor.preview_pages import pages_of
+from surveys.console.editor.preview_pages import money_of, pages_of
 from surveys.console.editor.sections import (
     LANGUAGES,
     SECTIONS,

@@ -11,7 +11,8 @@ from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import draw_scores
 from analysis.agreement.retrieval_raters import RetrievalRaterError, in_tuning_half, rate, score_by
 from analysis.charts.figure import Options
-from analysis.stats.lexical import choose_threshold, score_bm25
+from analysis.stats.detection import choose_threshold
+from analysis.stats.lexical import score_bm25
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.labels import record_judgement
 from surveys.studies.wording import sized

@@ -9,7 +9,6 @@ from django.core.management import CommandError, call_command
 
 from analysis.answers import readings
 from analysis.answers.readings import give_opinions
-from analysis.endpoints import llm_queries
 from analysis.endpoints.providers.calls import CallFailed, Reply
 from analysis.endpoints.providers.scripted import FakeProvider
 from analysis.models import Answer, SecondOpinion
@@ -68,7 +67,7 @@ def test_the_budget_stops_before_it_is_exceeded(
 ) -> None:
     # A reply's token costs 0.001 dollars; each reply has one and may have two; the texts are free.
     make_endpoint(name="reader", extra={"reply": "A B"}, price_in=0, price_out=1000, max_tokens=2)
-    monkeypatch.setattr(llm_queries, "BATCH", 1)
+    monkeypatch.setattr(readings, "ASKED_AT_ONCE", 1)
     given = give_opinions(study, "reader", budget=Decimal(budget))
     assert (given.replies, "could exceed the budget" in given.stopped) == (replies, replies < 2)
     assert given.usd <= Decimal(budget)

@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.management import call_command
 
-from analysis.management import people_demo
+from analysis.management import demo
 from analysis.management.commands.demo import Command
 from analysis.models import Attribute, Corpus, CorpusStep, Endpoint, Run
 from surveys.models import AnnotationItem
@@ -19,7 +19,7 @@ def test_people_go_from_conversations_to_annotators_once(settings) -> None:
     settings.DEBUG = True
     build_demo("empty")
     told: list[tuple[int, int, str]] = []
-    people_demo.fill_people(lambda *step: told.append(step))
+    demo.fill_people(lambda *step: told.append(step))
     corpus = Corpus.objects.get()
     assert "made-up" in corpus.name and "Invented" in corpus.source and corpus.licence
     steps = {step.name: step for step in CorpusStep.objects.all()}
@@ -37,11 +37,11 @@ def test_people_go_from_conversations_to_annotators_once(settings) -> None:
     if HAS_MINILM:  # vectors of words alone merge nothing
         assert report["merged"] < report["attributes"]  # two conversations that say the same give one attribute
     assert {"health", "religion", "politics"} <= {kind for row in Attribute.objects.all() for kind in row.sensitive}
-    assert corpus.users.filter(place__isnull=False).count() == people_demo.SIZE
+    assert corpus.users.filter(place__isnull=False).count() == demo.SAMPLED
     items = AnnotationItem.objects.filter(corpus=corpus.name)
     assert items.count() == steps["push"].report["items"] > 50
     assert not items.filter(payload__icontains="sam@example.org").exists()
-    people_demo.fill_people(lambda *step: None)
+    demo.fill_people(lambda *step: None)
     assert (Run.objects.count(), items.count()) == (3, steps["push"].report["items"])
     assert told[-1][0] == told[-1][1] == 8
 

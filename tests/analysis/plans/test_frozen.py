@@ -10,9 +10,8 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from analysis.models import MetricValue
-from analysis.plans import frozen, kept, seen
-from analysis.plans.frozen import beside_frozen, compare
-from analysis.plans.kept import NAME, find_frozen, find_plan, keep_plan
+from analysis.plans import kept, seen
+from analysis.plans.kept import NAME, beside_frozen, compare, find_frozen, find_plan, keep_plan
 from analysis.plans.registries import page_data
 from analysis.plans.simulating import Setting
 from surveys.models import Study
@@ -36,8 +35,7 @@ def simulate(study: Study, monkeypatch: pytest.MonkeyPatch, replicates: int = 20
 
 
 def change_analysis(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (kept, frozen):
-        monkeypatch.setattr(module, "plan_version", lambda: version)
+    monkeypatch.setattr(kept, "plan_version", lambda: version)
 
 
 def launch(study: Study) -> Study:

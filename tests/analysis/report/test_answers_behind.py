@@ -5,7 +5,7 @@ import pytest
 from analysis.answers.aliases import accept
 from analysis.models import Completion
 from analysis.report.filters import Filters
-from analysis.report.pages.text_views import WantedText, behind
+from analysis.report.pages.views import WantedText, behind
 from surveys.models import Response, Study
 
 pytestmark = pytest.mark.django_db

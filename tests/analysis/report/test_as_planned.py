@@ -12,8 +12,7 @@ from scipy.stats import binom
 
 from analysis.answers.readings import read_new
 from analysis.report.multiverse.choices import Answers
-from analysis.report.outputs.documents import write_html, write_pdf
-from analysis.report.outputs.text import write_text
+from analysis.report.outputs import write_html, write_pdf, write_text
 from analysis.report.planned import part
 from analysis.report.planned.answers import find_sides
 from analysis.report.planned.deviations import spent_in_part

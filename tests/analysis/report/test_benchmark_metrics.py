@@ -22,7 +22,7 @@ from analysis.charts.figure import Options
 from analysis.models import Completion, ReplyScore, Run, SimulatedUser, TrainedModel
 from analysis.models.training import hash_reply
 from analysis.report.filters import Filters
-from analysis.report.outputs.text import tables_of
+from analysis.report.outputs import tables_of
 from analysis.report.questions.benchmark_letters import run_label
 from analysis.report.questions.benchmarks import draw_benchmarks
 from analysis.report.questions.together import BEST

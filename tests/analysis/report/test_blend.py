@@ -15,7 +15,7 @@ from rest_framework.authtoken.models import Token
 from analysis.answers.readings import read_everywhere
 from analysis.models import Answer, Completion
 from analysis.report.filters import Filters
-from analysis.report.outputs.text import write_text
+from analysis.report.outputs import write_text
 from analysis.report.parts.blend import TOO_FEW, say
 from analysis.report.reports import report
 from benchmarks.coverage import answers, zipf

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from analysis.report.claims.gate import claims_of, opening_of, said_of
-from analysis.report.claims.kinds import KINDS, PAGES
+from analysis.report.claims.gate import KINDS, PAGES, claims_of, opening_of, said_of
 from analysis.report.claims.sentences import apart, between
 from analysis.report.parts import groups
 from analysis.report.reports import findings, tidy

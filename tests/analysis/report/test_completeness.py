@@ -11,10 +11,10 @@ import pytest
 from django.conf import settings
 
 from analysis.charts.figure import Options, Report
-from analysis.report.claims.kinds import KINDS
-from analysis.report.claims.kinds import PAGES as WEIGHTS
+from analysis.report.claims.gate import KINDS
+from analysis.report.claims.gate import PAGES as WEIGHTS
 from analysis.report.columns import ASKED, DEFAULT, IN_ROWS, OF_CHOICES, OF_LISTS, Measure, Part, TableSpec
-from analysis.report.outputs.text import SHORT, tables_of
+from analysis.report.outputs import SHORT, tables_of
 from analysis.report.pages.shown import MEASURES as IN_ADDRESSES
 from analysis.report.pages.shown import PAGE_OF_FIGURE, PAGE_OF_KIND, PAGES
 from analysis.report.parts import DEFINITIONS, FIGURES, INTERVALS, PART_OF_FIGURE, PARTS

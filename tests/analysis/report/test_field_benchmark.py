@@ -10,7 +10,7 @@ from django.utils import timezone
 from analysis.answers.readings import read_new
 from analysis.models import Answer, Completion
 from analysis.report.filters import Filters
-from analysis.report.outputs.text import write_text
+from analysis.report.outputs import write_text
 from analysis.report.questions.field_benchmark import FILTERED, NO_ANSWERS, NOT_ASKED, say
 from analysis.report.reports import people_stamp, report
 from surveys.models import BenchmarkItem, Response, Study

@@ -10,7 +10,7 @@ from analysis.answers.readings import read_new
 from analysis.models import Answer
 from analysis.report.api import CHOSEN
 from analysis.report.filters import FILTERS, FilterError, Filters, filter_options
-from analysis.report.outputs.text import basis
+from analysis.report.outputs import basis
 from analysis.report.pages.shown import Asked, chips_of, form_of, words_of
 from analysis.report.pairs.sides import checked
 from analysis.report.parts import sensitivity

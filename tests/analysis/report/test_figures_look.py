@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.charts.figure import Options, split_evenly
-from analysis.charts.keys import hatch_lines, hatch_path
+from analysis.charts.marks import hatch_lines, hatch_path
 from analysis.charts.panels import FINEST, Grid, Panel, count_columns, panel_width
 from analysis.charts.ranges import LABEL, place_labels
 from analysis.charts.rendering import clean_svg, render

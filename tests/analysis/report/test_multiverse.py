@@ -16,11 +16,17 @@ from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.models import Answer, MetricValue
 from analysis.report.bundle import bundles
-from analysis.report.multiverse import kept, universes
+from analysis.report.multiverse import universes
 from analysis.report.multiverse.choices import CHOICES
 from analysis.report.multiverse.curve import draw_curve, mark_of, rows_alone, say_curve
-from analysis.report.multiverse.kept import MultiverseError, find_multiverse, keep_multiverse
-from analysis.report.multiverse.universes import MOST, curves_of, universes_of
+from analysis.report.multiverse.universes import (
+    MOST,
+    MultiverseError,
+    curves_of,
+    find_multiverse,
+    keep_multiverse,
+    universes_of,
+)
 from analysis.report.pages import planned_views
 from analysis.report.tasks import compute_multiverse
 from surveys.models import Study
@@ -142,7 +148,7 @@ def test_one_that_was_stopped_goes_on_and_one_of_other_answers_is_older(monkeypa
 
     monkeypatch.setattr(universes, "hypothesis_rows", counted)
     clock = iter(range(10_000))
-    monkeypatch.setattr(kept.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(universes.time, "monotonic", lambda: next(clock))
     keep_multiverse(study, seconds=5)
     begun, is_today = find_multiverse(study)
     assert begun and is_today and begun["done"] == len(tested) and 0 < len(tested) < 12
@@ -180,13 +186,13 @@ def test_the_page_asks_a_worker_and_shows_a_curve(monkeypatch: pytest.MonkeyPatc
     assert table.startswith("rank,value,low,high,p,n_a,n_b,doubtful,spellings,temperature") and table.count("\n") == 9
     document = json.loads(client.get(reverse("compare:multiverse-document", args=[study.slug])).content)
     assert document["done"] == 8 and document["is_of_todays_answers"]
-    made = MetricValue.objects.get(study=study, name=kept.NAME)
+    made = MetricValue.objects.get(study=study, name=universes.NAME)
     begun = {**made.value, "done": 0, "hypotheses": [each | {"rows": []} for each in made.value["hypotheses"]]}
     accept(study, "teas", ["oolong"], "assam", "me")
     later = made.computed_at + timedelta(days=400)
-    stamp = kept.fingerprint_of(study)
+    stamp = universes.fingerprint_of(study)
     MetricValue.objects.create(
-        study=study, name=kept.NAME, fingerprint=stamp, value=begun, computed_at=later, seconds=1
+        study=study, name=universes.NAME, fingerprint=stamp, value=begun, computed_at=later, seconds=1
     )
     shown = " ".join(client.get(page).content.decode().split())
     assert f"have changed since this was computed, {date_format(made.computed_at, 'j M Y, H:i')}." in shown

@@ -14,7 +14,7 @@ from analysis.answers.readings import read_new
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
 from analysis.report.bundle import bundles
-from analysis.report.claims.kinds import PAGES, PAIR_ITEMS
+from analysis.report.claims.gate import PAGES, PAIR_ITEMS
 from analysis.report.filters import FilterError, Filters
 from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES

@@ -16,7 +16,7 @@ from django.urls import reverse
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
 from analysis.report.filters import Filters
-from analysis.report.outputs.text import write_text
+from analysis.report.outputs import write_text
 from analysis.report.parts import PARTS as PARTS_OF_A_REPORT
 from analysis.report.persons.explanations import NOBODY
 from analysis.report.persons.person_or_dice import NOT_ASKED
@@ -154,7 +154,7 @@ def test_what_explains_a_distance_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert row["effect"] == claim["estimate"] and row["persons"] == 75 and row["units"] == 150
     taken = rows_of(found, "taken", prompt="teas", explanation="memory")
     assert len(taken) == 1 and 0 < taken[0]["taken"] < 1 and taken[0]["n"] == 150
-    monkeypatch.setattr("analysis.report.persons.crowd.MANY", 40)
+    monkeypatch.setattr("analysis.report.persons.askings.MANY", 40)
     MetricValue.objects.all().delete()
     again = report(study, draws=DRAWS)
     assert again["explanations"] == found["explanations"] and again["positions"] == found["positions"]

@@ -11,8 +11,7 @@ from django.core.management import CommandError, call_command
 
 from analysis.answers.readings import read_new
 from analysis.charts.tables import NOTHING, PLAIN, Cell, NumberFormat, P
-from analysis.report.outputs.documents import write_html, write_pdf
-from analysis.report.outputs.text import write_text
+from analysis.report.outputs import write_html, write_pdf, write_text
 from analysis.report.parts import blend
 from analysis.report.reports import report
 from surveys.models import Study

@@ -15,7 +15,7 @@ from analysis.plans import kept as plans
 from analysis.report import reports
 from analysis.report.dataset import load_frames
 from analysis.report.filters import ROW_FILTERS, Filters
-from analysis.report.multiverse import kept as multiverse
+from analysis.report.multiverse import universes as multiverse
 from analysis.report.parts import PARTS, items
 from analysis.report.reports import ReportError, Reporting, fingerprint, report, stamp_of
 from surveys.models import ChatbotContext, Draft, Flag, Participant, Study

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from analysis.models import Completion, Run
 from analysis.runs.asking.judges import ADVICE, SHOWN, read_reply, write_history
-from analysis.runs.asking.objects import TaskFault
+from analysis.runs.asking.kinds import TaskFault
 from analysis.runs.asking.plans import plan_judging
 from analysis.runs.recipes.plans import RunPlanError
 from analysis.stats.agreement.labels import compare_orders

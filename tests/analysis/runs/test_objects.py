@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from analysis.runs.asking.judges import read_reply
-from analysis.runs.asking.objects import NoObject, TaskFault, read_object
+from analysis.runs.asking.kinds import NoObject, TaskFault, read_object
 from surveys.studies.files.kinds import KINDS
 
 QUESTIONS = KINDS["relevance"].questions

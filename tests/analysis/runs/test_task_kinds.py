@@ -11,8 +11,7 @@ from django.conf import settings
 from analysis.endpoints.providers.scripted import scripted_task
 from analysis.models import Conversation, Task
 from analysis.runs.asking.conversations import cut, parts_of, read_extract, write_chunk
-from analysis.runs.asking.kinds import TaskKind
-from analysis.runs.asking.objects import TaskFault, read_object
+from analysis.runs.asking.kinds import TaskFault, TaskKind, read_object
 from analysis.runs.asking.registry import TASKS, VERSIONS
 from surveys.models import AnnotationItem
 from tests.analysis.people.people_samples import said

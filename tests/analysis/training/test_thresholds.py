@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.models import TrainedModel
-from analysis.stats.detection import Cases
-from analysis.stats.lexical import choose_precise_threshold
+from analysis.stats.detection import Cases, choose_precise_threshold
 from analysis.training import using
 from analysis.training.cards import say_threshold
 from analysis.training.evaluation import threshold_on

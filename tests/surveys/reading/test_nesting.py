@@ -17,7 +17,7 @@ from rest_framework.exceptions import ParseError
 
 from analysis.exports.parsers import WholeJSONParser
 from analysis.people.corpora.reading import CorpusFile
-from analysis.runs.asking.objects import objects_in
+from analysis.runs.asking.kinds import objects_in
 from analysis.runs.lanes.batches import document_of
 from surveys.participation.pasting.capture import read_object
 from surveys.participation.prolific import LONGEST_TOKEN, is_signed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from surveys.console.editor.money import Money
+from surveys.console.editor.preview_pages import Money
 
 
 def test_pay_an_hour_fee_and_sum() -> None:
