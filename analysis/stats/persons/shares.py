@@ -50,6 +50,20 @@ def unlike_lists(sample: ItemSample, of: Ints) -> ReadableAnswers:
     return ReadableAnswers(unlike, np.asarray(of)[rows], rows, sample.n - len(rows))
 
 
+def unlike_others(sample: ItemSample) -> tuple[Ints, Floats]:
+    """Which answers name something, and the mean δ of each to all the others, without the matrix of `unlike_lists`."""
+    lengths = np.bincount(sample.rows, minlength=sample.n)
+    levels, level = np.unique(lengths, return_inverse=True)
+    of, long = level[sample.rows], np.maximum(levels, 1)[:, None]
+    shape = len(levels), sample.size
+    named = np.bincount(of * sample.size + sample.codes, minlength=shape[0] * shape[1]).reshape(shape)
+    longer = (named / long)[::-1].cumsum(axis=0)[::-1] - named / long
+    shared = named.cumsum(axis=0) / long + longer  # what an answer of this length shares with all by an item
+    rows = np.flatnonzero(lengths)
+    near = np.bincount(sample.rows, shared[of, sample.codes], sample.n)[rows]
+    return rows, (len(rows) - near) / max(1, len(rows) - 1)
+
+
 def unlike_choices(sample: ChoiceSample, of: Ints) -> ReadableAnswers:
     """δ(a, b) = 0 if both answers take the same option, else 1."""
     rows = np.flatnonzero(sample.codes != UNKNOWN)
