@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.charts.figure import prompt_name
@@ -131,12 +130,12 @@ def known_of(data: Data) -> list[Characteristic]:
 
 def values_of(data: Data, known: Characteristic, persons: Ints) -> list[str]:
     """This characteristic of each of these people; empty if unknown."""
+    people = data.frames.people
 
-    def written() -> pd.Series:
-        given = data.frames.people[known.name]
-        return pd.Series([value if isinstance(value, str) else "" for value in given], given.index, object)
+    def written() -> NDArray[np.object_]:
+        return np.array([*(value if isinstance(value, str) else "" for value in people[known.name]), ""], dtype=object)
 
-    return data.once_for_all(("known", known.name), written).reindex(persons, fill_value="").tolist()
+    return data.once_for_all(("known", known.name), written)[people.index.get_indexer(persons)].tolist()
 
 
 def explanations_of(data: Data, crowd: Crowd, repeats: Floats) -> list[tuple[Characteristic, Explanation]]:
