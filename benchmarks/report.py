@@ -56,6 +56,7 @@ def goals(quick: bool) -> list[Goal]:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
+    from analysis.models import MetricValue
     from analysis.report.dataset import load_frames
     from analysis.report.filters import Filters
     from analysis.report.pages.views import WantedText, behind
@@ -77,6 +78,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     found["answers_behind"] = timed(lambda: behind(study, Filters(), one))[0]
     filters = Filters(prompt=(options.prompt,))
     parts = ("heterogeneity", "distances")
+    MetricValue.objects.all().delete()  # or it would read kept rows
     found["one_prompt"], ours = timed(lambda: report(study, filters, draws=options.draws, parts=parts))
     found["plain_one_prompt"], plain = timed(lambda: plain_numbers(study, options.prompt, CHATBOTS, options.draws))
     found["ratio"] = round(found["plain_one_prompt"]["cpu_s"] / found["one_prompt"]["cpu_s"], 1)

@@ -20,6 +20,7 @@ from analysis.answers.reviews import ReadingSample, answers_of, draw, reading_er
 from analysis.models import AliasDecision, Answer, MetricValue
 from analysis.stats.intervals import share_interval
 from analysis.stats.item_measures import measure
+from analysis.stats.speed import uncollected
 from surveys.models import Participant, Prompt, ReadBack, Response, Study, asked_of_all
 from surveys.reading.answers import RULES_VERSION, normalise_item
 from surveys.studies.lifecycle import definition_of
@@ -116,7 +117,7 @@ def _numbers(tally: Tally, part: str, kind: str) -> dict[str, Any]:
 # --- what is counted on: after a new answer only what is new -------------------
 
 # What a count rests on: number of readings by other rules, newest decisions about answers and spellings, whether any
-# reading was shown, and how many responses, pilots' and read ones were counted. Then the responses that came later.
+# reading was shown, and how many responses, pilots' and read ones were counted. Then the keys of those that came later.
 GROUND = """
 WITH given AS (
   SELECT response.id, person.pilot, answer.id IS NOT NULL AS read
@@ -132,7 +133,8 @@ SELECT
   EXISTS (SELECT FROM surveys_readback JOIN given ON given.id = response_id),
   count(*) FILTER (WHERE id <= %(end)s), count(*) FILTER (WHERE id <= %(end)s AND pilot),
   count(*) FILTER (WHERE id <= %(end)s AND read),
-  coalesce(json_agg(json_build_array(id, pilot, read)) FILTER (WHERE id > %(end)s), '[]')
+  json_agg(id) FILTER (WHERE id > %(end)s), json_agg(id) FILTER (WHERE id > %(end)s AND pilot),
+  json_agg(id) FILTER (WHERE id > %(end)s AND read)
 FROM given
 """
 
@@ -187,26 +189,26 @@ def _settle(study: Study) -> TallyState:
     last = MetricValue.objects.filter(study=study, name=KEPT).values_list("value", flat=True).first()
     state = _restored(last or NOTHING)
     # Taken first, so that changes during the count make a different ground next time.
-    *since, count, pilots, answers, come = _ground(study, state.end)
-    if (*since, count, pilots, answers) != state.ground:
+    ground, come = _ground(study, state.end)
+    if ground != state.ground and state.end:
         state = _restored(NOTHING)
-        *since, count, pilots, answers, come = _ground(study, 0)
+        ground, come = _ground(study, 0)
     unread = _unread(study, state).values_list("pk", flat=True).first()
-    settled = [(key, pilot, read) for key, pilot, read in come if unread is None or key < unread]
-    end = max((key for key, *_ in settled), default=state.end)
-    pilots, answers = pilots + sum(pilot for _, pilot, _ in settled), answers + sum(read for *_, read in settled)
-    ground = (*since, count + len(settled), pilots, answers)
-    return _advance(state, ResponseSpan(study, state.end, end), ground)
+    settled = [[key for key in keys or () if unread is None or key < unread] for keys in come]
+    more = (before + len(keys) for before, keys in zip(ground[-3:], settled, strict=True))
+    end = max(settled[0], default=state.end)
+    return _advance(state, ResponseSpan(study, state.end, end), (*ground[:-3], *more))
 
 
 def _unread(study: Study, state: TallyState) -> QuerySet[Response]:
     return open_responses(study, UNREAD).filter(pk__gt=state.end)
 
 
-def _ground(study: Study, end: int) -> tuple[Any, ...]:
+def _ground(study: Study, end: int) -> tuple[tuple[Any, ...], Sequence[Sequence[int] | None]]:
     with connection.cursor() as cursor:
         cursor.execute(GROUND, {"study": study.pk, "rules": RULES_VERSION, "end": end})
-        return (WAY, RULES_VERSION, study.current_id, *cursor.fetchone())
+        found = cursor.fetchone()
+        return (WAY, RULES_VERSION, study.current_id, *found[:-3]), found[-3:]
 
 
 def _restored(value: Any) -> TallyState:
@@ -220,7 +222,8 @@ def _restored(value: Any) -> TallyState:
 
 def _advance(state: TallyState, span: ResponseSpan, ground: tuple[Any, ...]) -> TallyState:
     replaced, (*_, has_readings, _, _, _) = span.replaced(), ground
-    tallies = add_span(state.tallies, span, replaced) if has_readings else {}
+    with uncollected():
+        tallies = add_span(state.tallies, span, replaced) if has_readings else {}
     return TallyState(span.end, ground, tallies, redraw(state.drawn, *_readings(span, replaced)))
 
 
@@ -251,7 +254,10 @@ def add_span(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) ->
         # Superseded revisions too: only `responses` asks which are the newest, once.
         answers, said = _by_response(Answer, READ, those), _by_response(ReadBack, SAID, those)
         for key, slug, kind in _counted(responses):
-            tally = tallies.setdefault(kind, {}).setdefault(slug, {part: Counter() for part in PARTS})
+            of_kind = tallies.setdefault(kind, {})
+            if slug not in of_kind:
+                of_kind[slug] = {part: Counter() for part in PARTS}
+            tally = of_kind[slug]
             aliases = spellings.get(families.get(slug, slug), {})
             tally["numbers"]["responses"] += sign
             if key in said:
@@ -302,8 +308,8 @@ def _add_change(
     tally["numbers"]["answers"] += sign
     tally["numbers"]["changed"] += sign * (before != after)
     for part, (named, letter) in (("before", before), ("after", after)):
-        for name in (letter,) if kind == Prompt.Kind.CHOICE else named:
-            tally[part][name] += sign
+        count = tally[part].update if sign > 0 else tally[part].subtract
+        count((letter,) if kind == Prompt.Kind.CHOICE else named)
 
 
 def _as_one(items: Collection[str], letter: str, aliases: Mapping[str, str]) -> tuple[set[str], str]:

@@ -428,7 +428,7 @@ class Comparison:
 
     In a pair, the second's `rarefied` measures are of as many units as the smaller of the two has, and `beside` has
     those of the first at that n. The first's are of all its units, one response of each; those of sources in no pair
-    are of as many units as these are rarefied to.
+    are of as many units as these are rarefied to. `drawn` has the measures of the draws of each source in a pair.
     """
 
     raw: dict[str, Heterogeneity]
@@ -436,6 +436,7 @@ class Comparison:
     beside: dict[str, Heterogeneity]
     differences: dict[Pair, dict[str, Difference]]
     distances: dict[Pair, Distance]
+    drawn: dict[str, Measured]
 
 
 def compare_sources(
@@ -449,7 +450,7 @@ def compare_sources(
     source or pair and their numbers of responses, not on what else is compared.
     """
     some = {name: sample for name, sample in samples.items() if sample.n}
-    found = Comparison({name: describe(sample) for name, sample in some.items()}, {}, {}, {}, {})
+    found = Comparison({name: describe(sample) for name, sample in some.items()}, {}, {}, {}, {}, {})
     rarefied: dict[tuple[str, int], Heterogeneity] = {}
 
     def rarefy_to(name: str, units: int) -> Heterogeneity:
@@ -467,6 +468,7 @@ def compare_sources(
     drawn = {
         name: shared.redraw(some[name], name) for name in dict.fromkeys(name for pair in compared for name in pair)
     }
+    found.drawn.update({name: measure(each.counted) for name, each in drawn.items()})
     for a, b in compared:
         splits = shared.split(some[a], some[b], a, b)
         found.distances[a, b] = compare_redrawn(drawn[a], drawn[b], splits)

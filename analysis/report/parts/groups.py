@@ -129,7 +129,7 @@ class Drawn:
         return hashlib.sha256(units.tobytes()).hexdigest()
 
     def sample(self, rows: Rows) -> ItemSample:
-        return self.data.items_in(True, self.prompt, rows)
+        return self.found.get(("sample", rows.tobytes()), lambda: self.data.items_in(True, self.prompt, rows))
 
     def described(self, rows: Rows) -> Heterogeneity:
         key = ("part", self.prompt, rows.tobytes())

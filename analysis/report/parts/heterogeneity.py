@@ -31,7 +31,6 @@ from analysis.report.samples import (
     name_of,
     reasons,
 )
-from analysis.stats import item_measures
 from analysis.stats.heterogeneity import Comparison, Difference, Heterogeneity, mean_difference, share_intervals
 from analysis.stats.intervals import ONE_UNIT
 from analysis.stats.item_measures import MEASURES
@@ -213,15 +212,8 @@ def pooled_row(data: Data, group: Group, source: Source) -> Row:
 
 def redrawn_differences(data: Data, group: Group, source: Source, prompt: str) -> dict[str, Any]:
     """Field minus source in draws that all prompts share, which keep what a person's answers have in common."""
-
-    def measured_draws(side: Source) -> dict[str, Any]:
-        sample = data.items(side, prompt)
-        return data.once(
-            ("measured draws", side, prompt),
-            lambda: item_measures.measure(data.shared_draws.redraw(sample, name_of(side)).counted),
-        )
-
-    field, other = measured_draws(group.field), measured_draws(source)
+    drawn = comparison(data, group, prompt).drawn
+    field, other = drawn[name_of(group.field)], drawn[name_of(source)]
     return {name: field[name] - other[name] for name in MEASURES}
 
 

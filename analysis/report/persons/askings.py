@@ -14,7 +14,14 @@ from analysis.report.dataset import OFFLINE, TOLD, background_of
 from analysis.report.samples import Data, Group, Row, Rows, Source, generator_for, low_high, reasons
 from analysis.stats.persons.explaining import Explanation, by_level, by_step
 from analysis.stats.persons.numbers import PersonEstimate
-from analysis.stats.persons.shares import Measured, ReadableAnswers, measure, pairs_of, unlike_choices, unlike_lists
+from analysis.stats.persons.shares import (
+    Measured,
+    ReadableAnswers,
+    measure,
+    unlike_choices,
+    unlike_lists,
+    unlike_others,
+)
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import ChatbotContext, Prompt
 from surveys.studies.wording import language_name
@@ -146,18 +153,12 @@ class Crowd:
         return np.unique(names, return_inverse=True)[1].astype(np.int64) if names else np.empty(0, np.int64)
 
 
-def first_answers(data: Data, group: Group, prompt: str, some: bool = False) -> tuple[ReadableAnswers, Ints]:
-    """Answers from when people were first asked, and their rows; `some` takes MANY at random if there are more."""
+def some_answers(data: Data, group: Group, prompt: str) -> ReadableAnswers:
+    """Answers from when people were first asked, MANY at random if there are more."""
     rows = data.rows_of(group.field, prompt)
-    if some and len(rows) > MANY:
+    if len(rows) > MANY:
         rows = np.sort(generator_for(data, "first answers", group.field, prompt).choice(rows, MANY, replace=False))
-
-    def compare() -> tuple[ReadableAnswers, Ints]:
-        found = compare_answers(data, group.field, prompt, rows)
-        return found, rows[found.rows]
-
-    # With many answers, the matrix of pairs is too large to keep for every prompt.
-    return data.once(("first answers", group.field, prompt), compare) if len(rows) <= MANY else compare()
+    return compare_answers(data, group.field, prompt, rows)
 
 
 def gather(data: Data) -> Crowd:
@@ -181,13 +182,13 @@ def gather(data: Data) -> Crowd:
 def parts_of(data: Data) -> Iterator[tuple[NDArray, ...]]:
     for block, group in enumerate(fields_of(data)):
         for prompt in data.prompts:
-            answers, rows = first_answers(data, group, prompt)
-            if len(answers.of) < 2:
+            sample = (data.letters if prompt in data.choices else data.items)(group.field, prompt)
+            found, others = unlike_others(sample)
+            if len(found) < 2:
                 continue
-            found = pairs_of(answers)
-            of = np.argsort(answers.of, kind="stable")  # in the order of the pairs: one answer per person
-            same = np.full(len(of), prompt, dtype=object)
-            yield found.others, found.who, same, np.full(len(of), block), rows[of]
+            rows = data.by_unit(group.field, data.rows_of(group.field, prompt))[found]
+            same = np.full(len(rows), prompt, dtype=object)
+            yield others, data.frames.field.who[rows], same, np.full(len(rows), block), rows
 
 
 def place_of(order: Sequence[str], prompt: str, bases: dict[str, str]) -> tuple[float, str]:
@@ -212,12 +213,12 @@ def known_of(data: Data) -> list[Characteristic]:
 
 def values_of(data: Data, known: Characteristic, persons: Ints) -> list[str]:
     """This characteristic of each of these people; empty if unknown."""
-    given = data.once_for_all(("known", known.name), lambda: data.frames.people[known.name].to_dict())
-    return [written(given.get(who)) for who in persons.tolist()]
+    people = data.frames.people
 
+    def written() -> NDArray[np.object_]:
+        return np.array([*(value if isinstance(value, str) else "" for value in people[known.name]), ""], dtype=object)
 
-def written(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return data.once_for_all(("known", known.name), written)[people.index.get_indexer(persons)].tolist()
 
 
 def explanations_of(data: Data, crowd: Crowd, repeats: Floats) -> list[tuple[Characteristic, Explanation]]:

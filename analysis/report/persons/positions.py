@@ -13,14 +13,14 @@ from analysis.charts.tables import COUNT, FINE, FINE_SHARE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import FIELD
-from analysis.report.persons.askings import counted, fields_of, first_answers, place_of
+from analysis.report.persons import askings
+from analysis.report.persons.askings import counted, fields_of, place_of
 from analysis.report.persons.explanations import carried
 from analysis.report.persons.person_or_dice import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
 from analysis.stats.intervals import share_interval
 from analysis.stats.persons.explaining import by_step, demean, explain
 from analysis.stats.persons.numbers import estimate, mean_of
-from analysis.stats.persons.shares import ReadableAnswers, pairs_of
 from surveys.models import Participant
 from surveys.studies.wording import decimal, number
 
@@ -57,7 +57,9 @@ def compute(data: Data) -> list[Row]:
 
 
 def gather(data: Data) -> Along:
-    orders = data.frames.people["order"].to_dict()
+    orders, everybody = data.frames.people["order"].to_dict(), askings.gather(data)
+    distances = np.full(len(data.frames.field.table), np.nan)
+    distances[everybody.rows] = everybody.y
     parts: list[tuple[Ints, Ints, Ints, dict[str, Floats]]] = []
     for block, group in enumerate(fields_of(data)):
         for number_of, prompt in enumerate(data.prompts):
@@ -66,7 +68,7 @@ def gather(data: Data) -> Along:
             places = np.array([place_of(orders.get(one) or [], prompt, {})[0] for one in who.tolist()], dtype=float)
             kept = ~np.isnan(places)
             values = counted(data, prompt, rows)
-            values["distance"] = distances(*first_answers(data, group, prompt), rows)
+            values["distance"] = distances[rows]
             same = np.full(int(kept.sum()), block * len(data.prompts) + number_of)
             parts.append((who[kept], same, places[kept].astype(np.int64), {k: v[kept] for k, v in values.items()}))
     persons, fixed, position = (
@@ -77,15 +79,6 @@ def gather(data: Data) -> Along:
         for name in MEASURES
     }
     return Along(persons, fixed, position, whole)
-
-
-def distances(answers: ReadableAnswers, found_in: Ints, rows: Ints) -> Floats:
-    """How far each row's answer is from everybody else's; NaN if nothing was found in it."""
-    found = np.full(len(rows), np.nan)
-    pairs = pairs_of(answers)
-    order = np.argsort(answers.of, kind="stable")
-    found[np.searchsorted(rows, found_in[order])] = pairs.others
-    return found
 
 
 def trend_rows(found: Along, name: str) -> Iterator[Row]:

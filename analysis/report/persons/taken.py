@@ -13,7 +13,7 @@ from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, rows_in
 from analysis.report.dataset import FIELD
-from analysis.report.persons.askings import MANY, Characteristic, fields_of, first_answers, known_of, values_of
+from analysis.report.persons.askings import MANY, Characteristic, fields_of, known_of, some_answers, values_of
 from analysis.report.samples import Data, correct_over_prompts
 from analysis.stats.persons.explaining import FEWEST_OF_A_LEVEL, Taken, centre, permanova
 from analysis.stats.resampling import generator
@@ -29,7 +29,7 @@ def compute(data: Data) -> list[Row]:
 
 def prompt_rows(data: Data, prompt: str, known: Sequence[Characteristic]) -> list[Row]:
     """A row for each explanation that varies; with an eighth of the draws, since each takes a whole matrix."""
-    whole = centre([first_answers(data, group, prompt, some=True)[0] for group in fields_of(data)])
+    whole = centre([some_answers(data, group, prompt) for group in fields_of(data)])
     if whole is None:
         return []
     levels = [numbered(values_of(data, one, whole.who)) for one in known]

@@ -11,7 +11,7 @@ shared items are an inner product, 1 / max(a, b) is the smaller of 1 / a and 1 /
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -33,7 +33,7 @@ from analysis.stats.intervals import (
 )
 from analysis.stats.persons.numbers import PersonEstimate
 
-AT_ONCE = 500  # draws
+AT_ONCE = 200  # draws: with more, their weights leave the processor's cache
 NO_PAIR = "Without one of its units a side has no two answers to compare."
 
 
@@ -102,9 +102,9 @@ class BlendSides:
         """The group of each unit (units,): its side, or several that share units; -1 for a unit without answers."""
         held = self.answered.astype(np.int64)
         groups = connected_components(held.T @ held, directed=False)[1]
-        known = held.getnnz(axis=1) > 0
-        first = np.asarray(held.argmax(axis=1)).ravel()
-        return np.where(known, groups[first], -1)
+        known, found = held.getnnz(axis=1) > 0, np.full(self.units, -1)
+        found[known] = groups[held.indices[held.indptr[:-1][known]]]
+        return found
 
     @cached_property
     def counts(self) -> Ints:
@@ -122,29 +122,31 @@ class BlendSides:
         Σ w_i w_j δ_ij / Σ w_i w_j over pairs of different units, averaged over prompts (a U-statistic: its expectation
         is that of the populations for samples of any size). NaN if a side has no pair.
         """
-        parts = [weights[start : start + AT_ONCE] for start in range(0, len(weights), AT_ONCE)]
-        return np.concatenate(
-            [np.mean([_means(prompt, self.sides, part) for prompt in self.prompts], axis=0) for part in parts]
-        )
+        parts = (np.ascontiguousarray(weights[at : at + AT_ONCE].T) for at in range(0, len(weights), AT_ONCE))
+        sums = [reduce(np.add, (_means(prompt, self.sides, part) for prompt in self.prompts)) for part in parts]
+        return np.concatenate(sums) / len(self.prompts)
 
     @cached_property
     def measured(self) -> "SideMeans":
         """The means with all units counted alike, and without each."""
-        found = np.mean([_without_each(prompt, self.sides, self.units) for prompt in self.prompts], axis=0)
+        found = reduce(np.add, (_without_each(prompt, self.sides, self.units) for prompt in self.prompts))
+        found = found / len(self.prompts)
         return SideMeans(found[-1], found[:-1], self.group_of)
 
 
 def _means(prompt: PromptAnswers, sides: int, weights: Floats) -> Floats:
-    given = np.ascontiguousarray(weights.T)[prompt.unit]
+    """The means of one prompt, (draws, sides, sides), with weights (units, draws)."""
+    given = weights[prompt.unit]
     of_side = [slice(*ends) for ends in pairwise(np.searchsorted(prompt.side, np.arange(sides + 1)))]
     said = [prompt.said[mine].T @ given[mine] for mine in of_side]
     total = [given[mine].sum(axis=0) for mine in of_side]
     one, other = prompt.own
-    both, places = given[one] * given[other], (prompt.side[one] * sides + prompt.side[other], np.arange(len(one)))
+    both = given**2 if len(one) == len(given) else given[one] * given[other]  # nobody answers for two sides
+    places = (prompt.side[one] * sides + prompt.side[other], np.arange(len(one)))
     own, alike = (
         csr_matrix((each, places), (sides * sides, len(one))) @ both for each in (np.ones(len(one)), prompt.alike)
     )
-    found = np.empty((len(weights), sides, sides))
+    found = np.empty((weights.shape[1], sides, sides))
     for a in range(sides):
         for b in range(a, sides):
             pairs = total[a] * total[b] - own[a * sides + b]

@@ -1,10 +1,11 @@
 """How unlike two answers are; what the field adds to the API's dice: the product's dice, and the person's share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from analysis.stats.intervals import Bools, Floats, Ints, p_value, tail_p
 from analysis.stats.persons.numbers import (
@@ -19,6 +20,8 @@ from analysis.stats.persons.numbers import (
     one_minus_ratio,
 )
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
+
+AT_ONCE = 2**20  # pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +42,37 @@ class ReadableAnswers:
 
 def unlike_lists(sample: ItemSample, of: Ints) -> ReadableAnswers:
     """δ(A, B) = 1 - |A ∩ B| / max(|A|, |B|) of the items of two answers: 0 the same, 1 nothing in common."""
+    rows, parts = _unlike(sample, max(1, sample.n))
+    unlike = next(parts, np.empty((0, 0), np.float32))
+    return ReadableAnswers(unlike, np.asarray(of)[rows], rows, sample.n - len(rows))
+
+
+def unlike_others(sample: ItemSample) -> tuple[Ints, Floats]:
+    """Which answers name something, and the mean δ of each to all the others: as by `unlike_lists`, but of its matrix
+    only some rows are there at a time.
+    """
+    rows, parts = _unlike(sample, max(1, AT_ONCE // max(1, sample.n)))
+    sums = [np.empty(0), *(unlike.sum(axis=1, dtype=np.float64) for unlike in parts)]
+    return rows, np.concatenate(sums) / max(1, len(rows) - 1)
+
+
+def _unlike(sample: ItemSample, at_once: int) -> tuple[Ints, Iterator[NDArray[np.float32]]]:
+    """Which answers name something, and so many rows at a time of how unlike each of these is to each."""
     lengths = np.bincount(sample.rows, minlength=sample.n)
     rows = np.flatnonzero(lengths)
-    named = np.zeros((sample.n, sample.size), dtype=np.float32)
-    named[sample.rows, sample.codes] = 1
-    named, long = named[rows], lengths[rows].astype(np.float32)
-    unlike = named @ named.T
-    unlike /= np.maximum(long[:, None], long)  # in place: half the time, since the matrix is large
-    np.subtract(1, unlike, out=unlike)
-    return ReadableAnswers(unlike, np.asarray(of)[rows], rows, sample.n - len(rows))
+    said = (np.ones(len(sample.rows), np.float32), (sample.rows, sample.codes))
+    named, long = csr_matrix(said, (sample.n, sample.size))[rows], lengths[rows].astype(np.float32)
+
+    def parts() -> Iterator[NDArray[np.float32]]:
+        others = (
+            named.toarray().T.copy()
+        )  # a sparse matrix times a dense one takes a small part of the time of two dense
+        for at in range(0, len(rows), at_once):
+            unlike = named[at : at + at_once] @ others
+            unlike /= np.maximum(long[at : at + at_once, None], long)  # in place: half the time, as there are many
+            yield np.subtract(1, unlike, out=unlike)
+
+    return rows, parts()
 
 
 def unlike_choices(sample: ChoiceSample, of: Ints) -> ReadableAnswers:

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.stats.persons import shares
 from analysis.stats.persons.numbers import estimate, mean_of_pairs, mean_over, minus
-from analysis.stats.persons.shares import ReadableAnswers, pairs_of, unlike_choices, unlike_lists
+from analysis.stats.persons.shares import ReadableAnswers, pairs_of, unlike_choices, unlike_lists, unlike_others
 from analysis.stats.resampling import UNKNOWN, ChoiceSample, ItemSample
 from benchmarks import dice
 
@@ -29,6 +29,18 @@ def test_lists_are_as_unlike_as_what_they_do_not_share() -> None:
     assert found.unread == 1 and found.rows.tolist() == [0, 1, 2, 4]
     assert found.unlike[0] == pytest.approx([0, 3 / 5, 3 / 5, 1])
     assert found.unlike[1, 2] == pytest.approx(3 / 5)
+
+
+def test_means_to_all_others_need_no_whole_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "AT_ONCE", 100)
+    rng = np.random.default_rng(6)
+    named = [rng.choice(9, rng.integers(0, 5), replace=False).tolist() for _ in range(40)]
+    rows = np.repeat(np.arange(40, dtype=np.int32), [len(items) for items in named])
+    sample = ItemSample(40, rows, np.array(sum(named, []), dtype=np.int32), 9)
+    places, others = unlike_others(sample)
+    whole = unlike_lists(sample, np.arange(40))
+    assert places.tolist() == whole.rows.tolist()
+    assert others.tolist() == pairs_of(whole).others.tolist()
 
 
 def test_letters_are_alike_or_not() -> None:
