@@ -380,6 +380,8 @@ def say(report: Report) -> str:
     if not rows:
         return "No run has answered yet."
     usd, answers = sum(row["usd"] for row in rows), sum(row["completions"] for row in rows)
+    if not answers:
+        return f"No run has answered yet{f'; calls that failed cost {dollars(usd)}' if usd else ''}."
     cost = f"cost {dollars(usd)}" if usd else "cost nothing"
     timed = [row for row in rows if at(row, "latency_s.p50") is not None]
     if not timed:

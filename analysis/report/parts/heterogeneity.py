@@ -13,7 +13,7 @@ from analysis.charts.panels import Grid, draw_grids, with_axes
 from analysis.charts.tables import COUNT, Column
 from analysis.report import columns as col
 from analysis.report.beyond import OF_POPULATION, POPULATION_DRAWN, population_columns, population_row
-from analysis.report.claims.enough import too_few
+from analysis.report.claims.enough import too_few, too_few_people
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.samples import (
@@ -393,7 +393,7 @@ def say(report: Report) -> str:
     known = [row for row in report["heterogeneity"] if col.ENTROPY.value(row) is not None]
     if not known:
         return "No answer with recommendations yet."
-    if not any(row["source"] != FIELD for row in known):
+    if not any(row["source"] != FIELD for row in known) and not too_few_people(known):
         values, n = [row[col.ENTROPY.key] for row in known], [row["n"] for row in known]
         ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one if they are equal
         people = f"{sized(*n)} {'person' if max(n) == 1 else 'people'}"

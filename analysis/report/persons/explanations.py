@@ -229,7 +229,7 @@ def say(report: Report) -> str:
         return NOTHING_KNOWN if answers["field"] else NOBODY
     if people >= FEWEST:
         return "People’s answers do not differ: there is nothing to explain."
-    return f"Nothing is compared yet: {plural(people, 'person', 'people')} of {FEWEST} have answered."
+    return f"Fewer than {FEWEST} people have answered: too few to compare."
 
 
 PART = Part(

@@ -216,7 +216,7 @@ def rooms_of_kappa(labels: Labels, shared: SharedLabels, groups: Bools) -> Float
     items, alike, times = np.diff(together.indptr), np.diff(found.indptr), np.asarray(found.sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean_rarer, mean_gain = average(np.column_stack([rarer, gain]), groups).T
-        mean_gain /= groups @ ~np.isnan(gain)
+        mean_gain /= groups @ (~np.isnan(gain)).astype(float)
     return more_alike(alike, items, mean_rarer) * np.maximum(times, 1) / np.maximum(alike, 1) * mean_gain
 
 

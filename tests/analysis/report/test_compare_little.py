@@ -1,5 +1,6 @@
 """The comparing pages with little to compare, with nothing yet, or at an address that does not exist."""
 
+from decimal import Decimal
 from html import unescape
 
 import pytest
@@ -41,6 +42,8 @@ def test_without_runs_the_page_says_what_comes_next() -> None:
     new_run = reverse("baselines:new-run", args=["teas"])
     assert "No baseline yet" in lines_of(researcher.get(address()))
     assert new_run in text_of(researcher.get(address()))
+    for page in ("overview", "heterogeneity"):
+        assert heading(viewer.get(address(page))) == "Fewer than 20 people have answered a prompt: too few to compare."
     assert new_run not in text_of(viewer.get(address()))
 
 
@@ -49,8 +52,9 @@ def test_without_answers_of_models_the_page_says_whether_they_are_to_come() -> N
     client = log_in(run.study, "viewer")
     make_call(run)
     assert "No answer of a model has come yet." in lines_of(client.get(address()))
-    Completion.objects.filter(run=run).update(status="failed", done_at=timezone.now())
+    Completion.objects.filter(run=run).update(status="failed", done_at=timezone.now(), cost=Decimal("0.5"))
     assert "No answer of a model has come, and calls have failed." in lines_of(client.get(address()))
+    assert heading(client.get(address("costs"))) == "No run has answered yet; calls that failed cost $0.50."
 
 
 def test_beside_a_finished_run_stands_that_its_texts_are_being_read() -> None:

@@ -237,7 +237,7 @@ def test_of_nobody_and_of_three_people_nothing_is_said() -> None:
     for name in ("person-or-dice", "explanations"):
         assert page_of(study, name).status_code == 200
     said = heading(page_of(study, "explanations"))
-    assert said == "Nothing is compared yet: 3 people of 20 have answered."
+    assert said == "Fewer than 20 people have answered: too few to compare."
     found = report(study, draws=20)
     assert claims_on(found, "person-or-dice") == [] == claims_on(found, "explanations")
 

@@ -206,6 +206,14 @@ def test_where_raters_guess_and_a_label_is_rare_no_interval_ends_below_chance():
     assert max(below.values()) <= 2, below
 
 
+def test_mean_kappa_may_be_as_much_higher_as_one_more_shared_label_in_one_of_its_pairs_adds():
+    """Each of three raters gives 40 items the second label twice, never as another: κ is -0.2 / 3.8 in each pair."""
+    table = [[int(item in (2 * rater, 2 * rater + 1)) for rater in range(3)] for item in range(40)]
+    mean = measure(make_labels(table, 2), draws=300).means["all"]["kappa"]
+    more = 40 * (1 - 0.025 ** (1 / 40)) * 0.95
+    assert (mean.value, mean.ci[1]) == pytest.approx((-0.2 / 3.8, -0.2 / 3.8 + more * 2 / 3.8 / 3))
+
+
 def test_where_ordered_labels_are_rare_alpha_may_be_much_higher():
     """No item has two rare labels here, on whichever side, and three are as likely."""
     table = [[2, 2]] * 17 + [[2, 3], [2, 0], [4, 2]]
