@@ -64,9 +64,8 @@ def _unlike(sample: ItemSample, at_once: int) -> tuple[Ints, Iterator[NDArray[np
     named, long = csr_matrix(said, (sample.n, sample.size))[rows], lengths[rows].astype(np.float32)
 
     def parts() -> Iterator[NDArray[np.float32]]:
-        others = (
-            named.toarray().T.copy()
-        )  # a sparse matrix times a dense one takes a small part of the time of two dense
+        # A sparse matrix times a dense one takes a small part of the time of two dense ones.
+        others = named.toarray().T.copy()
         for at in range(0, len(rows), at_once):
             unlike = named[at : at + at_once] @ others
             unlike /= np.maximum(long[at : at + at_once, None], long)  # in place: half the time, as there are many
