@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.charts.tables import COUNT, PLAIN, SHARE, Cell, Column, NumberFormat, Row, Table, at, cells
+from analysis.stats.agreement.estimates import FEWEST
 from analysis.stats.agreement.labels import KIND_NAMES
 from analysis.stats.agreement.pairs import cluster_order
 from surveys.studies.wording import plural, sized
@@ -303,9 +304,25 @@ def summarise_agreement(question: Row) -> str:
 
 def items_behind(question: Row, units: int, n: int | None) -> str:
     """Says what n counts, and how many of them are independent if these are not the same."""
+    items = " item" if n == 1 else " items"
     if question["drawn"] == "users":
-        return f" items about {plural(units, 'user')}"
-    return " items" if units == n else f" labelled parts of {plural(units, 'item')}"
+        return f"{items} about {plural(units, 'user')}"
+    return items if units == n else f" labelled parts of {plural(units, 'item')}"
+
+
+def say_intervals(question: Row, seed: int) -> str:
+    """How the coefficients' intervals are made, and of what independent units."""
+    units, drawn = question["units"], question["drawn"]
+    if units < FEWEST:
+        return f"95 % intervals of coefficients take at least {FEWEST} {drawn}"
+    apart = ""
+    if drawn == "users":
+        apart = " (items about one user are not independent)"
+    elif units != question["items"]:
+        apart = " (each with all that was asked about it: answers about one item are not independent)"
+    if question["interval"]["kind"] == "jackknife":
+        return f"95 % intervals: {units} {drawn}, each left out once, by Student’s t: with so few they are wide{apart}"
+    return f"{units:,} {drawn} drawn {question['draws']:,} times for the 95 % intervals (seed {seed}){apart}"
 
 
 def _summarise_judges(question: Row) -> str:

@@ -79,6 +79,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     page: dict[str, Any] = {"question": question, "answer": tables.summarise_agreement(question)}
     if question["labels"]:
         page |= contents_of(question, found["times"], read_measure(request), read_least(request))
+        page["intervals"] = tables.say_intervals(question, found["seed"])
         if page["many"]:
             page["heat"] = heat_map(
                 question | {"least": read_least(request)}, read_measure(request), found["simulated"]
@@ -98,7 +99,6 @@ def overview(request: HttpRequest) -> HttpResponse:
         plain=write_choice(choice),
         query=write_choice(choice, question=question["question"]),
         threshold=found["threshold"],
-        seed=found["seed"],
         planned=plan_on_page(found),
         measures=tables.MEASURES,
         figures=FIGURES if question.get("ratings") else AGREEMENT_FIGURES,

@@ -18,8 +18,8 @@ from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, Study
 from surveys.studies.labels import record_judgement
-from tests.analysis.agreement.annotation_samples import SAID, WORDS, make_annotated, pseudonyms_of
-from tests.factories import make_annotation_study, make_items, make_study
+from tests.analysis.agreement.annotation_samples import SAID, WORDS, label_all, make_annotated, pseudonyms_of
+from tests.factories import make_annotation_study, make_annotator, make_items, make_study
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
@@ -84,6 +84,16 @@ def test_people_who_all_give_one_label_have_much_in_common() -> None:
     alone, _ = make_annotated(slug="roots", said=("yyyynnnn",))
     words = summarise_agreement(rows_for(alone, draws=20)["questions"][0])
     assert words == "People have too few items in common to say how far they agree."
+
+
+def test_one_item_is_said_as_one_and_has_no_intervals_of_coefficients() -> None:
+    study = make_annotation_study(slug="roots", overlap=2)
+    make_items(study, 1)
+    for letter in "yn":
+        label_all(make_annotator(study), letter)
+    words = lines_of(open_page(log_in(study, "viewer"), slug="roots"))
+    assert "0 % to 79 %, n = 1 item); beyond chance, α is 0.00 (n = 1 item)." in words
+    assert "95 % intervals of coefficients take at least 3 items. n: items with two labels" in words
 
 
 def test_from_a_cell_two_clicks_lead_to_the_raw_item(annotated: tuple[Client, list[str]]) -> None:
