@@ -396,8 +396,7 @@ def say(report: Report) -> str:
     if not any(row["source"] != FIELD for row in known) and not too_few_people(known):
         values, n = [row[col.ENTROPY.key] for row in known], [row["n"] for row in known]
         ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one if they are equal
-        people = f"{sized(*n)} {'person' if max(n) == 1 else 'people'}"
-        return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {people}."
+        return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {sized(*n)} people."
     return too_few(known)
 
 

@@ -23,9 +23,12 @@ def variety(prompt: str, source: str, entropy: float | None, unique: int = 10, c
     return where | dict.fromkeys(MEASURES, 0.5) | known
 
 
-def test_headline_about_one_person_is_in_the_singular() -> None:
-    row = {"source": "field", "n": 1, col.ENTROPY.key: 2.32}
-    assert heterogeneity.say({"heterogeneity": [row]}).endswith("by prompt, n\u00a0=\u00a01 person.")
+def test_a_field_alone_is_described_from_twenty_people_on() -> None:
+    row = {"source": "field", "prompt": "teas", "model": "chatgpt", "n": 20, "units": 20, col.ENTROPY.key: 2.32}
+    said = heterogeneity.say({"heterogeneity": [row]})
+    assert said == "The field’s recommendations have 2.3 bits of entropy, by prompt, n\u00a0=\u00a020 people."
+    few = heterogeneity.say({"heterogeneity": [row | {"n": 19, "units": 19}]})
+    assert few == "Fewer than 20 people have answered a prompt: too few to compare."
 
 
 def test_heterogeneity_says_from_where_to_where_each_source_goes_and_compares_nothing() -> None:
