@@ -26,6 +26,7 @@ from analysis.report.claims.gate import opening_of
 from analysis.report.columns import TableSpec
 from analysis.report.parts import PARTS
 from analysis.report.reports import findings
+from surveys.studies.flow import OUTCOME_NAMES
 from surveys.studies.wording import plural
 
 
@@ -190,15 +191,7 @@ ALWAYS = ("started", "completed", "analysed")
 FLOW = {  # in the order of people's way through the study
     "started": "Came to the first page",
     "consented": "Agreed to take part",
-    "screened_out": "Screened out",
-    "over_quota": "Over quota",
-    "misunderstood": "Comprehension check or training failed twice",
-    "technical": "Technical trouble",
-    "returned": "Returned",
-    "timed_out": "Timed out",
-    "withdrawn": "Withdrew",
-    "in_progress": "Still in progress",
-    "completed": "Completed",
+    **{name: words for name, words in OUTCOME_NAMES.items() if name != "no_consent"},
     "excluded": "Left out of the analysis",
     "analysed": "Analysed",
 }

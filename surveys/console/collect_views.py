@@ -17,10 +17,11 @@ from surveys.console.monitoring.monitor import (
     say_state,
     watch,
 )
-from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, reason_name
+from surveys.console.monitoring.people import CHECK_NAMES, reason_name
 from surveys.models import AnonymousExit, Participant
 from surveys.studies.access import Role
 from surveys.studies.flow import (
+    OUTCOME_NAMES,
     OUTCOMES,
     WHO,
     count_could_not,

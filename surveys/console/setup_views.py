@@ -11,13 +11,14 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from surveys.console.monitoring.people import CHECK_NAMES, OUTCOME_NAMES, DecisionError, start_preview
+from surveys.console.monitoring.people import CHECK_NAMES, DecisionError, start_preview
 from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.participation.steps import address, area_of
 from surveys.studies import keeping, lifecycle, second_person
 from surveys.studies.access import Role
 from surveys.studies.files.definitions import Definition, in_language, prompt_text
 from surveys.studies.files.schema import OUTCOMES
+from surveys.studies.flow import OUTCOME_NAMES
 from surveys.studies.members import lift_blinding
 from surveys.studies.pages import FORM, may, notes_on, saved_as, saying, show, study_page
 from surveys.studies.second_person import SecondPersonError
@@ -208,8 +209,9 @@ def words_in_languages(definition: Definition, place: int) -> list[dict[str, str
 
 def code_rows(definition: Definition) -> list[dict]:
     names = [*OUTCOMES, *sorted(set(definition.codes) - set(OUTCOMES))]
+    names_of_codes = OUTCOME_NAMES | {"late": "Late, after the place was given away"}
     return [
-        {"name": OUTCOME_NAMES[name], "code": code, "type": CODE_TYPES[name][0], "action": CODE_TYPES[name][1]}
+        {"name": names_of_codes[name], "code": code, "type": CODE_TYPES[name][0], "action": CODE_TYPES[name][1]}
         for name in names
         if (code := definition.codes.get(name)) is not None
     ]

@@ -62,9 +62,7 @@ MEANINGS = {
         Kind.ASK_RETURN,
     ),
     "misunderstood": Meaning(
-        "Comprehension check or training failed twice, awaiting review there",
-        "Never a reason to reject.",
-        Kind.ASK_RETURN,
+        f"{State.MISUNDERSTOOD.label}, awaiting review there", "Never a reason to reject.", Kind.ASK_RETURN
     ),
     "returned-here": Meaning("Returned here, awaiting review there", "They stopped.", Kind.ASK_RETURN),
     "no-data": Meaning(

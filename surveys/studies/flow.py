@@ -21,19 +21,15 @@ WHO = {
     "preview": ("Previews", Q(origin=Origin.PREVIEW)),
     "all": ("Everybody", Q()),
 }
-# Every outcome of a participation; each person has exactly one.
-OUTCOMES = (
-    "no_consent",
-    "screened_out",
-    "over_quota",
-    "misunderstood",
-    "technical",
-    "returned",
-    "timed_out",
-    "withdrawn",
-    "in_progress",
-    "completed",
-)
+# Every outcome of a participation and what researchers read for it; each person has exactly one.
+OUTCOME_NAMES = {
+    "no_consent": "No consent",
+    **{str(state): state.label for state in State if state not in (State.SCREENING, State.ACTIVE, State.COMPLETED)},
+    "withdrawn": "Withdrawn",
+    "in_progress": "Still working",
+    "completed": State.COMPLETED.label,
+}
+OUTCOMES = tuple(OUTCOME_NAMES)
 # What keeps a person from going on; precedes their own words in the reason of a technical end, "no-access: …".
 TROUBLES = ("no-copying", "no-window", "no-chatbot", "no-access", "other")
 # What kept people from taking part after they had agreed.

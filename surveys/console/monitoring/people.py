@@ -69,19 +69,6 @@ def count_in(rows: QuerySet, count: Count, by: str = "participant") -> Coalesce:
 
 # What researchers read for the slugs in rows.
 CHECK_NAMES = {name: check.label for name, check in CHECKS.items()}
-OUTCOME_NAMES = {
-    "no_consent": "No consent",
-    "screened_out": "Screened out",
-    "over_quota": "Over quota",
-    "misunderstood": "Comprehension check or training failed twice",
-    "technical": "Technical trouble",
-    "returned": "Returned",
-    "timed_out": "Timed out",
-    "withdrawn": "Withdrawn",
-    "in_progress": "Still working",
-    "completed": "Completed",
-    "late": "Late, after the place was given away",
-}
 REASON_NAMES = {
     "chatbot": "uses none of the chatbots",
     "no-group": "belongs to no group of this study",
