@@ -48,12 +48,12 @@ MOST_GROUPS = 200  # per grouping: those with most labels
 
 
 def agreement_of(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) -> Row:
-    """Returns `{"study", "questions": […]}` of docs/annotation.md for the chosen labels; `settings` as in Measuring."""
+    """Return `{"study", "questions": […]}` of docs/annotation.md for the chosen labels; `settings` as in Measuring."""
     return document_of(rows_for(study, choice, **settings))
 
 
 def rows_for(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) -> Row:
-    """Returns every number as rows, by question, and the study's hypotheses, which always use all labels."""
+    """Return every number as rows, by question, and the study's hypotheses, which always use all labels."""
     measuring = Measuring(study, choice, **settings)
     found: Row = keep("agreement", measuring, measure)
     if not measuring.in_parts or not hypotheses_of(study):
@@ -63,7 +63,7 @@ def rows_for(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) ->
 
 
 def keep(name: str, measuring: Measuring, compute: Callable[[Measuring], Any]) -> Any:
-    """Returns the result kept for these settings and this fingerprint, or else computes and keeps it."""
+    """Return the result kept for these settings and this fingerprint, or else compute and keep it."""
     kept = f"{name} {hash_inputs([*measuring.settings, measuring.in_parts])[:16]}"
     return keep_part(measuring.study, kept, fingerprint(measuring), lambda: compute(measuring)).value
 
@@ -78,7 +78,7 @@ def hash_inputs(inputs: list[Any]) -> str:
 
 
 def fingerprint(measuring: Measuring) -> str:
-    """Hashes all inputs: changes with every label, withdrawal, verdict, done slot, item, reply, version and setting."""
+    """Hash all inputs: every label, withdrawal, verdict, done slot, item, reply, version and setting changes it."""
     study = measuring.study
     stamps = {
         Annotation.objects.filter(item__study=study): "pk",
@@ -116,7 +116,7 @@ def measure(measuring: Measuring) -> Row:
 
 
 def find_simulated(study: Study, asked: list[QuestionLabels]) -> list[str]:
-    """Lists the raters that the platform made up: simulated people, and judges whose replies are scripted."""
+    """List the raters that the platform made up: simulated people, and judges whose replies are scripted."""
     rows = [row for each in asked for row in each.rows]
     judged = Annotation.objects.filter(item__study=study, detail__provider=Endpoint.Provider.FAKE)
     scripted = set(judged.order_by().values_list("judge", flat=True).distinct())
@@ -125,7 +125,7 @@ def find_simulated(study: Study, asked: list[QuestionLabels]) -> list[str]:
 
 
 def find_marks(asked: Iterable[QuestionLabels]) -> dict[str, list[str]]:
-    """Maps raters to warnings about their labels: a leading instruction, or a threshold that says yes to all."""
+    """Map raters to warnings about their labels: a leading instruction, or a threshold that says yes to all."""
     given = {row.annotation for each in asked for row in each.given if row.is_model}
     models = Annotation.objects.filter(pk__in=given).order_by("judge")
     found = {
@@ -140,7 +140,7 @@ def find_marks(asked: Iterable[QuestionLabels]) -> dict[str, list[str]]:
 
 
 def find_versions(study: Study) -> dict[str, str]:
-    """Maps each trained rater to the hash of its model's folder."""
+    """Map each trained rater to the hash of its model's folder."""
     rows = Annotation.objects.filter(item__study=study, judge__startswith=f"{TRAINED} ").order_by("judge", "id")
     return dict(rows.values_list("judge", "detail__version"))
 
@@ -175,7 +175,7 @@ def measure_question(measuring: Measuring, asked: QuestionLabels) -> Row:
 
 
 def count_rules(measuring: Measuring, asked: QuestionLabels) -> dict[str, int] | None:
-    """Counts labelled items by the rule of `push_rejected` that chose them ("" for none); None if no rule chose any."""
+    """Count labelled items by the rule of `push_rejected` that chose them ("" for none); None if no rule chose any."""
     rules = Counter({row.item: str(row.tags.get(REJECTED_BY, "")) for row in asked.rows}.values())
     return rules if any(rules) else None
 
@@ -185,12 +185,12 @@ def place_of(label: str, names: Sequence[str]) -> int | None:
 
 
 def interval_of(asked: QuestionLabels, units: int) -> dict[str, str]:
-    """Names the intervals of most numbers, and their unit, as in docs/methods.md; shares have Wilson's."""
+    """Name the intervals of most numbers, and their unit, as in docs/methods.md; shares have Wilson's."""
     return {"kind": "jackknife" if units < FEW else "bootstrap", "unit": asked.unit, "shares": "wilson"}
 
 
 def measure_maybe(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Measures the main coefficients in each of the four readings of Maybe, with scores if two labels are left."""
+    """Measure the main coefficients in each of the four readings of Maybe, with scores if two labels are left."""
     if asked.names != MAYBE:
         return None
     views = {}
@@ -212,7 +212,7 @@ def verification(found: Agreement, raters: Sequence[str]) -> Row:
 
 
 def measure_sides(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Measures how often raters prefer the response shown on the left; None for kinds without sides."""
+    """Measure how often raters prefer the response shown on the left; None for kinds without sides."""
     if not (rows := find_sided(asked)):
         return None
     places = np.array([place_shown(asked, row) for row in rows])
@@ -230,7 +230,7 @@ def measure_sides(measuring: Measuring, asked: QuestionLabels) -> Row | None:
 
 
 def find_sided(asked: QuestionLabels) -> list[Label]:
-    """Finds labels given side by side. Nobody knows the side of imported ones, which name no version of the guidelines;
+    """Find labels given side by side. Nobody knows the side of imported ones, which name no version of the guidelines;
     a trained model always has the personalised response first, whatever it says.
     """
     sided = [row for row in asked.given if row.left in (GENERIC, PERSONALISED) and not row.is_trained]
@@ -245,7 +245,7 @@ def place_shown(asked: QuestionLabels, row: Label) -> float:
 
 
 def measure_both_orders(measuring: Measuring, asked: QuestionLabels) -> list[Row] | None:
-    """Measures for each judge asked in both orders how often the same response or side won; None without sides."""
+    """Measure how often the same response or side won for each judge asked in both orders; None without sides."""
     if not find_sided(asked):
         return None
     shown: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -265,9 +265,9 @@ def measure_both_orders(measuring: Measuring, asked: QuestionLabels) -> list[Row
 
 
 def position_bias(study: Study, judge: str) -> dict[str, Any]:
-    """Compares a judge's labels in both orders of the same responses.
+    """Compare a judge's labels in both orders of the same responses.
 
-    Returns {"pairs", "consistent", "left", "right"}: the pairs, and the shares of them in which both orders agree about
+    Return {"pairs", "consistent", "left", "right"}: the pairs, and the shares of them in which both orders agree about
     the response, both favour the left, and both favour the right. Shares are None without pairs.
     """
     rows = Annotation.objects.filter(item__study=study, judge=judge, state=Annotation.State.GIVEN).exclude(left="")
@@ -325,7 +325,7 @@ GROUPINGS: dict[str, Callable[[Label], Iterable[str]]] = {
 
 
 def measure_statements(measuring: Measuring, asked: QuestionLabels) -> list[Row] | None:
-    """Measures extracted and revised statements side by side, whichever are chosen; None if no item is a revision."""
+    """Measure extracted and revised statements side by side, whichever are chosen; None if no item is a revision."""
     if not AnnotationItem.objects.filter(study=measuring.study, payload__has_key="before").exists():
         return None
     both = gather(measuring.study, replace(measuring.choice, revised="with"))
@@ -333,7 +333,7 @@ def measure_statements(measuring: Measuring, asked: QuestionLabels) -> list[Row]
 
 
 def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Measures agreement and label shares in each group: of people, else of judges, else of baselines."""
+    """Measure agreement and label shares in each group: of people, else of judges, else of baselines."""
     people, judges = ([row for row in asked.rows if row.is_model is is_model] for is_model in (False, True))
     groups: dict[str, list[Label]] = defaultdict(list)
     for row in people or [row for row in judges if not row.is_baseline] or judges:

@@ -84,7 +84,7 @@ class QuestionLabels:
         return said
 
     def majorities(self, voters: Collection[str]) -> dict[str, str]:
-        """Returns by unit what most of these raters say; empty for a tie or if none of them labelled it."""
+        """Return the majority of these raters by unit; empty for a tie or if none of them labelled it."""
         return {unit: majority_without(labels, "", voters) for unit, labels in self.said.items()}
 
     @property
@@ -107,7 +107,7 @@ WITHOUT = DOUBTS | {
 
 
 def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[QuestionLabels]:
-    """Returns every question with its chosen labels, in the order asked; questions without a label too."""
+    """Return every question with its chosen labels, in the order asked; questions without a label too."""
     found: dict[str, list[Label]] = {question.name: [] for question in questions_of(study) if question.is_label}
     for label in iter_labels(study, pilot=choice.pilot, simulated=choice.simulated):
         if label.question in found and fits(label, choice):
@@ -127,7 +127,7 @@ def fits(label: Label, choice: LabelChoice) -> bool:
 
 
 def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> QuestionLabels:
-    """Codes labels as arrays. `by_user`: intervals draw users, if any; an item about nobody stands for itself."""
+    """Code labels as arrays. `by_user`: intervals draw users, if any; an item about nobody stands for itself."""
     given, names = tuple(rows), question.values
     rows = join_both_orders(rows, names)
     units = number(row.unit for row in rows)
@@ -162,19 +162,19 @@ def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) ->
 
 
 def number(values: Iterable[Any]) -> dict[Any, int]:
-    """Numbers the different values from 0, in the order of their first appearance."""
+    """Number the different values from 0, in the order of their first appearance."""
     return {value: code for code, value in enumerate(dict.fromkeys(values))}
 
 
 def code_wholes(pairs: Iterable[tuple[str, Any]], by_user: bool) -> list[int]:
-    """Codes what intervals draw for each (user, item): with `by_user` the user, if there is one, else the item."""
+    """Code what intervals draw for each (user, item): with `by_user` the user, if there is one, else the item."""
     wholes = [("user", user) if by_user and user else ("item", item) for user, item in pairs]
     codes = number(wholes)
     return [codes[whole] for whole in wholes]
 
 
 def join_both_orders(rows: Iterable[Label], names: Sequence[str]) -> list[Label]:
-    """Leaves one label per rater and unit; a judge's labels in both orders become the one between them."""
+    """Leave one label per rater and unit; a judge's labels in both orders become the one between them."""
     found: dict[tuple[str, str], Label] = {}
     for row in rows:
         if first := found.get((row.unit, row.rater)):
@@ -185,7 +185,7 @@ def join_both_orders(rows: Iterable[Label], names: Sequence[str]) -> list[Label]
 
 
 def scale_of(question: LabelQuestion) -> Scale:
-    """Returns the scale of the labels: rising numbers stand for themselves, all others have at most an order."""
+    """Return the scale of the labels: rising numbers stand for themselves, all others have at most an order."""
     try:
         numbers = tuple(float(value) for value in question.values)
     except ValueError:
@@ -228,7 +228,7 @@ OPTIONS = {
 
 
 def read_choice(query: Mapping[str, str]) -> LabelChoice:
-    """Reads a choice from a query; unknown names are ignored, and unknown values become the default."""
+    """Read a choice from a query; unknown names are ignored, and unknown values become the default."""
     given = {name: query.get(name, "").replace("\x00", "")[:LONGEST] for name in OPTIONS}
     read: dict[str, Any] = {
         name: option.values.get(given[name]) if option.values else given[name] for name, option in OPTIONS.items()
@@ -237,7 +237,7 @@ def read_choice(query: Mapping[str, str]) -> LabelChoice:
 
 
 def write_choice(choice: LabelChoice, **more: str) -> str:
-    """Writes a choice as a query string with `more` added; defaults are left out."""
+    """Write a choice as a query string with `more` added; defaults are left out."""
     given = {
         name: next((text for text, value in option.values.items() if value == getattr(choice, name)), "")
         if option.values
@@ -248,7 +248,7 @@ def write_choice(choice: LabelChoice, **more: str) -> str:
 
 
 def list_offered(study: Study, pilot: bool, most: int | None = MOST_OFFERED) -> Offered:
-    """Lists the filters in one query, at most so many of each; a page's address may name any other."""
+    """List the filters in one query, at most this many of each; a page's address may name any other."""
     rows = AnnotationItem.objects.filter(study=study, purpose=AnnotationItem.Purpose.WORK).order_by("position")
     corpora: set[str] = set()
     clusters: dict[str, bool] = {}
@@ -285,7 +285,7 @@ class Split:
 
 
 def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
-    """Lists what both labelled, in the items' order; without `b`, `a` beside the majority of the others, if any."""
+    """List what both labelled, in the items' order; without `b`, `a` beside the majority of the others, if any."""
     parts, voters = {row.unit: (row.item, row.part) for row in asked.rows}, asked.voters
     found = []
     for unit, labels in asked.said.items():
@@ -298,7 +298,7 @@ def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
 
 
 def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]) -> str:
-    """Returns what most voters other than `rater` say; empty for a tie or without votes."""
+    """Return what most voters other than `rater` say; empty for a tie or without votes."""
     others = [value for name, value in labels.items() if name != rater and name in voters]
     ranked = Counter(others).most_common(2)
     tied = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
@@ -306,13 +306,13 @@ def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]
 
 
 def cross_table(asked: QuestionLabels, splits: list[Split]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Counts pairs of labels: a row for each label of the second rater, a column for each of the first."""
+    """Count pairs of labels: a row for each label of the second rater, a column for each of the first."""
     counts = Counter((split.second, split.first) for split in splits)
     return [(second, [(first, counts[second, first]) for first in asked.names]) for second in asked.names]
 
 
 def find_items(study: Study, pilot: bool, keys: list[str]) -> dict[str, tuple[int, str]]:
-    """Maps each key to the item's number and a short text of what it is about."""
+    """Map each key to the item's number and a short text of what it is about."""
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=keys).values_list("key", "pk", "payload")
     return {key: (pk, snippet(payload)) for key, pk, payload in rows}
 

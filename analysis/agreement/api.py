@@ -37,7 +37,7 @@ AGREEMENT = inline_serializer(
 
 
 def check_annotated(study: Study) -> None:
-    """Raises NotFound for studies in which nobody annotates."""
+    """Raise NotFound for studies in which nobody annotates."""
     if not questions_of(study):
         raise NotFound(f"{study.slug} is not a study of annotators.")
 

@@ -76,7 +76,7 @@ class NumberPlace(NamedTuple):
 
 
 def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
-    """Lists the numbers of one question, in its own order."""
+    """List the numbers of one question, in its own order."""
     for place, found in find_estimates(question, NumberPlace(unit=question.get("unit", ""))):
         *names, last = place.measure
         measure, label = (names, last) if names and names[-1] in BY_LABEL else ([*names, last], "")
@@ -87,7 +87,7 @@ def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
 
 
 def find_estimates(node: Mapping[str, Any], place: NumberPlace) -> Iterator[tuple[NumberPlace, Mapping[str, Any]]]:
-    """Finds estimates. List rows say whose they are; other keys are parts until somebody is named, then measures."""
+    """Find estimates. List rows say whose they are; other keys are parts until somebody is named, then measures."""
     if "value" in node and "ci" in node:
         yield place, node
         return
@@ -163,7 +163,7 @@ def write_numbers(found: Mapping[str, Any]) -> Chunks:
 
 
 def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
-    """Draws the figures of each question with labels, named after the question."""
+    """Draw the figures of each question with labels, named after the question."""
     for question in found["questions"]:
         if question["labels"]:
             for name in (*AGREEMENT_FIGURES, *(RATING_FIGURES if "ratings" in question else ())):
@@ -171,7 +171,7 @@ def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
 
 
 def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: Sequence[str] = ()) -> LabelBundle:
-    """Notes an export and returns its bundle. Raises ReportError, noting nothing, without labels or with `compare`."""
+    """Note an export and return its bundle. Raises ReportError, noting nothing, without labels or with `compare`."""
     check_definition(study)
     if compare:
         raise ReportError(f"{study.slug} is a study of annotators: its bundle has no pair of sides to compare.")
@@ -199,7 +199,7 @@ NAMED = {True: "true", False: "false", None: ""}
 
 
 def tables_of(study: Study, texts: bool) -> Iterator[Made]:
-    """Yields each table with a function that makes its rows, without the pilot and previews."""
+    """Yield each table with a function that makes its rows, without the pilot and previews."""
     exported = codebook_of(study).tables
     for name in EXPORTED:
         table = without_own_words(exported[name], texts)
@@ -223,7 +223,7 @@ REVISES = text("revises", "the item of which it is a revision by a model", path=
 
 
 def without_words(study: Study, columns: Iterable[ExportColumn], texts: bool) -> Iterator[ExportColumn]:
-    """Blanks people's own words, which are not labels; keeps models' reasons and replies only with `texts`."""
+    """Blank people's own words, which are not labels; keep models' reasons and replies only with `texts`."""
     labels = {question.name for question in questions_of(study) if question.is_label}
 
     def label_in(name: str, row: Row) -> Any:

@@ -52,7 +52,7 @@ VALUES: Columns = [
 
 
 def draw_matrix(question: Question, options: Options) -> Figure:
-    """Draws κ, or `options.measure`, of each pair with enough items; people before judges, many raters in clusters.
+    """Draw κ, or `options.measure`, of each pair with enough items; people before judges, many raters in clusters.
 
     Of more than MOST_RATERS, those who gave the most labels.
     """
@@ -136,7 +136,7 @@ SHARES = Axis(0, 1, (0, 0.2, 0.4, 0.6, 0.8, 1))
 
 
 def draw_shares(question: Question, options: Options) -> Figure:
-    """Draws the share of each rater's labels that each label takes."""
+    """Draw the share of each rater's labels that each label takes."""
     table = [
         estimate_row(label, rater["rater"], rater["shares"][label])
         for label in question.get("values", ())
@@ -147,7 +147,7 @@ def draw_shares(question: Question, options: Options) -> Figure:
 
 
 def draw_corpora(question: Question, options: Options) -> Figure:
-    """Draws the share of each label in each corpus."""
+    """Draw the share of each label in each corpus."""
     table = [
         estimate_row(label, row["corpus"] or "no corpus named", row["shares"][label])
         for label in question.get("values", ())
@@ -159,7 +159,7 @@ def draw_corpora(question: Question, options: Options) -> Figure:
 
 
 def draw_scores(question: Question, options: Options) -> Figure:
-    """Draws the F1 of each rater against the majority of the others."""
+    """Draw the F1 of each rater against the majority of the others."""
     table = [
         estimate_row("F1", rater["rater"], rater["f1"]) for rater in question.get("raters", ()) if is_known(rater["f1"])
     ]
@@ -190,7 +190,7 @@ def draw_values(
     *,
     with_n: bool = False,
 ) -> Figure:
-    """Draws each panel of the table. `axes`: of panels whose values are not shares; `with_n`: n beside each value."""
+    """Draw each panel of the table. `axes`: of panels whose values are not shares; `with_n`: n beside each value."""
     if not table:
         return empty_figure(name, title, NOTHING, VALUES, options)
     parts = [part for row in table for part in parts_of(row, with_n)]
@@ -253,7 +253,7 @@ HABITS: Columns = [
 
 
 def draw_ratings(question: Question, options: Options) -> Figure:
-    """Draws the ratings of each model's responses: their distribution, mean, and share no better than generic."""
+    """Draw the ratings of each model's responses: their distribution, mean, and share no better than generic."""
     rows = [row for row in question.get("ratings", {}).get("generators", ()) if row["n"]]
     title = "Ratings by the model that wrote the response"
     if not rows:
@@ -281,7 +281,7 @@ BARS = "Share of each rating"
 
 
 def bars_of(shares: Sequence[Row]) -> list[Row]:
-    """Lays each model's shares end to end, the lowest rating first and palest."""
+    """Lay each model's shares end to end, the lowest rating first and palest."""
     labels = list(dict.fromkeys(row["panel"] for row in shares))
     ends: dict[str, float] = {}
     parts = []
@@ -318,7 +318,7 @@ ALL_RESPONSES, BY_WRITER = "All responses, by who rates", "By the model that wro
 
 
 def draw_mentions(question: Question, options: Options) -> Figure:
-    """Draws each rater's mean rating of responses that name the attribute minus that of the others."""
+    """Draw each rater's mean rating of responses that name the attribute minus that of the others."""
     found = question.get("ratings", {})
     table = [
         estimate_row(ALL_RESPONSES, row["rater"], row["gap"]) for row in found.get("raters", ()) if is_known(row["gap"])
@@ -340,7 +340,7 @@ def draw_mentions(question: Question, options: Options) -> Figure:
 
 
 def draw_habits(question: Question, options: Options) -> Figure:
-    """Draws how often models that write and judge name the attribute, against their gap as judges."""
+    """Draw how often models that write and judge name the attribute, against their gap as judges."""
     found = question.get("ratings", {}).get("habits", {"models": ()})
     table = [habit_row(row) for row in found["models"] if is_known(row["mention_rate"]) and is_known(row["gap"])]
     title = "Do models that name attributes also reward it?"
@@ -416,7 +416,7 @@ FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
 
 
 def draw_figure(name: str, question: Question, options: Options, simulated: Collection[str]) -> Figure:
-    """Draws one of FIGURES; if raters are made up, marks the drawing and the rows of its table that rest on them."""
+    """Draw one of FIGURES; if raters are made up, mark the drawing and the rows of its table that rest on them."""
     drawn, made_up = FIGURES[name].draw(question, options), {printable(rater) for rater in simulated}
     if not made_up or not drawn.table:
         return drawn

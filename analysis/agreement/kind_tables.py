@@ -81,7 +81,7 @@ class RatingTables:
 
 
 def make_ratings(question: Row) -> RatingTables | None:
-    """Makes the tables of ratings; None for questions without two responses side by side."""
+    """Make the tables of ratings; None for questions without two responses side by side."""
     found = question.get("ratings")
     if not found:
         return None
@@ -101,7 +101,7 @@ def make_ratings(question: Row) -> RatingTables | None:
 
 
 def _conditions(rows: Sequence[Row]) -> Table | None:
-    """Makes the table of personalised responses by who called their attributes relevant."""
+    """Make the table of personalised responses by who called their attributes relevant."""
     columns = [Column("relevant_by", "Relevant by"), *OF_CONDITIONS, RATINGS]
     return make_table(columns, rows, "By who called the attributes relevant", is_broad=True) if rows else None
 
@@ -112,7 +112,7 @@ def _gaps(writers: Sequence[Row], raters: Sequence[str]) -> Table:
 
 
 def _summarise_ratings(found: Row, kinds: Mapping[str, str]) -> str:
-    """Says how often people (without any, the first judge or other model) find personalised responses no better."""
+    """Say how often people (without any, the first judge or other model) find personalised responses no better."""
     first = found["raters"][0]
     average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
     what = "trained model" if (kind := kinds.get(first["rater"])) == "trained" else kind or "judge"
@@ -133,14 +133,14 @@ def _summarise_mentions(counts: Row) -> str:
 
 
 def make_maybe(question: Row) -> Table | None:
-    """Makes the table of coefficients that depend on how Maybe is read; None for questions without it."""
+    """Make the table of coefficients that depend on how Maybe is read; None for questions without it."""
     views = question.get("maybe", {})
     rows = [{"view": label, **views[name]} for name, label in VIEWS.items() if name in views]
     return make_table([Column("view", "Maybe read as"), *OF_PARTS], rows, is_broad=True) if rows else None
 
 
 def make_verification(question: Row) -> list[Table]:
-    """Makes the tables of how well each rater finds unsupported statements, with Maybe as either."""
+    """Make the tables of how well each rater finds unsupported statements, with Maybe as either."""
     views = question.get("maybe", {})
     columns = [RATER, *SCORES, F1_OF_ALL, count("Compared", "compared")]
     return [
@@ -153,14 +153,14 @@ def make_verification(question: Row) -> list[Table]:
 
 
 def make_orders(question: Row) -> Table | None:
-    """Makes the table of judges asked in both orders: how often the response decides, and how often the side."""
+    """Make the table of judges asked in both orders: how often the response decides, and how often the side."""
     rows = question.get("orders", ())
     columns = [replace(RATER, label="Judge"), *OF_ORDERS, count("Asked twice", "pairs")]
     return make_table(columns, rows) if rows else None
 
 
 def make_trained(question: Row) -> Table | None:
-    """Makes the table of trained models beside the best prompted judge; None unless there are both."""
+    """Make the table of trained models beside the best prompted judge; None unless there are both."""
     rows = question.get("trained", ())
     if not rows:
         return None
@@ -179,7 +179,7 @@ def make_trained(question: Row) -> Table | None:
 
 
 def make_sides(question: Row) -> Table | None:
-    """Makes the table of how often all raters and each rater prefer the left side; None for kinds without sides."""
+    """Make the table of how often all raters and each rater prefer the left side; None for kinds without sides."""
     found = question.get("sides", {}).get("left", {})
     rows = [
         {"rater": "All raters" if name == "all" else name, "left": each, "n": each["n"]}
@@ -219,7 +219,7 @@ OTHER_WORDING = "other wording"
 
 
 def compare_published(work: AnnotationWork, question: Row, pilot: bool) -> list[list[Cell]]:
-    """Returns rows of measure, place, published value and ours; empty for kinds of which nothing is published."""
+    """Return rows of measure, place, published value and ours; empty for kinds of which nothing is published."""
     rows = PUBLISHED.get(work.kind, ()) if question["labels"] else ()
     of_pilot = pilot and any(row.pilot for row in rows)
     other = "" if is_worded_as_published(work) else f"; {OTHER_WORDING}"
@@ -294,7 +294,7 @@ def _rater_score(question: Row, name: str, measure: str) -> Cell:
 
 
 def _rating(part: str, key: str) -> Callable[[Row, str, str], Cell]:
-    """Returns a function that finds the number of the first row with `name` in its key."""
+    """Return a function that finds the number of the first row with `name` in its key."""
 
     def find(question: Row, name: str, measure: str) -> Cell:
         for row in question.get("ratings", {}).get(part, ()):
@@ -306,7 +306,7 @@ def _rating(part: str, key: str) -> Callable[[Row, str, str], Cell]:
 
 
 def _written(question: Row, name: str, measure: str) -> Cell:
-    """Returns a writer's number; the mention rate is by the first model asked, if any, as in the paper."""
+    """Return a writer's number; the mention rate is by the first model asked, if any, as in the paper."""
     told = question.get("ratings", {}).get("mentions", {}).get("models") if measure == "mention_rate" else None
     for row in told[0]["generators"] if told else ():
         if name in row["generator"].lower():

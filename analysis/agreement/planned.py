@@ -37,7 +37,7 @@ def hypotheses_of(study: Study) -> tuple[Hypothesis, ...]:
 
 
 def estimate_all(measuring: Measuring, asked: Sequence[QuestionLabels], simulated: Sequence[str]) -> list[Row]:
-    """Estimates each hypothesis on unfiltered labels, with who on its sides is missing or simulated."""
+    """Estimate each hypothesis on unfiltered labels, with who on its sides is missing or simulated."""
     by_name = {each.question.name: each for each in asked}
     return [
         estimate_row(measuring, by_name[hypothesis.about] if hypothesis.about else asked[0], hypothesis, simulated)
@@ -62,7 +62,7 @@ def judges_of(hypothesis: Hypothesis) -> list[str]:
 
 
 def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis) -> Estimate:
-    """Estimates a hypothesis from the same draws as its question's numbers below on the page."""
+    """Estimate a hypothesis from the same draws as its question's numbers below on the page."""
     labels, draws, judges = asked.labels, measuring.draws, judges_of(hypothesis)
     if not len(labels.values):
         return Estimate(None, 0, None, NOBODY)
@@ -78,7 +78,7 @@ def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis
 
 
 def planned_of(study: Study, found: Sequence[Row]) -> Row:
-    """Judges the rows of estimate_all by the plan. Before the end there are numbers, as elsewhere, but no p or verdict.
+    """Judge the rows of estimate_all by the plan. Before the end there are numbers, as elsewhere, but no p or verdict.
 
     The end is when all slots of the main study's items are done or the study is closed; once shown, it stays.
     """
@@ -125,7 +125,7 @@ def end_of(study: Study) -> Row | None:
 
 
 def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
-    """Notes, once, the verdicts and the labels that they rest on, so that later changes can be told."""
+    """Note, once, the verdicts and the labels that they rest on, so that later changes can be told."""
     with transaction.atomic():
         hold_withdrawals(study)  # before the audit trail: everywhere in this order
         standing = stand(study, definition)
@@ -137,7 +137,7 @@ def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
 
 
 def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Iterator[Row]:
-    """Tells how many labels came and went after verdicts were shown, and which verdicts were different then."""
+    """Tell how many labels came and went after verdicts were shown, and which verdicts were different then."""
     done = Slot.objects.filter(item__study=study, item__pilot=False, done_at__isnull=False)
     stayed = done.filter(done_at__lte=end["until"]).count()
     given, gone = done.count() - stayed, end["at"] - stayed
@@ -172,7 +172,7 @@ def hypothesis_row(hypothesis: Hypothesis, found: Row, plan: PlanKeys, is_over: 
 
 
 def side_row(side: str, found: Row) -> Row:
-    """Returns who is on a side, and on how many independent units, items or users, the number rests."""
+    """Return who is on a side, and how many independent units, items or users, the number rests on."""
     return {
         "side": side,
         "name": side.capitalize() if side == PEOPLE else side,
@@ -189,7 +189,7 @@ def missing_judges(found: Sequence[Row]) -> Iterator[Row]:
 
 
 def lines_of_plan(found: Row) -> list[str]:
-    """Formats the plan for the terminal; empty for a study without hypotheses."""
+    """Format the plan for the terminal; empty for a study without hypotheses."""
     rows = rows_of(found, Options())
     lines = []
     for row in rows:

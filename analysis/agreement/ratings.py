@@ -109,7 +109,7 @@ def read_ratings(study: Study, asked: QuestionLabels, pilot: bool) -> Ratings:
 
 
 def find_mentions(study: Study, asked: QuestionLabels, pilot: bool) -> dict[str, tuple[bool | None, bool]]:
-    """Returns by unit whether its response names the attribute, and whether the item says so itself."""
+    """Return whether the response names the attribute, and whether the item says so itself, by unit."""
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items))
     return {
         f"{key}{PART}{part}": said
@@ -136,7 +136,7 @@ class RatingGroups(NamedTuple):
     names: list[str]
 
     def by_group(self, codes: Codes) -> list[int]:
-        """Counts these codes by group."""
+        """Count these codes by group."""
         return np.bincount(codes, minlength=len(self.names)).tolist()
 
     @property
@@ -149,7 +149,7 @@ class RatingGroups(NamedTuple):
         return self.by_group(np.unique(np.stack([self.of, self.items]), axis=1)[0])
 
     def decided(self, rows: Ratings) -> list[int]:
-        """Counts by group the ratings of responses for which naming is decided."""
+        """Count the ratings of responses for which naming is decided, by group."""
         return self.by_group(self.of[rows.named[self.items] != UNDECIDED])
 
     def rating_statistic(self, rows: Ratings) -> Statistic:
@@ -167,13 +167,13 @@ def by_rater(rows: Ratings) -> RatingGroups:
 
 
 def by_both(rows: Ratings) -> RatingGroups:
-    """Groups by generator, and within it by rater."""
+    """Group by generator, and within it by rater."""
     names = [f"{generator} {rater}" for generator in rows.generators for rater in rows.raters]
     return RatingGroups(rows.items, rows.values, rows.generator[rows.items] * len(rows.raters) + rows.rater, names)
 
 
 def by_item(rows: Ratings, of_items: Codes, names: list[str]) -> RatingGroups:
-    """Groups the ratings that count by their items: by the model that wrote, or by who chose the attributes."""
+    """Group the ratings that count by their items: by the model that wrote, or by who chose the attributes."""
     items = rows.items[rows.voting]
     return RatingGroups(items, rows.values[rows.voting], of_items[items], names)
 
@@ -182,7 +182,7 @@ def by_item(rows: Ratings, of_items: Codes, names: list[str]) -> RatingGroups:
 
 
 def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Measures every number with its n and interval, from one bootstrap over users or pairs of responses."""
+    """Measure every number with its n and interval, from one bootstrap over users or pairs of responses."""
     if not has_sides(asked):
         return None
     rows = read_ratings(measuring.study, asked, measuring.choice.pilot)
@@ -256,7 +256,7 @@ def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
 
 
 def match_models(rows: Ratings) -> list[tuple[int, int]]:
-    """Matches (generator, rater) if they are one model: the judge's name begins with that of the generator."""
+    """Match (generator, rater) if they are one model: the judge's name begins with that of the generator."""
     return [
         (writer, judge)
         for writer, model in enumerate(rows.generators)
@@ -266,7 +266,7 @@ def match_models(rows: Ratings) -> list[tuple[int, int]]:
 
 
 def difference_statistic(plain: Statistic) -> Statistic:
-    """Makes the statistic `difference`: each group's mean minus the first group's, people's."""
+    """Make the statistic `difference`: each group's mean minus the first group's, people's."""
 
     def measure(sums: Floats) -> dict[str, Floats]:
         means = plain.measure(sums)["mean"]
@@ -277,7 +277,7 @@ def difference_statistic(plain: Statistic) -> Statistic:
 
 
 def rank_judge(rows: Ratings, rater: int) -> Statistic:
-    """Correlates a judge's mean rating of each item with people's, over the items that both rated."""
+    """Correlate a judge's mean rating of each item with people's, over the items that both rated."""
     judge, people = (mean_by_item(rows, rows.rater == code) for code in (rater, 0))
     shared = np.flatnonzero(~np.isnan(judge) & ~np.isnan(people))
     return rank_statistic(shared, judge[shared], people[shared], rows.n_items)
@@ -300,13 +300,13 @@ def count_mentions(rows: Ratings) -> Row:
 
 
 def estimate_rates(rows: Ratings, spread: Spread) -> list[Estimate]:
-    """Estimates each generator's mention rate, over its responses with each attribute."""
+    """Estimate each generator's mention rate, over its responses with each attribute."""
     n = np.bincount(rows.generator[rows.named != UNDECIDED], minlength=len(rows.generators))
     return spread.shares(n.tolist(), NOTHING_DECIDED)
 
 
 def write_ratings(rows: Ratings, groups: RatingGroups, spreads: dict[str, Spread]) -> Iterator[tuple[str, Row]]:
-    """Yields each group's name, mean, shares no better than generic, and distribution of ratings."""
+    """Yield each group's name, mean, shares no better than generic, and distribution of ratings."""
     n, k = groups.sizes, len(rows.labels)
     shares = spreads["shares"].shares([size for size in n for _ in rows.labels], NO_RATING)
     means, low = spreads["mean"].estimates(n, NO_RATING), spreads["no_better"].shares(n, NO_RATING)
@@ -319,7 +319,7 @@ def write_ratings(rows: Ratings, groups: RatingGroups, spreads: dict[str, Spread
 
 
 def write_gaps(rows: Ratings, both: RatingGroups, gaps: list[Estimate], generator: int) -> Row:
-    """Writes the gaps of the raters who rated this generator's responses."""
+    """Write the gaps of the raters who rated this generator's responses."""
     decided, first = both.decided(rows), generator * len(rows.raters)
     return {rater: write_estimate(gaps[first + at]) for at, rater in enumerate(rows.raters) if decided[first + at]}
 

@@ -40,7 +40,7 @@ Score = Callable[[Sequence[str], Sequence[str]], Scores]
 
 
 def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Score:
-    """Returns a function of two lists that scores attributes against their prompts: by BM25, or with `embed` by cosine.
+    """Return a function of two lists that scores attributes against their prompts: by BM25, or with `embed` by cosine.
 
     `embed` gives rows of length 1.
     """
@@ -58,7 +58,7 @@ def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Scor
 
 
 def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = False) -> Rated:
-    """Chooses the threshold with the best F1 against people's majority on one half of the prompts, rates the other.
+    """Choose the threshold with the best F1 against people's majority on one half of the prompts and rate the other.
 
     Halves are by prompt, so that nothing about a rated prompt was seen. Another half has another threshold, so a seed
     other than 0 is part of the rater's name. Raises RetrievalRaterError.
@@ -93,7 +93,7 @@ def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = Fa
 
 
 def majority_of(study: Study, pilot: bool) -> dict[str, str]:
-    """Returns what most people said of each item; ties are left out."""
+    """Return what most people said of each item; ties are left out."""
     votes: dict[str, Counter[str]] = {}
     for label in iter_labels(study, pilot=pilot):
         if label.question == KIND and not label.is_model:

@@ -17,7 +17,7 @@ def read_estimate(found: Row, form: NumberFormat = PLAIN) -> Cell:
 
 
 def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "", short: str = "") -> Column:
-    """Makes a column of estimates with interval and n; `missing` is why a row has none."""
+    """Make a column of estimates with interval and n; `missing` is why a row has none."""
 
     def read(row: Row) -> Cell:
         return read_estimate(row[name], form) if name in row else Cell(why=missing)
@@ -26,7 +26,7 @@ def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "
 
 
 def coefficient(name: str, label: str, form: NumberFormat = PLAIN, short: str = "") -> Column:
-    """Makes a column of a coefficient over all raters of a group."""
+    """Make a column of a coefficient over all raters of a group."""
     return estimate(name, label, form, "for pairs only", short)
 
 
@@ -110,7 +110,7 @@ class MatrixRow:
 
 
 def make_matrix(question: Row, measure: str, least: int = LEAST) -> list[MatrixRow]:
-    """Makes the matrix, people first, then judges; empty if there are too many raters."""
+    """Make the matrix, people first, then judges; empty if there are too many raters."""
     raters = clustered(question, measure)
     if len(raters) > MOST_RATERS:
         return []
@@ -130,7 +130,7 @@ def pairs_of(question: Row) -> dict[frozenset[str], Row]:
 
 
 def clustered(question: Row, measure: str) -> list[Row]:
-    """Orders raters by kind and, if there are many, puts those who agree beside one another within each kind."""
+    """Order raters by kind and, if there are many, put those who agree beside one another within each kind."""
     raters = in_order(question["raters"])
     if len(raters) <= FEW_RATERS:
         return raters
@@ -157,7 +157,7 @@ def _cell(one: Row, other: str, found: Mapping[frozenset[str], Row], measure: st
 
 
 def pair_cell(pair: Row, measure: str) -> Cell:
-    """Makes a pair's cell; its n is the items that both labelled, even if the measure is undefined."""
+    """Make a pair's cell; its n is the items that both labelled, even if the measure is undefined."""
     return replace(read_estimate(pair[measure]), n=pair["n"])
 
 
@@ -166,7 +166,7 @@ def tone_of(value: float | None) -> str:
 
 
 def make_pairs(question: Row) -> list[tuple[Row, list[Cell]]]:
-    """Lists the pairs that share items, those with most first."""
+    """List the pairs that share items, those with most first."""
     shared = sorted((pair for pair in question["pairs"] if pair["n"]), key=lambda pair: -pair["n"])
     return [(pair, [pair_cell(pair, name) for name in MEASURES]) for pair in shared[:MOST_PAIRS]]
 
@@ -175,13 +175,13 @@ def make_pairs(question: Row) -> list[tuple[Row, list[Cell]]]:
 
 
 def label_columns(question: Row) -> list[tuple[str, int | None]]:
-    """Names the groups, with how many items their coefficients compare."""
+    """Name the groups, with how many items their coefficients compare."""
     groups = groups_of(question)
     return [(label, groups[name].get("n")) for name, label in _group_columns(question)]
 
 
 def _group_columns(question: Row) -> list[tuple[str, str]]:
-    """Lists the groups of raters; one if there are only people or only judges."""
+    """List the groups of raters; one if there are only people or only judges."""
     groups = groups_of(question)
     if "n" in groups.get("humans", {}):
         return [(name, label) for name, label in GROUPS.items() if name in groups]
@@ -198,12 +198,12 @@ def make_coefficients(question: Row) -> list[tuple[str, list[Cell]]]:
 
 
 def mean_cell(group: Row, measure: str) -> Cell:
-    """Makes the cell of a mean over pairs; no cell says over how many."""
+    """Make the cell of a mean over pairs; no cell says over how many."""
     return replace(read_estimate(group["means"][measure]), n=None)
 
 
 def make_shares(question: Row) -> Table:
-    """Makes the table of label shares by group, and of how many items have each label as their majority."""
+    """Make the table of label shares by group, and of how many items have each label as their majority."""
     groups = [(groups_of(question)[name], f"Share, {label.lower()}") for name, label in _group_columns(question)]
     groups = [(group, head) for group, head in groups if "n" in group]
     rows = [
@@ -221,7 +221,7 @@ def share_in(group: Row, label: str) -> Cell:
 
 
 def make_groups(question: Row) -> list[tuple[str, Table]]:
-    """Makes tables of agreement and label shares by corpus, kind of item, user and statement, if there are several."""
+    """Make tables of agreement and label shares by corpus, kind of item, user and statement, if there are several."""
     return [
         (title, make_table([Column(name, name.capitalize(), nothing="none named"), *columns], rows, is_broad=True))
         for columns in [[*map(share_column, question["values"]), *OF_PARTS, count("Labels")]]
@@ -235,7 +235,7 @@ def share_column(label: str) -> Column:
 
 
 def share_of(row: Row, label: str) -> Cell:
-    """Makes the cell of a label's share of a rater's or group's labels, with n."""
+    """Make the cell of a label's share of a rater's or group's labels, with n."""
     return replace(share_in(row, label), n=row["n"])
 
 
@@ -244,12 +244,12 @@ def make_table(columns: Sequence[Column], rows: Sequence[Row], title: str = "", 
 
 
 def in_order(raters: Sequence[Row]) -> list[Row]:
-    """Sorts raters by kind: people, judges, baselines, trained models."""
+    """Sort raters by kind: people, judges, baselines, trained models."""
     return sorted(raters, key=lambda rater: KIND_NAMES.index(rater["kind"]))
 
 
 def make_raters(question: Row, times: Sequence[Row]) -> list[Row]:
-    """Adds to each rater label shares, scores against the others' majority, alpha without them, time and confusion."""
+    """Add to each rater label shares, scores against the others' majority, alpha without them, time and confusion."""
     by_rater, labels = {row["rater"]: row for row in times}, question["values"]
     return [
         rater
@@ -265,7 +265,7 @@ def make_raters(question: Row, times: Sequence[Row]) -> list[Row]:
 
 
 def _confusion(rater: Row, labels: Sequence[str]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Pairs counts with labels; for a rater without a vote against the majority of all, to be read item by item."""
+    """Pair counts with labels; for a rater without a vote against the majority of all, to be read item by item."""
     counts = rater.get("against_all", rater)["confusion"]
     return [(label, list(zip(labels, row, strict=True))) for label, row in zip(labels, counts, strict=True)]
 
@@ -283,7 +283,7 @@ F1_OF_ALL = Column(
 
 
 def summarise_agreement(question: Row) -> str:
-    """Writes the page's first sentence."""
+    """Write the page's first sentence."""
     if not question["labels"]:
         return "No label to compare yet."
     if question["annotators"] < 2:
@@ -303,7 +303,7 @@ def summarise_agreement(question: Row) -> str:
 
 
 def items_behind(question: Row, units: int, n: int | None) -> str:
-    """Says what n counts, and how many of them are independent if these are not the same."""
+    """Say what n counts, and how many of them are independent if these are not the same."""
     items = " item" if n == 1 else " items"
     if question["drawn"] == "users":
         return f"{items} about {plural(units, 'user')}"
@@ -339,7 +339,7 @@ def _summarise_judges(question: Row) -> str:
 
 
 def aside(number: Cell, of: str = "") -> str:
-    """Writes interval and n in parentheses, as far as the cell has them; a mean over pairs has no n."""
+    """Write interval and n in parentheses, as far as the cell has them; a mean over pairs has no n."""
     known = [number.range] if number.ci else []
     known += [] if number.n is None else [sized(number.n) + of]
     return f" ({', '.join(known)})" if known else ""

@@ -21,7 +21,7 @@ NOT_TOLD = "not told apart"
 
 
 def measure_trained(asked: QuestionLabels) -> list[Row]:
-    """Measures each trained model's F1 (of the positive label; accuracy without one) minus the best judge's.
+    """Measure each trained model's F1 (of the positive label; accuracy without one) minus the best judge's.
 
     Both are held against people's majority on the same units; the best judge has the highest value there, which is to
     the judges' advantage.
@@ -41,7 +41,7 @@ def measure_trained(asked: QuestionLabels) -> list[Row]:
 
 
 def beside(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]) -> Row | None:
-    """Compares one trained model with one judge; None if they have too little in common."""
+    """Compare one trained model with one judge; None if they have too little in common."""
     said = asked.said
     units = [unit for unit in people if rater in said[unit] and judge in said[unit]]
     if len(units) < FEWEST:
@@ -74,7 +74,7 @@ def beside(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]
 
 
 def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: bool) -> float | None:
-    """Measures how often a difference is as large, either way, if each group's labels may swap raters.
+    """Measure how often a difference is as large, either way, if each group's labels may swap raters.
 
     Arrays of shape (cases,); with `is_f1` the F1 of what is true, else the share that is right. If few draws are as
     large, `tail_p` is finer than one in all draws.
@@ -82,7 +82,7 @@ def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: boo
     m = int(groups.max()) + 1
 
     def tallied(said: Bools) -> Floats:
-        """Counts found, wrongly found and missed by group, shape (3, m)."""
+        """Count found, wrongly found and missed by group, shape (3, m)."""
         return np.array([np.bincount(groups, one, m) for one in (said & truth, said & ~truth, ~said & truth)])
 
     def score(counts: Floats) -> Floats:
@@ -98,7 +98,7 @@ def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: boo
 
 
 def claims_of(questions: list[Row]) -> list[Row]:
-    """Claims which trained models surely differ from the best judge, over all pairs of trained models and judges.
+    """Claim which trained models surely differ from the best judge, over all pairs of trained models and judges.
 
     Also sets `beats` in their rows.
     """
@@ -139,7 +139,7 @@ NOTHING = "the rule decides of no reasoning"
 
 
 def measure_reasonings(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Compares what models reasoned before and after they learned, and how often they name the attribute."""
+    """Compare what models reasoned before and after they learned, and how often they name the attribute."""
     rows = newest(Annotation.objects.filter(judge__startswith=f"{TRAINED} ", detail__has_key="reasoning"))
     rows = rows.filter(item__in=chosen_items(measuring), state=Annotation.State.GIVEN)
     by_model: dict[str, list[Row]] = {}

@@ -63,7 +63,7 @@ PAGE_SIZE = 50
 
 
 def work_of(study: Study) -> AnnotationWork:
-    """Returns the study's annotation work. Raises Http404 in studies without it, which have no pages of agreement."""
+    """Return the study's annotation work. Raises Http404 in studies without it, which have no pages of agreement."""
     work = definition_of(study.current_id).annotation if study.current_id else None
     if work is None:
         raise Http404
@@ -110,13 +110,13 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 
 def plan_on_page(found: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the verdicts that the page opens with; nothing for a study without hypotheses."""
+    """Return the verdicts that the page opens with; nothing for a study without hypotheses."""
     planned = planned_on_page(found)
     return planned and planned | {"said": say_verdicts(found["as_planned"]["hypotheses"])}
 
 
 def pick_question(found: dict[str, Any], name: str) -> dict[str, Any]:
-    """Returns the question of this name, else the first."""
+    """Return the question of this name, else the first."""
     named = [question for question in found["questions"] if question["question"] == name]
     return (named or found["questions"])[0]
 
@@ -127,13 +127,13 @@ def read_measure(request: HttpRequest) -> str:
 
 
 def read_least(request: HttpRequest) -> int:
-    """Reads how many items two raters must both have labelled for a cell of the matrix."""
+    """Read how many items two raters must both have labelled for a cell of the matrix."""
     asked = request.GET.get("least", "")
     return next((least for least in tables.LEASTS if asked == str(least)), tables.LEAST)
 
 
 def heat_map(question: dict[str, Any], measure: str, simulated: list[str]) -> dict[str, Any]:
-    """Renders the matrix of many raters for wide and narrow pages; draws the same content only once."""
+    """Render the matrix of many raters for wide and narrow pages; draw the same content only once."""
 
     def draw() -> dict[str, str]:
         both = {"wide": Options(measure=measure), "narrow": Options(narrow=True, measure=measure)}
@@ -180,7 +180,7 @@ def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: 
 @require_safe
 @study_page()
 def numbers(request: HttpRequest) -> HttpResponse:
-    """Sends the same JSON as the command prints."""
+    """Send the same JSON as the command prints."""
     work_of(request.study)
     found = agreement_of(request.study, read_choice(request.GET))
     return saved_as(f"{request.study.slug}-agreement.json", JsonResponse(found))
@@ -189,7 +189,7 @@ def numbers(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def bundle(request: HttpRequest) -> HttpResponseBase:
-    """Sends the replication bundle of labels."""
+    """Send the replication bundle of labels."""
     work_of(request.study)
     return send_bundle(request, begin_label_bundle)
 
@@ -197,14 +197,14 @@ def bundle(request: HttpRequest) -> HttpResponseBase:
 @require_safe
 @study_page()
 def groups(request: HttpRequest) -> HttpResponse:
-    """Sends one question's agreement and label shares by corpus, kind of item, user and statement, as CSV."""
+    """Send one question's agreement and label shares by corpus, kind of item, user and statement, as CSV."""
     work_of(request.study)
     question = pick_question(rows_for(request.study, read_choice(request.GET)), request.GET.get("question", ""))
     return as_file(write_groups(question), FIGURE_FILES["csv"], f"{request.study.slug}-groups.csv")
 
 
 def write_groups(question: Mapping[str, Any]) -> str:
-    """Writes a row for each number of each group, with its n, interval, and the reason if one is undefined."""
+    """Write a row for each number of each group, with its n, interval, and the reason if one is undefined."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["grouping", "group", "measure", "n", "value", "low", "high", "why"])
@@ -222,7 +222,7 @@ def write_groups(question: Mapping[str, Any]) -> str:
 @require_safe
 @study_page()
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
-    """Sends a figure of one question; `json` is its Vega-Lite spec with the numbers, `csv` the numbers alone."""
+    """Send a figure of one question; `json` is its Vega-Lite spec with the numbers, `csv` the numbers alone."""
     work_of(request.study)
     if name not in FIGURES or kind not in FIGURE_FILES:
         raise Http404
@@ -238,7 +238,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
 @require_safe
 @study_page()
 def differing(request: HttpRequest) -> HttpResponse:
-    """Shows what two raters, or one and the majority of the others, labelled differently, or with two chosen labels."""
+    """Show what two raters, or one and the majority of the others, labelled differently, or with two chosen labels."""
     work_of(request.study)
     choice, a, b = read_choice(request.GET), request.GET.get("a", ""), request.GET.get("b", "")
     every = gather(request.study, choice)
@@ -282,7 +282,7 @@ def differing(request: HttpRequest) -> HttpResponse:
 
 
 def find_question(asked: list[QuestionLabels], name: str) -> QuestionLabels:
-    """Finds the question of this name. Raises Http404."""
+    """Find the question of this name. Raises Http404."""
     for each in asked:
         if each.question.name == name:
             return each
@@ -292,7 +292,7 @@ def find_question(asked: list[QuestionLabels], name: str) -> QuestionLabels:
 @require_safe
 @study_page()
 def item(request: HttpRequest, key: int) -> HttpResponse:
-    """Shows what annotators saw, and everything that was said about it."""
+    """Show what annotators saw, and everything that was said about it."""
     rows = AnnotationItem.objects.filter(study=request.study).select_related("history")
     found = get_object_or_404(rows, pk=key)
     counting = set(counted(request.study, pilot=found.pilot).filter(item=found).values_list("pk", flat=True))
@@ -312,7 +312,7 @@ def item(request: HttpRequest, key: int) -> HttpResponse:
 
 
 def back_from(request: HttpRequest) -> str:
-    """Returns the query of the list that the reader came from, if any."""
+    """Return the query of the list that the reader came from, if any."""
     query = request.GET.copy()
     query.pop("history", None)
     return query.urlencode() if "a" in query else ""
@@ -324,7 +324,7 @@ def name_of(row: Annotation) -> str:
 
 
 def read_payload(payload: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yields (name, texts) of each part of an item, in its order."""
+    """Yield (name, texts) of each part of an item, in its order."""
     for name, value in payload.items():
         entries = value if isinstance(value, list) else [value]
         yield name, [text_of(entry) for entry in entries]

@@ -32,7 +32,7 @@ class RevisedItem(NamedTuple):
 
 
 def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Measures by revising model what became of the attributes, and acceptance before and after with intervals."""
+    """Measure what became of the attributes, by revising model, and acceptance before and after with intervals."""
     if asked.question.name != QUALITY.name:
         return []
     revisions, withdrawn = find_revisions(measuring), count_withdrawn(measuring)
@@ -52,7 +52,7 @@ def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
 def measure_acceptance(
     revisions: list[RevisedItem], votes: Votes, by_user: bool, rng: np.random.Generator, draws: int
 ) -> Row:
-    """Measures `accepted`, the mean share of an attribute's labels, and `majority`, the attributes that most accept."""
+    """Measure `accepted`, the mean share of an attribute's labels, and `majority`, the attributes that most accept."""
     both = [row for row in revisions if row.key in votes and row.before in votes]
     units = np.array(code_wholes(((row.user, row.before) for row in both), by_user), np.intp)
     sides = [[votes[key] for key in keys] for keys in ([row.before for row in both], [row.key for row in both])]
@@ -75,7 +75,7 @@ def is_accepted(counted: Counter[str]) -> bool:
 
 
 def find_revisions(measuring: Measuring) -> dict[str, list[RevisedItem]]:
-    """Finds the chosen revisions, by the model that made them."""
+    """Find the chosen revisions, by the model that made them."""
     rows = chosen_items(measuring).filter(payload__has_key="before").order_by("position")
     found: dict[str, list[RevisedItem]] = {}
     for key, before, cluster, tags in rows.values_list("key", "payload__before", "cluster", "tags"):
@@ -85,7 +85,7 @@ def find_revisions(measuring: Measuring) -> dict[str, list[RevisedItem]]:
 
 
 def chosen_items(measuring: Measuring) -> Any:
-    """Returns the study's work items by the choice's pilot, corpus and cluster, but not by its tag or revisions."""
+    """Return the study's work items by the choice's pilot, corpus and cluster, but not by its tag or revisions."""
     choice = measuring.choice
     rows = AnnotationItem.objects.filter(study=measuring.study, pilot=choice.pilot, purpose=AnnotationItem.Purpose.WORK)
     rows = rows.filter(corpus=choice.corpus) if choice.corpus else rows
@@ -93,7 +93,7 @@ def chosen_items(measuring: Measuring) -> Any:
 
 
 def count_withdrawn(measuring: Measuring) -> Counter[str]:
-    """Counts by model the attributes that its newest reply withdraws."""
+    """Count the attributes that each model's newest reply withdraws."""
     rows = Task.objects.filter(annotation_item__in=chosen_items(measuring), values__isnull=False)
     rows = rows.filter(run__instruction__startswith="refine-").order_by("pk")
     said = rows.values_list("run", "annotation_item", "values__action")
@@ -103,7 +103,7 @@ def count_withdrawn(measuring: Measuring) -> Counter[str]:
 
 
 def find_flagging(measuring: Measuring) -> dict[str, list[Row]]:
-    """Finds by revising model whose flags chose its attributes: rater, version and number of attributes."""
+    """Find, by revising model, whose flags chose its attributes: rater, version and number of attributes."""
     rows = Task.objects.filter(annotation_item__in=chosen_items(measuring))
     rows = rows.filter(run__instruction__startswith="refine-", values__isnull=False, payload__has_key="flagged_by")
     found: dict[str, Counter[tuple[str, str]]] = {}
@@ -117,7 +117,7 @@ def find_flagging(measuring: Measuring) -> dict[str, list[Row]]:
 
 
 def count_votes(asked: QuestionLabels) -> Votes:
-    """Counts labels by item: of people, or of judges if nobody else labels."""
+    """Count labels by item: of people, or of judges if nobody else labels."""
     voting = choose_voters(asked.labels)
     votes: Votes = {}
     for row, rater in zip(asked.rows, asked.labels.raters.tolist(), strict=True):
@@ -131,13 +131,13 @@ NOTHING = "no model named a mistake"
 
 
 def counted_items(measuring: Measuring) -> Any:
-    """Returns the chosen items with, without, or only with models' revisions, as the choice says."""
+    """Return the chosen items with, without, or only with models' revisions, as the choice says."""
     rows, revised, asked = chosen_items(measuring), Q(payload__has_key="before"), measuring.choice.revised
     return rows if asked == "with" else rows.filter(revised if asked else ~revised)
 
 
 def newest_of(measuring: Measuring, instruction: str) -> dict[Run, dict[int, Task]]:
-    """Returns each author's newest readable reply about each item, under the author's first run."""
+    """Return each author's newest readable reply about each item, under the author's first run."""
     rows = Task.objects.filter(annotation_item__in=counted_items(measuring), values__isnull=False)
     rows = rows.filter(run__instruction__startswith=instruction).order_by("pk").select_related("annotation_item")
     runs = {run.pk: run for run in Run.objects.filter(tasks__in=rows).select_related("endpoint").distinct()}
@@ -150,7 +150,7 @@ def newest_of(measuring: Measuring, instruction: str) -> dict[Run, dict[int, Tas
 
 
 def measure_categories(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Measures what models say is wrong with doubted attributes: each one's share of every category, with intervals."""
+    """Measure what models say is wrong with doubted attributes: each one's share of every category, with intervals."""
     if asked.question.name != QUALITY.name:
         return None
     found = newest_of(measuring, CATEGORY)
@@ -174,7 +174,7 @@ def measure_mistakes(author: str, tasks: list[Task], asked: QuestionLabels) -> R
 
 
 def count_doubted(measuring: Measuring) -> int:
-    """Counts the items that at least one person says make no sense, or maybe, in a chosen label."""
+    """Count the items that at least one person says make no sense, or maybe, in a chosen label."""
     choice = measuring.choice
     labels = iter_labels(measuring.study, pilot=choice.pilot, simulated=choice.simulated)
     doubts = (row for row in labels if row.question == QUALITY.name and not row.is_model and row.value != ACCEPTED)
@@ -182,9 +182,9 @@ def count_doubted(measuring: Measuring) -> int:
 
 
 def record_categories(study: Study, into: Study) -> int:
-    """Records the mistakes that models named in `study`'s attributes as labels of the items that `into` has of these.
+    """Record the mistakes that models named in `study`'s attributes as labels of the items that `into` has of these.
 
-    Returns how many labels are new; earlier ones stay, and another category is a new revision.
+    Return how many labels are new; earlier ones stay, and another category is a new revision.
     """
     items = AnnotationItem.objects.filter(study=into, pilot=False, source=study.slug).select_related("study__current")
     by_key, new = {item.key: item for item in items}, 0

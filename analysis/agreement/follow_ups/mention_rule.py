@@ -29,7 +29,7 @@ EMPTY_WORDS = frozenset(
 
 
 def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bool]]:
-    """Returns by attribute id whether the personalised response names it, and whether the item itself says so."""
+    """Return whether the personalised response names each attribute, and whether the item says so, by attribute id."""
     sentences = [words_of(sentence) for sentence in SENTENCE.split(payload[PERSONALISED])]
     common = words_of(payload["prompt"]) | words_of(payload[GENERIC])
     return {
@@ -41,7 +41,7 @@ def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bo
 
 
 def names_attribute(attribute: str, sentences: Iterable[set[str]], common: set[str]) -> bool | None:
-    """Tells whether one sentence of the response holds at least half of the attribute's own words.
+    """Tell whether one sentence of the response holds at least half of the attribute's own words.
 
     Its own words are not in `common`, the words of the prompt and of the generic response, which would be there for
     anybody. None if no own word is left, so that nothing can be told.
@@ -54,13 +54,13 @@ def names_attribute(attribute: str, sentences: Iterable[set[str]], common: set[s
 
 
 def words_of(text: str) -> set[str]:
-    """Returns the words that carry meaning, without their endings."""
+    """Return the words that carry meaning, without their endings."""
     words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY_WORDS)
     return {cut_ending(word) for word in words if len(word) >= SHORTEST or word.isdecimal()}
 
 
 def cut_ending(word: str) -> str:
-    """Makes `develop` of `developers` and `developing`; leaves at least three letters, and `class` as it is."""
+    """Make `develop` of `developers` and `developing`; leave at least three letters, and `class` as it is."""
     for ending in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST and not word.endswith("ss"):
             return word.removesuffix(ending)

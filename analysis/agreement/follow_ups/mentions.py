@@ -24,7 +24,7 @@ NamedByModel = dict[str, dict[str, bool]]  # by author and unit
 
 
 def measure_mention_models(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Measures each model's agreement with the word rule, and, by its word, writers' mention rates and raters' gaps."""
+    """Measure each model's agreement with the word rule, and, by its word, writers' mention rates and raters' gaps."""
     study, pilot = measuring.study, measuring.choice.pilot
     items = list(AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items)))
     named = find_named(items)
@@ -66,7 +66,7 @@ def measure_author(rows: Ratings, rule: Codes, named: Codes, rng: np.random.Gene
 def compare(
     rule: Codes, named: Codes, both: np.ndarray, units: Codes, rng: np.random.Generator, draws: int
 ) -> Estimate:
-    """Measures Cohen's kappa of the rule and the model, as of two raters."""
+    """Measure Cohen's kappa of the rule and the model, as of two raters."""
     n = int(both.sum())
     if not n:
         return Estimate(None, 0, None, NOTHING)
@@ -84,13 +84,13 @@ def compare(
 
 
 def code(asked: QuestionLabels, said: Mapping[str, bool | None]) -> Codes:
-    """Codes by unit, (units,), in the question's order, whether the attribute is named."""
+    """Code whether the attribute is named, (units,), in the question's order."""
     codes = {True: NAMED, False: NOT_NAMED, None: UNDECIDED}
     return np.array([codes[said.get(unit)] for unit in asked.units], np.intp)
 
 
 def rule_of(items: list[AnnotationItem]) -> dict[str, bool | None]:
-    """Applies the word rule to each attribute, even if the item itself says whether it is named."""
+    """Apply the word rule to each attribute, even if the item itself says whether it is named."""
     return {
         f"{item.key}{PART}{part}": said
         for item in items
@@ -102,7 +102,7 @@ def rule_of(items: list[AnnotationItem]) -> dict[str, bool | None]:
 
 
 def find_named(items: list[AnnotationItem]) -> NamedByModel:
-    """Finds each author's newest reply about each item, or else about the response that the item was made of."""
+    """Find each author's newest reply about each item, or else about the response that the item was made of."""
     by_pk = {item.pk: item for item in items}
     named: NamedByModel = {}
     for item, task in [*replies_about_responses(items), *replies_about_items(by_pk)]:
@@ -124,7 +124,7 @@ def replies_about_items(by_pk: dict[int, AnnotationItem]) -> Iterator[tuple[Anno
 
 
 def replies_about_responses(items: list[AnnotationItem]) -> Iterator[tuple[AnnotationItem, Task]]:
-    """Yields replies from the study of relevance, about the response that an item names as its source."""
+    """Yield replies from the study of relevance, about the response that an item names as its source."""
     sources = {int(item.source): item for item in items if item.source.isdecimal() and len(item.source) < 16}
     written = Task.objects.filter(pk__in=sources, run__instruction__startswith=RESPONSE, values__isnull=False)
     found = {

@@ -30,7 +30,7 @@ ACCEPTANCE = {"accepted": "Share of its labels, mean over attributes", "majority
 
 
 def make_revisions(question: Row) -> list[Table]:
-    """Makes a table for each revising model: how many attributes are accepted before and after."""
+    """Make a table for each revising model: how many attributes are accepted before and after."""
     columns = [Column("words", "“Makes sense”"), *OF_CHANGES, count("Attributes")]
     return [
         make_table(
@@ -51,7 +51,7 @@ def summarise_revisions(row: Row) -> str:
 
 
 def make_reasonings(question: Row) -> list[tuple[Table, list[Row]]]:
-    """Makes a table for each reasoning model of how often it names the attribute, before and after, and its words."""
+    """Make a table for each reasoning model of how often it names the attribute, before and after, and its words."""
     columns = [Column("words", "Reasoning"), *OF_REASONINGS]
     words = {"words": "Names the attribute, by the rule of words"}
     return [
@@ -66,7 +66,7 @@ def summarise_reasonings(row: Row) -> str:
 
 
 def make_categories(question: Row) -> Table | None:
-    """Makes the table of how often each model names each kind of mistake, beside the published shares."""
+    """Make the table of how often each model names each kind of mistake, beside the published shares."""
     rows = question.get("categories", {}).get("models")
     if not rows:
         return None
@@ -91,7 +91,7 @@ def summarise_categories(found: Row) -> str:
 
 
 def make_mention_models(question: Row) -> Table | None:
-    """Makes the table of models beside the word rule; the gap is that of people, or of the first judge."""
+    """Make the table of models beside the word rule; the gap is that of people, or of the first judge."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
@@ -101,7 +101,7 @@ def make_mention_models(question: Row) -> Table | None:
 
 
 def make_mention_writers(question: Row) -> Table | None:
-    """Makes the table of how often each writer's responses name the attribute, by the rule and by each model's word."""
+    """Make the table of how often each writer's responses name the attribute, by the rule and by each model's word."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
@@ -119,13 +119,13 @@ def make_mention_writers(question: Row) -> Table | None:
 
 
 def format_tables(question: dict[str, Any]) -> list[str]:
-    """Formats `tables_of` for the terminal: each number with its interval, or the reason why there is none."""
+    """Format `tables_of` for the terminal: each number with its interval, or the reason why there is none."""
     made = filter(None, tables_of(question))
     return ["\n".join([f"  {table.title}", *(format_row(table, row) for row in table.rows)]) for table in made]
 
 
 def tables_of(question: dict[str, Any]) -> list[Table | None]:
-    """Makes the tables that the page has below its coefficients, as far as the question has them."""
+    """Make the tables that the page has below its coefficients, as far as the question has them."""
     ratings = make_ratings(question)
     found = [
         titled("Maybe, read in four ways", make_maybe(question)),

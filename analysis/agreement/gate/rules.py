@@ -47,7 +47,7 @@ class Limit:
         return percent(value) if self.is_share else minus(f"{value:g}")
 
     def read(self, text: str) -> float:
-        """Reads the limit from an address; anything but a number within bounds becomes the slider's start."""
+        """Read the limit from an address; anything but a number within bounds becomes the slider's start."""
         try:
             value = float(text)
         except ValueError:
@@ -144,7 +144,7 @@ class AnnotatorFigures:
 
 
 def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) -> list[AnnotatorFigures]:
-    """Lists everybody who has labelled something, with figures from the labels that count."""
+    """List everybody who has labelled something, with figures from the labels that count."""
     raters = {rater["rater"]: rater for rater in question.get("raters", ()) if not rater["is_model"]}
     seconds = {row["rater"]: row["median_seconds"] for row in times}
     pairs = [pair for pair in question.get("pairs", ()) if pair["a"] in raters and pair["b"] in raters]
@@ -179,7 +179,7 @@ def share_right(right: int, answered: int) -> Cell:
 
 
 def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> Cell:
-    """Measures the total variation between a person's label shares and the mean shares of the others, 0 to 1.
+    """Measure the total variation between a person's label shares and the mean shares of the others, 0 to 1.
 
     The interval: percentiles of 2,000 draws of the person's labels by their shares, taken as independent. Chance makes
     distances larger, the draws' by as much above the person's as that above the true one, so the lower end is twice
@@ -204,7 +204,7 @@ def read_limits(query: Mapping[str, str]) -> dict[str, float]:
 
 
 def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
-    """Says which limits this person breaks; empty if they would stay."""
+    """Say which limits this person breaks; empty if they would stay."""
     if not person.labels:
         return ["no labels that count"]
     broken = []
@@ -216,7 +216,7 @@ def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list
 
 
 def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
-    """Says on which limits the labels do not settle this person's side, and why."""
+    """Say for which limits the labels do not settle this person's side, and why."""
     unsure = []
     for limit, bound in limits_on(limits):
         number = person.numbers.get(limit.name)
@@ -232,12 +232,12 @@ def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list
 
 
 def limits_on(limits: Mapping[str, float]) -> list[tuple[Limit, float]]:
-    """Returns the limits that are on and can be broken, with their values."""
+    """Return the limits that are on and can be broken, with their values."""
     return [(limit, limits[limit.name]) for limit in LIMITS if limit.judges and limits[limit.name] != limit.off]
 
 
 def format_rule(limits: Mapping[str, float], question: str) -> str:
-    """Writes the rule as one sentence, as it is frozen."""
+    """Write the rule as one sentence, as it is frozen."""
     parts = [limit.says.format(limit.write(bound)) for limit, bound in limits_on(limits)]
     if any(limit.name.startswith("kappa") for limit, _ in limits_on(limits)):
         question = f"{question}; κ counts with others of whom at least {limits[SHARED.name]:g} items are shared"

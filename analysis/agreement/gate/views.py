@@ -35,7 +35,7 @@ LONGEST_REASON, LONGEST_NOTE = 5_000, 500
 
 
 def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the people of the chosen part with their figures, and what the limits in the address say about each."""
+    """Return the people of the chosen part with their figures, and what the limits in the address say about each."""
     work_of(request.study)
     has_pilot = AnnotationItem.objects.filter(study=request.study, pilot=True).exists()
     pilot = has_pilot and query.get("part") != "main"
@@ -65,7 +65,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def find_alpha(question: dict[str, Any]) -> Cell:
-    """Finds alpha of the main group, ordinal if labels have an order, as in the column of alpha without each."""
+    """Find alpha of the main group, ordinal if labels have an order, as in the column of alpha without each."""
     if not question["labels"]:
         return Cell(why=question["why"])
     group = groups_of(question)[question["group"]]
@@ -102,7 +102,7 @@ def show_gate(request: HttpRequest, page: dict[str, Any], status: int = 200, **m
 
 
 def list_people(page: Mapping[str, Any]) -> list[tuple[AnnotatorFigures, list[str], list[str], bool, str]]:
-    """Lists each person with the limits they break, those that are unsure, and the form's choice and note."""
+    """List each person with the limits they break, those that are unsure, and the form's choice and note."""
     return [
         (person, page["broken"][person.pseudonym], page["unsure"][person.pseudonym], kept, note)
         for person, kept, note in page["rows"]
@@ -119,7 +119,7 @@ def describe_decision(decision: GateDecision) -> dict[str, Any]:
 
 
 def format_kappa(verdict: GateVerdict) -> str:
-    """Writes the mean kappa that a verdict rests on, with its interval; empty if none was frozen."""
+    """Write the mean kappa that a verdict rests on, with its interval; empty if none was frozen."""
     figures = verdict.figures
     number = Cell(figures.get("mean_kappa"), PLAIN, figures.get("mean_kappa_ci"))
     return f"κ {number.text}{aside(number)}" if number.value is not None else ""
@@ -128,7 +128,7 @@ def format_kappa(verdict: GateVerdict) -> str:
 @require_POST
 @study_page(Role.RESEARCHER)
 def decide(request: HttpRequest) -> HttpResponse:
-    """Freezes the form's verdict about each person listed in it, with their current figures."""
+    """Freeze the form's verdict about each person listed in it, with their current figures."""
     given = request.POST
     page = read_page(request, given)
     listed = [person for person in page["people"] if given.get(f"keep-{person.pseudonym}") in ("yes", "no")]
@@ -163,7 +163,7 @@ def read_verdict(given: Mapping[str, str], person: AnnotatorFigures) -> tuple[bo
 
 
 def find_fault(rows: list[tuple[AnnotatorFigures, bool, str]], broken: Mapping[str, list[str]], reason: str) -> str:
-    """Says why this cannot be decided yet; empty if it can."""
+    """Say why this cannot be decided yet; empty if it can."""
     if not rows:
         return "There is nobody to decide about."
     if not reason:
@@ -177,7 +177,7 @@ def find_fault(rows: list[tuple[AnnotatorFigures, bool, str]], broken: Mapping[s
 @require_POST
 @study_page(Role.OWNER)
 def invited(request: HttpRequest) -> HttpResponse:
-    """Sends the Prolific ids of the people kept, one a line, for a participant group there."""
+    """Send the Prolific ids of the people kept, one a line, for a participant group there."""
     work_of(request.study)
     ids = list_invited(request.study, request.user.get_username())
     lines = "".join(f"{pid}\n" for pid in ids)

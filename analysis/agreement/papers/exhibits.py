@@ -44,7 +44,7 @@ class Sources:
         self.found: dict[str, Shape] = {}
 
     def question(self, kind: str) -> Shape | None:
-        """Returns the first question of the stage's study; None without a study or a label."""
+        """Return the first question of the stage's study; None without a study or a label."""
         study = self.studies.get(kind)
         if study is None:
             return None
@@ -53,7 +53,7 @@ class Sources:
         return self.found[kind] if self.found[kind]["labels"] else None
 
     def simulated(self) -> list[str]:
-        """Lists the made-up raters of all stages."""
+        """List the made-up raters of all stages."""
         return sorted({name for study in self.studies.values() for name in rows_for(study)["simulated"]})
 
 
@@ -115,7 +115,7 @@ def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
 
 
 def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """Makes the diversity of each corpus's users: of all, and of each sample."""
+    """Tabulate the diversity of each corpus's users: of all, and of each sample."""
     rows = []
     for corpus in sources.corpora:
         step = corpus.steps.filter(name=CorpusStep.Name.SAMPLE, state=CorpusStep.State.DONE).first()
@@ -136,7 +136,7 @@ def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
 
 
 def samples_of(step: CorpusStep) -> dict[str, Shape]:
-    """Returns by name the diversity of all eligible users, of those chosen, and of every other sample drawn."""
+    """Return the diversity of all eligible users, of those chosen, and of every other sample drawn, by name."""
     report = step.report
     found = {f"all {report['eligible']:,}": report["diversity"]}
     if report["chosen"]:
@@ -151,7 +151,7 @@ def over_users(found: Shape) -> Shape:
 
 
 def table_4(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """Makes for each corpus a user of each fifth, from specialists to generalists, with their surest attributes."""
+    """List a user of each fifth of each corpus, from specialists to generalists, with their surest attributes."""
     rows = [row for corpus in sources.corpora for row in representatives(corpus)]
     if not rows:
         return None
@@ -190,7 +190,7 @@ class HeldOutItems(NamedTuple):
 
 
 def score_models(study: Study, question: LabelQuestion, negative: str = "") -> HeldOutItems:
-    """Scores judges, baselines and trained models, best F1 first, at finding the question's positive label.
+    """Score judges, baselines and trained models, best F1 first, at finding the question's positive label.
 
     `negative`: if a scale of three is read as two, the one label that is not to be found; all others are.
     """
@@ -303,7 +303,7 @@ def table_6(sources: Sources, question: Shape, study: Study) -> Made | None:
 
 
 def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """Shows for each reasoning model a pair on which learning brought it to people's label, or else its first pair."""
+    """Show a pair on which learning brought each reasoning model to people's label, or else its first pair."""
     rows: list[Shape] = []
     for _, shown in make_reasonings(question):
         better = [row for row in shown if row["after"] == row["people"] != row["before"]]
@@ -315,7 +315,7 @@ def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
 
 
 def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
-    """Makes the table of what the paper prints under this number, beside ours if both were measured alike."""
+    """Make the table of what the paper prints under this number, beside ours if both were measured alike."""
     work = definition_of(study.current_id).annotation
     assert work is not None
     rows = [row for row in compare_published(work, question, False) if where in row[1].text]
@@ -324,7 +324,7 @@ def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
 
 
 def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda question: []) -> Any:
-    """Returns a recipe's `make` for a figure of the agreement page; `more` adds tables."""
+    """Return a recipe's `make` for a figure of the agreement page; `more` adds tables."""
 
     def make(sources: Sources, question: Shape, study: Study) -> Made | None:
         figure, told = draw_figure(name, question, Options(), sources.simulated()), more(question)
@@ -337,14 +337,14 @@ def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda q
 
 
 def gaps_by_models(question: Shape) -> list[Table]:
-    """Makes figure 6 as tables, by the word of each model asked which attributes a response names."""
+    """Make figure 6 as tables, by the word of each model asked which attributes a response names."""
     rows = question["ratings"]["mentions"].get("models", ())
     columns = [Column("rater", "Rated by"), estimate("gap", "Gap", FINE)]
     return [make_table(columns, row["gaps"], f"By the word of {row['model']}") for row in rows]
 
 
 def habits_by_models(question: Shape) -> list[Table]:
-    """Makes figure 7 as tables, by the same word: how often each writer names attributes, and its gap as a judge."""
+    """Make figure 7 as tables, by the same word: how often each writer names attributes, and its gap as a judge."""
     tables = []
     for row in question["ratings"]["mentions"].get("models", ()):
         both = [

@@ -18,7 +18,7 @@ HERE = "paper"
 
 
 def sources_for(request: HttpRequest) -> Sources:
-    """Returns the stages that the account is a member of and, unless it is a viewer, the corpora. Raises Http404."""
+    """Return the stages that the account is a member of and, unless it is a viewer, the corpora. Raises Http404."""
     if not work_kind(request.study):
         raise Http404
     slugs = stages_of(request.study)
@@ -30,7 +30,7 @@ def sources_for(request: HttpRequest) -> Sources:
 
 
 def svg_of(exhibit: Exhibit) -> str:
-    """Renders the figure inline, so that it takes the page's colours."""
+    """Render the figure inline, so that it takes the page's colours."""
     return mark_safe(render(exhibit.figure, "svg").decode()) if exhibit.figure else ""  # noqa: S308 - the renderer's
 
 
@@ -55,7 +55,7 @@ def paper(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
-    """Sends one of the figures; `csv` has its numbers, `json` its spec."""
+    """Send one of the figures; `csv` has its numbers, `json` its spec."""
     recipe = next((each for each in RECIPES if each.number.lower().replace(" ", "-") == name), None)
     made = make_exhibit(recipe, sources_for(request)) if recipe else None
     if made is None or made.figure is None or kind not in FIGURE_FILES:

@@ -97,7 +97,7 @@ class LabelCodes:
         self.used = np.flatnonzero(np.bincount(self.code, minlength=k))
 
     def votes(self, raters: np.ndarray) -> np.ndarray:
-        """Counts labels, (units, k), of the raters in a mask."""
+        """Count labels, (units, k), of the raters in a mask."""
         found = np.zeros((self.n_units, self.k))
         mine = raters[self.rater]
         np.add.at(found, (self.unit[mine], self.code[mine]), 1)
@@ -190,7 +190,7 @@ def ac1(votes: np.ndarray, weights: np.ndarray, used: int) -> np.ndarray:
 
 
 def coefficients(ratings: LabelCodes, votes: np.ndarray) -> dict[str, Callable[[np.ndarray], np.ndarray]]:
-    """Returns each coefficient that is defined for these votes, as a function of weights (draws, units)."""
+    """Return each coefficient that is defined for these votes, as a function of weights (draws, units)."""
     m = votes.sum(axis=1)
     if (m < 2).all():
         return {}

@@ -51,7 +51,7 @@ def ratings_of(question: QuestionTable, rows: pd.DataFrame | None = None) -> Lab
 
 
 def pairs_in(ratings: LabelCodes, group: str, threshold: int) -> list[np.ndarray]:
-    """Returns the pairs of a group that share enough items to count in a mean."""
+    """Return the pairs of a group that share enough items to count in a mean."""
     shared = ratings.pairs.items()
     return [rows for pair, rows in shared if ratings.is_pair_of(group, *pair) and len(rows) >= threshold]
 
@@ -61,7 +61,7 @@ def mean_over(ratings: LabelCodes, pairs: list[np.ndarray]) -> float | None:
 
 
 def in_report(row: Row, name: str) -> float | None:
-    """Reads a group's coefficient from the report."""
+    """Read a group's coefficient from the report."""
     found: float | None = row["alpha"][name.removeprefix("alpha_")] if name.startswith("alpha_") else row[name]
     return found
 
@@ -70,7 +70,7 @@ def in_report(row: Row, name: str) -> float | None:
 
 
 def check_coefficients(bundle: LabelTables) -> Checks:
-    """Checks each group of raters, with the intervals of all coefficients but raw agreement, which is a share."""
+    """Check each group of raters, with the intervals of all coefficients but raw agreement, which is a share."""
     for question in bundle.questions:
         ratings, row = ratings_of(question), question.row
         yield Check(question.name, "labels", row["labels"], len(question.labels))
@@ -208,7 +208,7 @@ def time_checks(bundle: LabelTables, question: QuestionTable) -> Checks:
 
 
 def of_voters(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keeps the labels of people, without any those of judges, and without these all."""
+    """Keep the labels of people; without any, those of judges; without these too, all."""
     return next((rows[rows["kind"] <= kind] for kind in (PERSON, JUDGE) if (rows["kind"] <= kind).any()), rows)
 
 
@@ -233,7 +233,7 @@ def check_parts(bundle: LabelTables) -> Checks:
 
 
 def head_checks(question: QuestionTable, what: str, ratings: LabelCodes, said: Row) -> Checks:
-    """Checks α (ordinal if labels have an order), mean κ, AC1 and raw agreement, of people or else of all."""
+    """Check α (ordinal if labels have an order), mean κ, AC1 and raw agreement, of people or else of all."""
     where, group = f"{question.name}, {what}", "humans" if "humans" in ratings.groups else "all"
     found = coefficients(ratings, ratings.votes(ratings.groups[group]))
     head = {name: value_of(found, name, once(ratings)) for name in COEFFICIENTS}
@@ -248,7 +248,7 @@ def head_checks(question: QuestionTable, what: str, ratings: LabelCodes, said: R
 
 
 def check_maybe(bundle: LabelTables) -> Checks:
-    """Checks the four readings of Maybe; if two labels are left, scores raters on what is not supported."""
+    """Check the four readings of Maybe; if two labels are left, score raters on what is not supported."""
     for question in bundle.questions:
         for name, said in question.row.get("maybe", {}).items():
             codes = np.array(VIEWS[name])
@@ -323,7 +323,7 @@ def gap_of(table: pd.DataFrame) -> float | None:
 
 
 def check_sides(bundle: LabelTables) -> Checks:
-    """Checks how often the left side is preferred, and how often judges choose one side or response in both orders."""
+    """Check how often the left side is preferred, and how often judges choose one side or response in both orders."""
     for question in bundle.questions:
         if said := question.row.get("sides"):
             given = question.given[(question.given["left"] != "") & (question.given["kind"] != TRAINED)]
@@ -364,7 +364,7 @@ PARTS: dict[str, Callable[[LabelTables], Checks]] = {
 
 
 def tables(bundle: LabelTables) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yields tables by question, from labels alone: coefficients by group, raters against the majority, and ratings."""
+    """Yield tables by question, from labels alone: coefficients by group, raters against the majority, and ratings."""
     for question in bundle.questions:
         ratings = ratings_of(question)
         groups = {group: coefficient_column(ratings, group, question.threshold) for group in ratings.groups}
@@ -386,7 +386,7 @@ def coefficient_column(ratings: LabelCodes, group: str, threshold: int) -> dict[
 
 
 def rating_table(question: QuestionTable, given: pd.DataFrame) -> pd.DataFrame:
-    """Compares judges with people: mean rating, share no better than generic, and rank correlation."""
+    """Compare judges with people: mean rating, share no better than generic, and rank correlation."""
     middle = (question.numbers[0] + question.numbers[-1]) / 2
     means = given.groupby(["who", "unit"])["number"].mean().round(9).unstack("who")
     rows = {}
@@ -399,7 +399,7 @@ def rating_table(question: QuestionTable, given: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_table(ratings: LabelCodes, positive: int | None) -> pd.DataFrame:
-    """Scores everybody against the others; `f1 against all` is as in published tables."""
+    """Score everybody against the others; `f1 against all` is as in published tables."""
     rows = {}
     for rater, name in enumerate(ratings.names):
         found = Compared(beside_others(ratings, rater), ratings.k)
