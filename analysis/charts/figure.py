@@ -38,7 +38,7 @@ def match(value: Any) -> Spec:
 
 
 def specs_of(charts: Sequence[alt.Chart]) -> list[Spec]:
-    """Turns layers into specs without data."""
+    """Turn layers into specs without data."""
     found = [chart.to_dict(validate=False, context={"top_level": False}) for chart in charts]
     return [{key: value for key, value in spec.items() if key != "data"} for spec in found]
 
@@ -63,7 +63,7 @@ def beside(specs: Sequence[Spec], spacing: int = 22) -> Spec:
 
 
 def in_rows(specs: Sequence[Spec], across: int, spacing: int, gap: int = 22, title: str = "") -> Spec:
-    """Lays specs out in rows of at most `across`."""
+    """Lay specs out in rows of at most `across`."""
     return below([beside(some, gap) for some in split(specs, across)], spacing, title)
 
 
@@ -71,7 +71,7 @@ BESIDE = " · "  # between the names of a chatbot and its model, which is set sm
 
 
 def below(specs: Sequence[Spec], spacing: int = 10, title: str = "", offset: int = 0) -> Spec:
-    """Stacks specs vertically. `offset` raises the title by so many px, to align it with the one beside it."""
+    """Stack specs vertically. `offset` raises the title by this many px, to align it with the one beside it."""
     name, _, model = title.partition(BESIDE)
     smaller = {"subtitle": model, "subtitleFontSize": 11, "subtitleColor": LIGHT["soft"]} if model else {}
     heading = {"title": {"text": name, "style": HEADING, "offset": 8 + offset, **smaller}} if title else {}
@@ -88,7 +88,7 @@ def split(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
 
 
 def split_evenly(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
-    """Splits into as few parts as possible, each of at most `most` and of about equal length."""
+    """Split into as few parts as possible, each of at most `most` and of about equal length."""
     parts = -(-len(names) // most)
     return split(names, -(-len(names) // parts)) if parts else []
 
@@ -98,7 +98,7 @@ Report = Mapping[str, Any]
 
 
 def prompt_name(slug: str) -> str:
-    """Turns `weekend-trips` into Weekend trips, its name in figures, tables, filters and sentences."""
+    """Turn `weekend-trips` into Weekend trips, its name in figures, tables, filters and sentences."""
     words = slug.replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 
@@ -129,7 +129,7 @@ class Options:
 
 
 def for_column(options: Options, column: int) -> Options:
-    """The options for a journal column of so many mm, narrow unless it is the widest; unchanged if `column` is 0."""
+    """The options for a journal column of this many mm, narrow unless it is the widest; unchanged if `column` is 0."""
     return replace(options, column=column, narrow=column < max(COLUMN_PX)) if column else options
 
 
@@ -169,7 +169,7 @@ class Words:
 def make_figure(
     name: str, words: Words, spec: Row, rows: Sequence[Row], table: list[Row], columns: Columns, options: Options
 ) -> Figure:
-    """Assembles a figure from the `rows` that the spec draws; marks it as simulated if any of its data are."""
+    """Assemble a figure from the `rows` that the spec draws; mark it as simulated if any of its data are."""
     whole = complete(spec, rows, PAPER if options.column else CONFIG)
     own = getattr(words.caption, "own", words.caption)
     told = [bool(row["simulated"]) for row in table if "simulated" in row]
@@ -195,7 +195,7 @@ def empty_figure(
 
 
 def wrap(sentence: str, width: int) -> list[str]:
-    """Breaks a sentence between words into lines of at most `width` characters; a longer word stays whole."""
+    """Break a sentence between words into lines of at most `width` characters; a longer word stays whole."""
     lines = [""]
     for word in sentence.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:

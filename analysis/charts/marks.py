@@ -113,7 +113,7 @@ def along(axis_of: type[alt.X] | type[alt.Y], scale: alt.Scale, axis: alt.Axis) 
 def dots(
     base: alt.Chart, at: Channel, series: Series, legend: alt.Legend | None, size: float, line: float = 1.6
 ) -> list[alt.Chart]:
-    """Draws each row's `value`, in its series' colour and shape, over a line from `low` to `high`."""
+    """Draw each row's `value`, in its series' colour and shape, over a line from `low` to `high`."""
     low, value = at("low"), at("value")
     high = alt.X2("high:Q") if isinstance(low, alt.X) else alt.Y2("high:Q")
     colour = alt.Color("series:N", scale=colour_scale(series), legend=legend)
@@ -189,7 +189,7 @@ class KeyEntry:
 
 
 def draw_key(entries: Sequence[KeyEntry], options: Options, indent: int) -> tuple[Spec, list[Row]]:
-    """Returns a panel that draws the rows of kind `key-…`, and these rows.
+    """Return a panel that draws the rows of kind `key-…`, and these rows.
 
     The key starts `indent` px left of the axis of the panels below, in line with their labels.
     """

@@ -47,7 +47,7 @@ class Panel:
 
 
 def with_axes(panels: Sequence[Panel], points: Sequence[Row]) -> tuple[Panel, ...]:
-    """Extends each panel's axis to the highest value or interval end of all columns, unless it is bounded by 1."""
+    """Extend each panel's axis to the highest value or interval end of all columns, unless it is bounded by 1."""
     return tuple(panel if panel.bounded else replace(panel, top=_highest(points, panel.name)) for panel in panels)
 
 
@@ -89,7 +89,7 @@ def grid_of(
 
 
 def draw_grid(grid: Grid) -> Spec:
-    """Draws rows with panel (a measure's name), model, prompt, series, value, low, high, text and, if any, `chance`."""
+    """Draw rows with panel (a measure's name), model, prompt, series, value, low, high, text and, if any, `chance`."""
     across = count_columns(grid)
     width = panel_width(across, grid.options)
     finest = FINEST_NARROW if grid.options.narrow else FINEST
@@ -121,7 +121,7 @@ def panel_width(across: int, options: Options) -> int:
 def draw_column(
     grid: Grid, model: str, prompts: Sequence[str], width: int, drawn: Mapping[Panel, Sequence[Spec]]
 ) -> Spec:
-    """Draws one model's measures below each other."""
+    """Draw one model's measures below each other."""
     where: Any = {"model": model, "prompt": prompts}
     panels = [
         panel(specs, width, grid.height, measure.title, panel=measure.name, **where) for measure, specs in drawn.items()
@@ -177,7 +177,7 @@ LEAST_STEP, MOST_STEP = 11, 26
 
 
 def draw_grids(grids: Sequence[Grid]) -> Spec:
-    """Stacks grids: on a screen each on its own, in a journal column all together as tall as a page allows."""
+    """Stack grids: on a screen each on its own, in a journal column all together as tall as a page allows."""
     if not grids[0].options.column:
         drawn = [draw_grid(grid) for grid in grids]
         return drawn[0] if len(drawn) == 1 else below(drawn, 20)
@@ -222,7 +222,7 @@ class Layout:
 
 
 def lay_out(grid: Grid, grids: Sequence[Grid]) -> Layout:
-    """Puts as many panels side by side as their least width allows; all grids have the same room for names."""
+    """Put as many panels side by side as their least width allows; all grids have the same room for names."""
     room = room_for([prompt for each in grids for prompt in each.prompts], 110, LETTERS)
     inside = grid.options.width - 14 - room
     fitting = max(1, (inside + CLOSE) // (NARROWEST + CLOSE))
@@ -244,7 +244,7 @@ def draw_layout(layout: Layout, step: int) -> Spec:
 
 
 def draw_group(layout: Layout, model: str, step: int, named: bool, labelled: bool) -> Spec:
-    """Draws one model's measures side by side, with titles only above the first models unless the measures wrap."""
+    """Draw one model's measures side by side, with titles only above the first models unless the measures wrap."""
     grid, rows = layout.grid, []
     titled = not layout.is_single and (model in layout.models[0] or len(layout.measures) > 1)
     for measures in layout.measures:

@@ -18,7 +18,7 @@ LABEL = 15  # px of a row of leaderboard names
 def draw_benchmark(
     benchmark: str, rows: Sequence[tuple[str, Row]], room: int, options: Options
 ) -> tuple[Spec, list[Row]]:
-    """Draws a benchmark: names of references on top, then a panel for each model, all along the same axis."""
+    """Draw a benchmark: names of references on top, then a panel for each model, all along the same axis."""
     width = options.width - room - (MEAN if options.narrow else SUMMARY) - 14
     domain, title = axis_domain([row for _, row in rows]), printable(benchmark)
     references = {(label_of(line), float(line["accuracy"])) for _, row in rows for line in references_of(row)}
@@ -61,7 +61,7 @@ def axis_domain(rows: Sequence[Row]) -> Span:
 
 
 def place_labels(lines: Sequence[tuple[str, float]], domain: Span, width: int) -> tuple[list[Row], int]:
-    """Places names left of their lines, each in the lowest row free of other names and lines; also returns the height.
+    """Place names left of their lines, each in the lowest row free of other names and lines; also return the height.
 
     `lines` ascend, so that a line coming down from a higher row only meets names placed later.
     """

@@ -28,7 +28,7 @@ NUMERIC = ("transform", "d", "x", "y", "x1", "x2", "y1", "y2", "width", "height"
 def clean_svg(
     drawn: str, title: str, description: str, least_width: int = 0, mark: str = "", ink: str = LIGHT["ink"]
 ) -> str:
-    """Turns a drawing into an image with a name and a description, whose marks show their numbers on hover.
+    """Turn a drawing into an image with a name and a description, whose marks show their numbers on hover.
 
     Colours of the light scheme also get a class, `fill-field` or `stroke-ink`, by which sources.css applies the page's
     scheme. Ids begin with a hash of the drawing, so that two figures on a page share none. A drawing narrower than
@@ -62,7 +62,7 @@ MARK, MARK_SIZE = 18, 11  # px: of the line below the drawing, and of its letter
 
 
 def put_below(root: ET.Element, words: str, ink: str) -> None:
-    """Adds a line of words below the drawing, and room for it."""
+    """Add a line of words below the drawing, and room for it."""
     width, height = root.get("width", "0"), float(root.get("height", "0"))
     ground = root.find(f"{{{SVG}}}rect")
     for element in [root] if ground is None else [root, ground]:
@@ -79,7 +79,7 @@ def local_name(element: ET.Element) -> str:
 
 
 def keep_children(element: ET.Element) -> None:
-    """Drops children that are not part of a drawing or not visible."""
+    """Drop children that are not part of a drawing or not visible."""
     for child in list(element):
         if local_name(child) not in ELEMENTS or is_unseen(child):
             element.remove(child)
@@ -116,7 +116,7 @@ def is_mark(element: ET.Element) -> bool:
 
 
 def attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
-    """Yields the element's attributes, then its style's declarations as attributes."""
+    """Yield the element's attributes, then its style's declarations as attributes."""
     yield from element.attrib.items()
     for declaration in element.get("style", "").split(";"):
         key, found, value = declaration.partition(":")
@@ -125,7 +125,7 @@ def attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
 
 
 def rename(value: str, name: str) -> str:
-    """Prefixes an id, as in `clip0` and `url(#clip0)`, with the figure's name."""
+    """Prefix an id, as in `clip0` and `url(#clip0)`, with the figure's name."""
     return re.sub(r"^(url\(#)?", lambda match: f"{match.group()}{name}-", value, count=1)
 
 
@@ -145,7 +145,7 @@ POINTS, POINTS_OF_MM = 72 / 96, 72 / 25.4
 
 
 def for_print(svg: str, width: float, unit: str = "mm") -> str:
-    """Scales a drawing to this width."""
+    """Scale a drawing to this width."""
     root = ET.fromstring(svg)
     drawn, height = (float(root.get(side, "0")) for side in ("width", "height"))
     root.set("width", f"{width:g}{unit}")
@@ -162,7 +162,7 @@ KINDS: dict[str, Callable[[str], bytes]] = {
 
 
 def render(figure: Figure, kind: str, scheme: str = "light", column: int = 0) -> bytes:
-    """Renders the figure as svg, png or pdf, in the light, dark or print scheme. ValueError for any other.
+    """Render the figure as svg, png or pdf, in the light, dark or print scheme. ValueError for any other.
 
     `column`: the width in mm of the journal column it was drawn for; a PNG then has 300 dots an inch.
 

@@ -43,7 +43,7 @@ def in_order(values: Iterable[Any]) -> list[str]:
 
 
 def grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
-    """Groups rows by their value of `name`, in order of first appearance."""
+    """Group rows by their value of `name`, in order of first appearance."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(str(row[name]), []).append(row)
@@ -63,7 +63,7 @@ def series_in(report: Report, marks: Iterable[Row]) -> Series:
 
 
 def line_up(report: Report, rows: list[Row]) -> list[Row]:
-    """Repeats each field row under every model that its chatbot is compared with; rows without any stay as they are.
+    """Repeat each field row under every model that its chatbot is compared with; rows without any stay as they are.
 
     The report gives the chatbot as the field's model, `all` for models that belong to none.
     """
@@ -76,7 +76,7 @@ def line_up(report: Report, rows: list[Row]) -> list[Row]:
 
 
 def by_group(report: Report, rows: Sequence[Row]) -> list[Row]:
-    """Sorts rows by model, in the order of their chatbots; models of none come last."""
+    """Sort rows by model, in the order of their chatbots; models of none come last."""
     order = [model for group in report.get("groups") or [] for model in group["models"]]
     return sorted(rows, key=lambda row: order.index(row["model"]) if row["model"] in order else len(order))
 
@@ -139,7 +139,7 @@ def amount_words(row: Row) -> str:
 
 
 def label_variants(rows: Sequence[Row]) -> list[str]:
-    """Names each row's source, with the settings in which rows of the same source and model differ."""
+    """Name each row's source, with the settings in which rows of the same source and model differ."""
     return [", ".join([shown_source(row["source"]), *differing_words(row, rows, ("source", "model"))]) for row in rows]
 
 
@@ -191,7 +191,7 @@ WHY = Column("why", "why undefined", value=lambda row: row.get("why", ""))
 
 
 def end_of(ci: str, place: int) -> Made:
-    """Returns a reader of the lower (0) or upper (1) end of a row's interval at `ci`."""
+    """Return a reader of the lower (0) or upper (1) end of a row's interval at `ci`."""
     return lambda row: (span(at(row, ci)) or (None, None))[place]
 
 
@@ -242,7 +242,7 @@ def mark_at(
 
 
 def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], str] = decimal) -> str:
-    """Says for each model what range each series covers over prompts."""
+    """Say what range each series of each model covers over prompts."""
     found = []
     for model, here in grouped(marks, "model").items():
         by_series = grouped(here, "series").items()
@@ -269,7 +269,7 @@ def write_caption(
     rows: Iterable[Row] = (),
     sizes: bool = True,
 ) -> Caption:
-    """Writes the figure's own sentences, then shared ones. `definitions` are names in the report or whole sentences.
+    """Write the figure's own sentences, then shared ones. `definitions` are names in the report or whole sentences.
 
     `rows` are the rows drawn; `sizes` adds how long their histories are, for figures that do not show it.
     """
@@ -284,7 +284,7 @@ def write_caption(
 
 
 def history_words(report: Report, rows: Iterable[Row]) -> str:
-    """Says how much precedes a prompt in these rows, by their own settings or else their source's."""
+    """Say how much precedes a prompt in these rows, by their own settings or else their source's."""
     drawn = list(rows)
     there = {(row.get("source"), row.get("model")) for row in drawn if AMOUNT[0] not in row}
     main = [row for row in report.get("sources") or [] if row.get("main") and (row["source"], row["model"]) in there]

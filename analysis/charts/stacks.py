@@ -49,7 +49,7 @@ def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
 
 
 def stacked(row: Row) -> Iterator[tuple[str, float, float]]:
-    """Yields each letter given with its start and end: the correct one first, to be read off the axis, unknown last."""
+    """Yield each letter given with its start and end: the correct one first, to be read off the axis, unknown last."""
     n, counts, start = sum(row["counts"].values()), row["counts"], 0.0
     for letter in sorted(counts, key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter)):
         if counts[letter]:
@@ -84,7 +84,7 @@ def fitting(letter: str, share: float, width: int) -> str:
 
 
 def draw_column(rows: Sequence[Row], model: str, bars: Strips, letters: Sequence[str], options: Options) -> Spec:
-    """Draws one model, with a panel for each prompt."""
+    """Draw one model, with a panel for each prompt."""
     name, on_paper = shown_model(model, options), bool(options.column)
     correct = {options.name(row["prompt"]): row.get("correct") for row in rows}
     is_correct = "correct" if on_paper else "is correct"

@@ -32,7 +32,7 @@ class NumberFormat:
         return self.kind in ("number", "count", "p", "dollars", "ends")
 
     def write(self, value: Any, between: str = NOTHING) -> str:
-        """Writes 35 %, +0.12, 30–40 %, < 0.001; an undefined number is empty."""
+        """Write 35 %, +0.12, 30–40 %, < 0.001; an undefined number is empty."""
         if not self.is_number:
             return "" if value is None else str(value)
         if self.kind == "ends":
@@ -227,7 +227,7 @@ class Table:
 
     @property
     def headers(self) -> Iterator[dict[str, Any]]:
-        """Yields each label with the query that sorts by it: numbers in descending order, words in ascending order.
+        """Each label with the query that sorts by it: numbers in descending order, words in ascending order.
 
         A second click reverses the order.
         """
@@ -254,7 +254,7 @@ class Table:
         return [[cell.line for cell in row] for row in self.rows]
 
     def aligned(self) -> Iterator[str]:
-        """Yields aligned lines, numbers right and words left; a first cell is blank if it repeats the row above."""
+        """Yield aligned lines, numbers right and words left; a first cell is blank if it repeats the row above."""
         lines = [[column.head for column in self.columns], *self.lines]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         previous = None

@@ -66,26 +66,26 @@ class Series:
     shapes: tuple[str, ...]
 
     def only(self, shown: Iterable[str]) -> "Series":
-        """Keeps the names shown, with their looks."""
+        """Keep the names shown, with their looks."""
         wanted = set(shown)
         kept = [look for look in zip(self.names, self.colours, self.shapes, strict=True) if look[0] in wanted]
         return Series(*(tuple(look[place] for look in kept) for place in range(3)))
 
 
 def series_of_sources(sources: Iterable[str]) -> Series:
-    """Gives known sources their fixed looks, and imported ones looks in alphabetical order."""
+    """Give known sources their fixed looks, and imported ones looks in alphabetical order."""
     found = set(sources)
     known = {source.label: (name, shape_of(name)) for name, source in SOURCES.items() if name in found}
     return make_series(known | {name: look_of(place) for place, name in enumerate(sorted(found - set(SOURCES)))})
 
 
 def series_of_groups(names: Iterable[str]) -> Series:
-    """Gives looks to other names than sources (groups of people, models), in the order given."""
+    """Give looks to names other than sources (groups of people, models), in the order given."""
     return make_series({name: look_of(place) for place, name in enumerate(dict.fromkeys(names))})
 
 
 def make_series(looks: Mapping[str, tuple[str, str]]) -> Series:
-    """Makes a series from a colour token and a shape for each name."""
+    """Make a series from a colour token and a shape for each name."""
     return Series(
         tuple(looks), tuple(LIGHT[token] for token, _ in looks.values()), tuple(shape for _, shape in looks.values())
     )
@@ -102,7 +102,7 @@ def shape_of(source: str) -> str:
 
 
 def recolour(spec: Any, scheme: str) -> Any:
-    """Replaces a spec's light colours by those of another scheme."""
+    """Replace a spec's light colours by those of another scheme."""
     if isinstance(spec, dict):
         return {key: recolour(value, scheme) for key, value in spec.items()}
     if isinstance(spec, list):
@@ -115,7 +115,7 @@ UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uff
 
 
 def printable(text: object) -> str:
-    """Turns anything into one line that any file of a figure can hold."""
+    """Turn anything into one line that any file of a figure can hold."""
     return " ".join(UNPRINTABLE.sub("", str(text)).split())
 
 
@@ -124,7 +124,7 @@ WIDTHS = {**dict.fromkeys("ijlI.,:;'|!", 0.26), **dict.fromkeys("ftr()-/ ", 0.32
 
 
 def text_width(text: str, size: float) -> float:
-    """Estimates a text's width in px; scripts other than Latin, Greek and Cyrillic count as wide as high."""
+    """Estimate a text's width in px; scripts other than Latin, Greek and Cyrillic count as wide as high."""
     return size * sum(WIDTHS.get(sign, 0.68 if sign.isupper() else 0.555 if sign < "\u0530" else 1.0) for sign in text)
 
 

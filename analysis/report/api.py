@@ -147,7 +147,7 @@ class FigureSpec(StudyView):
 
 
 def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ...]) -> dict[str, Any] | Response:
-    """Returns the report of these parts, or asks a worker and returns 202 if a program would have to wait too long."""
+    """Return the report of these parts, or ask a worker and return 202 if a program would have to wait too long."""
     query = request.query_params
     seed, draws = int(query.get("seed") or 0), int(query.get("draws") or DRAWS)
     try:
@@ -195,7 +195,7 @@ INTERVALS = ("ci", "bounds")
 
 
 def flatten(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Joins nested keys by _, gives the ends of an interval columns of their own, and leaves out rows within a row.
+    """Join nested keys by _, give the ends of an interval columns of their own, and leave out rows within a row.
 
     {"ci": [1, 2]} → ci_low, ci_high; {"rarefied": {"n": 5}} → rarefied_n; lists of words are joined by commas.
     """

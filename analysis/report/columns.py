@@ -56,7 +56,7 @@ class TableSpec:
 
 
 def intervals(kind: str, unit: str, *columns: str, of: str = "") -> tuple[Row, ...]:
-    """Declares columns to be an interval of this kind over these units, in the terms of docs/methods.md.
+    """Declare columns to be an interval of this kind over these units, in the terms of docs/methods.md.
 
     A star matches any name; `of` is the kind of prompt, for columns that rows of both kinds have.
     """

@@ -87,7 +87,7 @@ class Said:
 
     @classmethod
     def of(cls, columns: Iterable[Sequence[Any]]) -> "Said":
-        """Makes it from lists, in the order of the fields."""
+        """Make it from lists, in the order of the fields."""
         given: dict[str, Any] = dict(zip((each.name for each in fields(cls)), columns, strict=True))
         numbers: dict[str, Any] = {name: np.array(given[name], np.int64) for name in given if name not in TEXTS}
         return cls(**(given | numbers))
@@ -101,7 +101,7 @@ class Said:
         return Said(**given)
 
     def read_as(self, anew: Mapping[int, tuple[Sequence[str], str]]) -> "Said":
-        """Replaces items and letter by those in `anew`, by the answer's id."""
+        """Replace items and letter by those in `anew`, by the answer's id."""
         if not anew:
             return self
         read = zip(self.answer.tolist(), self.items, self.letter, strict=True)
@@ -156,7 +156,7 @@ class Frame:
         return np.searchsorted(self.rows, np.arange(len(self.table) + 1))
 
     def where(self, wanted: NDArray[np.bool_]) -> "Frame":
-        """Keeps only these answers."""
+        """Keep only these answers."""
         named = wanted[self.rows]
         places = np.cumsum(wanted) - 1
         return Frame(self.table[wanted].reset_index(drop=True), places[self.rows[named]], self.codes[named])
@@ -218,7 +218,7 @@ def load_frames(
     aliases: Callable[[Study], Spellings] = alias_map,
     anew: Mapping[int, tuple[Sequence[str], str]] = AS_KEPT,
 ) -> Frames:
-    """Loads all answers, or those to `only` these prompts; `anew` replaces items and letters, by the answer's id."""
+    """Load all answers, or those to `only` these prompts; `anew` replaces items and letters, by the answer's id."""
     definition = definition_of(study.current_id)
     families = families_of(definition)
     prompts, first = load_prompts(study, only)
@@ -280,7 +280,7 @@ def most_written(
 
 
 def load_people(study: Study, asked: Collection[str]) -> pd.DataFrame:
-    """Loads people, with a column for their answer to each question in `asked`, named as in the export."""
+    """Load people, with a column for their answer to each question in `asked`, named as in the export."""
     people = Participant.objects.filter(study=study).exclude(origin=Participant.Origin.PREVIEW).order_by("id")
     rows = people.values_list(*PEOPLE.values())
     table = pd.DataFrame(list(rows), columns=list(PEOPLE)).set_index("id")
@@ -295,7 +295,7 @@ def background_of(definition: Definition) -> list[str]:
 
 
 def by_column(rows: QuerySet[Any], *fields: Any) -> Callable[[], list[list[Any]]]:
-    """Fetches columns instead of rows, at half the cost for 50,000 answers; returns a function that reads them."""
+    """Fetch columns instead of rows, at half the cost for 50,000 answers; return a function that reads them."""
     try:
         query, values = rows.values_list(*fields).query.sql_with_params()
     except EmptyResultSet:  # for example if there are no runs
@@ -309,7 +309,7 @@ def by_column(rows: QuerySet[Any], *fields: Any) -> Callable[[], list[list[Any]]
 
 
 def responses_said(study: Study, only: Collection[str]) -> Callable[[], list[list[Any]]]:
-    """Fetches the newest accepted revision of each person's answer to each prompt, at every asking."""
+    """Fetch the newest accepted revision of each person's answer to each prompt, at every asking."""
     people = Q(participant__study=study) & ~Q(participant__origin=Participant.Origin.PREVIEW)
     newest = Response.objects.filter(people, named(only, "prompt__slug"), accepted=True).order_by(
         "participant_id", "prompt_id", "-revision"
@@ -374,7 +374,7 @@ def is_excluded(study: Study, table: pd.DataFrame) -> NDArray[np.bool_]:
 def encode(
     sets: Sequence[Said], slugs: Mapping[int, str], families: Mapping[str, str], spellings: Spellings
 ) -> tuple[dict[str, list[str]], list[Frame]]:
-    """Turns answers into frames over one vocabulary for each family of prompts."""
+    """Turn answers into frames over one vocabulary for each family of prompts."""
     prompts = sorted(set(slugs.values()))
     number = {key: prompts.index(slug) for key, slug in slugs.items()}
     originals = [families.get(slug, slug) for slug in prompts]
@@ -400,7 +400,7 @@ def name_items(
     spelling: Sequence[str],
     spellings: Spellings,
 ) -> tuple[dict[str, list[str]], NDArray[np.int64]]:
-    """Returns each family's vocabulary, and the code of each mention in it; `families` is by prompt number."""
+    """Return each family's vocabulary, and the code of each mention in it; `families` is by prompt number."""
     there = np.zeros(len(families) * max(1, len(spelling)), dtype=bool)
     pair_of = prompt_of * max(1, len(spelling)) + spelt
     there[pair_of] = True
@@ -419,7 +419,7 @@ def name_items(
 
 
 def each_once(rows: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Drops mentions duplicated by two spellings of one item."""
+    """Drop mentions duplicated by two spellings of one item."""
     width = int(codes.max(initial=0)) + 1
     ordered = np.sort(rows * width + codes)
     once = ordered[np.diff(ordered, prepend=-1) > 0]

@@ -89,7 +89,7 @@ class Filter:
         return bool(self.people or self.answers)
 
     def read(self, name: str, values: tuple[str, ...]) -> Any:
-        """Reads the value in an address. Raises FilterError."""
+        """Read the value in an address. Raises FilterError."""
         if not self.options:
             return _READERS[self.type](name, values)
         if len(values) > 1 or values[0] not in self.options:
@@ -134,7 +134,7 @@ def marked(column: str) -> Callable[[pd.DataFrame, Any], Mask]:
 
 
 def flagged(rows: pd.DataFrame, wanted: str) -> Mask:
-    """Keeps flagged answers or not, as `only_marked` says; or, by a check's name, those it did not flag."""
+    """Keep flagged answers or not, as `only_marked` says; or, by a check's name, those it did not flag."""
     if wanted in CHECKS:
         return ~rows["flags"].map(lambda names: wanted in names).to_numpy(bool)
     return only_marked(wanted, rows["flagged"].to_numpy(bool))
@@ -357,7 +357,7 @@ class Filters:
 
     @classmethod
     def from_query(cls, query: Query, ignore: Collection[str] = ()) -> Self:
-        """Reads the filters of a query string; `ignore` are the page's own parameters. Raises FilterError."""
+        """Read the filters of a query string; `ignore` are the page's own parameters. Raises FilterError."""
         given: dict[str, Any] = {}
         for name in query:
             values = tuple(dict.fromkeys(value.strip() for value in query.getlist(name) if value.strip()))
@@ -422,7 +422,7 @@ class Filters:
         return all(leaves(slug, wanted) for leaves, wanted in self._set("prompt"))
 
     def _set(self, what: str) -> Iterator[tuple[Callable[[Any, Any], Any], Any]]:
-        """Yields the rules about `what` whose filter has a value, each with that value."""
+        """Yield the rules about `what` whose filter has a value, each with that value."""
         for name, entry in FILTERS.items():
             leaves, wanted = getattr(entry, what), getattr(self, name)
             if leaves and wanted:
@@ -451,7 +451,7 @@ def names_of(study: Study) -> dict[tuple[str, str], str]:
 
 
 def check_filters(filters: Filters, offered: Mapping[str, Collection[Any]]) -> None:
-    """Raises FilterError if a filter has a value that is not `offered` (filter name → its values)."""
+    """Raise FilterError if a filter has a value that is not `offered` (filter name → its values)."""
     for name in FILTERS:
         for value in getattr(filters, name) if name in offered else ():
             if value not in offered[name]:

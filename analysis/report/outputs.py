@@ -38,7 +38,7 @@ def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[tuple[
 
 
 def make_table(spec: TableSpec, rows: list[Row]) -> Table:
-    """Makes a table without its empty columns, with the reasons for what is undefined."""
+    """Make a table without its empty columns, with the reasons for what is undefined."""
     table = spec.table(rows, Options())
     shown = [at for at in range(len(table.columns)) if any(row[at].line != NOTHING for row in table.rows)]
     undefined = [row[key] for row in rows for key in ("why", "why_references", "why_nearest") if row.get(key)]
@@ -75,7 +75,7 @@ def heading(report: Mapping[str, Any], columns: int) -> Iterator[str]:
 
 
 def basis(report: Mapping[str, Any]) -> Iterator[str]:
-    """Says in sentences what the numbers rest on."""
+    """Say in sentences what the numbers rest on."""
     answers, simulated = report["answers"], report["simulated"]
     yield (
         f"{answers['field']:,} answers of {plural(answers['people'], 'person', 'people')} and {answers['models']:,} of "
@@ -174,7 +174,7 @@ class Document:
 
 
 def make_document(report: Mapping[str, Any], scheme: str) -> Document:
-    """Gathers everything in the report, with figures in the colours of `scheme` (light or print)."""
+    """Gather everything in the report, with figures in the colours of `scheme` (light or print)."""
     sections, flow = list(sections_of(report, scheme)), report.get("flow") or {}
     return Document(
         report=report,
@@ -242,7 +242,7 @@ WIDE, HIGH = 760.0, 430.0  # points of a page inside its margins, with room for 
 
 
 def write_pdf(report: Mapping[str, Any]) -> bytes:
-    """Writes the PDF; the same report gives the same bytes."""
+    """Write the PDF; the same report gives the same bytes."""
     data = json.dumps(page_data(make_document(report, "print")))
     source: Any = PAGE.read_bytes()
     return bytes(typst.compile(source, sys_inputs={"data": data}, root=str(PAGE.parent)))

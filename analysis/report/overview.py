@@ -51,7 +51,7 @@ COLUMNS = [
 
 
 def variant_names(rows: Sequence[Row]) -> list[str]:
-    """Names each source with its history size, and with the other settings in which sources differ."""
+    """Name each source with its history size, and with the other settings in which sources differ."""
     names = read.label_variants([read.without_amount(row) for row in rows])
     return [", ".join(filter(None, (name, read.amount_words(row)))) for name, row in zip(names, rows, strict=True)]
 
@@ -176,7 +176,7 @@ def drawn_down(row: Row) -> Row:
 
 
 def at_one_n(rows: Sequence[Row]) -> list[Row]:
-    """Gives each field row the measures rarefied to the source drawn beside it."""
+    """Give each field row the measures rarefied to the source drawn beside it."""
     of_field = {
         (row["prompt"], row["model"]): field for row in rows if (field := (row.get("rarefied") or {}).get("field"))
     }

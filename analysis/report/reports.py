@@ -169,7 +169,7 @@ def keep_part(
 
 
 def discard_old(kept: MetricValue) -> None:
-    """Deletes earlier results of the same part, and beyond MOST_KEPT the oldest others."""
+    """Delete earlier results of the same part, and beyond MOST_KEPT the oldest others."""
     rows = MetricValue.objects.filter(study=kept.study_id)
     rows.filter(name=kept.name).exclude(pk=kept.pk).delete()
     oldest = rows.exclude(name__in=LASTING).order_by("-computed_at", "-pk").values_list("pk", flat=True)[MOST_KEPT:]
@@ -233,13 +233,13 @@ class ReportError(Exception):
 
 
 def check_definition(study: Study) -> None:
-    """Raises ReportError if the study has no definition yet."""
+    """Raise ReportError if the study has no definition yet."""
     if study.current_id is None:
         raise ReportError(f"{study.slug} has no definition yet. Load its study file first.")
 
 
 def tidy(value: Any) -> Any:
-    """Converts to plain JSON values: no numpy, no NaN, nine significant digits."""
+    """Convert to plain JSON values: no numpy, no NaN, nine significant digits."""
     kind = type(value)
     if kind is float or kind is np.float64:
         return float(f"{value:.9g}") if isfinite(value) else None
@@ -360,7 +360,7 @@ def report(
 
 
 def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricValue]) -> dict[str, Any]:
-    """Assembles the report from kept parts: the rows that the filters leave, claims and definitions."""
+    """Assemble the report from kept parts: the rows that the filters leave, claims and definitions."""
     rests_on = dict(kept["about"].value)
     rests_on["groups"] = narrow_groups(rests_on["groups"], filters.model)
     chatbots = chatbots_of(rests_on["groups"])

@@ -310,7 +310,7 @@ class Data:
         return pd.Index(everybody).get_indexer(who).astype(np.int64), len(everybody)
 
     def by_unit(self, source: Source, rows: Rows) -> Rows:
-        """Sorts rows the same way for every prompt: by person, or by run, simulated user and repeat."""
+        """Sort rows the same way for every prompt: by person, or by run, simulated user and repeat."""
         columns = self.frame(source.is_field).columns
         keys = [columns[name][rows] for name in ("repeat", "user", "unit")]
         return rows[np.lexsort(keys)]
@@ -409,7 +409,7 @@ def interval_cells(name: str, found: Interval | None, why: str | None) -> Row:
 
 
 def correct_over_prompts(rows: Iterable[Row], *tests_of: Callable[[Row], Row | None], tables: int = 1) -> None:
-    """Puts `p_holm` beside the `p` of each row's tests: Holm's over all of them, whatever their prompt, source, model
+    """Put `p_holm` beside the `p` of each row's tests: Holm's over all of them, whatever their prompt, source, model
     or measure, and over as many such `tables` as a page has. It is taken from `p_tail`, since a p by draws is never
     below one draw in all, and is no smaller than `p`.
     """
@@ -419,7 +419,7 @@ def correct_over_prompts(rows: Iterable[Row], *tests_of: Callable[[Row], Row | N
 
 
 def difference_in(inside: str, name: str) -> Callable[[Row], Row | None]:
-    """Returns a reader of a row's test of one measure."""
+    """Return a reader of a row's test of one measure."""
     return lambda row: row.get(inside, {}).get(name)
 
 
@@ -433,9 +433,9 @@ def common_n(units: Iterable[int]) -> int:
 
 
 def comparison(data: Data, group: Group, prompt: str) -> Comparison:
-    """Compares the field with each source asked, both rarefied to the smaller of the two.
+    """Compare the field with each source asked, both rarefied to the smaller of the two.
 
-    If no people answered, rarefies all sources to the `common_n` of their units.
+    If no people answered, rarefy all sources to the `common_n` of their units.
     """
 
     def compute() -> Comparison:

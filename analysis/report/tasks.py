@@ -20,7 +20,7 @@ MULTIVERSE_SECONDS = 1200  # after which another task goes on, long before the b
 
 
 def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str, *draws: int) -> list[str]:
-    """Has a worker compute those parts of a view that nobody has asked for yet, in this order; returns these parts.
+    """Have a worker compute those parts of a view that nobody has asked for yet, in this order; return these parts.
 
     `draws`: seed and number of random draws, if not those of the pages.
     """
@@ -34,7 +34,7 @@ def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint:
 
 @shared_task
 def compute_report(study_id: int, query: str, parts: list[str], seed: int = 0, draws: int = DRAWS) -> int:
-    """Computes these parts for the filters of a query string, loading the answers once for all of them."""
+    """Compute these parts for the filters of a query string, loading the answers once for all of them."""
     study = Study.objects.select_related("current").get(pk=study_id)
     reporting = Reporting(study, Filters.from_query(QueryDict(query)), seed, draws)
     return len(dict(compute_parts(dict.fromkeys(parts, reporting))))

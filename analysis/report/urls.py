@@ -11,7 +11,7 @@ from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, PAGES
 
 
 def register_one_of(name: str, words: Iterable[str]) -> None:
-    """Registers a converter that takes one of these words."""
+    """Register a converter that takes one of these words."""
     register_converter(type(name, (StringConverter,), {"regex": "|".join(words)}), name)
 
 

@@ -196,7 +196,7 @@ def overlap(offline: Interval, other: Interval) -> bool:
 
 
 def chance_apart(one: int, other: int) -> float:
-    """Greatest chance that the ranges of so many runs of one kind have no point in common: 2 m! n! / (m + n)!."""
+    """Greatest chance that the ranges of this many runs of one kind have no point in common: 2 m! n! / (m + n)!."""
     return 2 / comb(one + other, one)
 
 

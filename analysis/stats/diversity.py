@@ -204,7 +204,7 @@ def clusters_of(
 
 
 def keep_apart(rows: list[int], conflicts: Bools, vectors: Matrix, similarity: float) -> list[list[int]]:
-    """Splits a cluster into parts without a conflict, in the order of their first members.
+    """Split a cluster into parts without a conflict, in the order of their first members.
 
     Rows with most conflicts come first; each joins the part without a conflict whose members are nearest on average, if
     they are near enough for one cluster, else it begins a new part.

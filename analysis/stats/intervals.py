@@ -153,7 +153,7 @@ def share_difference(one: float, ci_one: Interval | None, two: float, ci_two: In
 
 
 def t_quantile(freedom: ArrayLike) -> Floats:
-    """Student's t in place of a normal interval's 1.96, with so many degrees of freedom; NaN below one."""
+    """Student's t in place of a normal interval's 1.96, with this many degrees of freedom; NaN below one."""
     known = np.asarray(freedom, dtype=float)
     return np.asarray(stdtrit(np.where(known > 0, known, np.nan), (1 + LEVEL) / 2))
 
@@ -174,7 +174,7 @@ def interval_of_error(
 
 
 def why_no_interval(found: Interval | None, units: int, draws: Floats | None = None) -> str | None:
-    """Why a value of so many units has no interval, None if it has one; `draws` are those of a bootstrap."""
+    """Why a value of this many units has no interval, None if it has one; `draws` are those of a bootstrap."""
     if found or units < FEWEST_UNITS:
         return None if found else FEW_UNITS
     return UNDEFINED if draws is not None and interval(draws) is None else ALIKE

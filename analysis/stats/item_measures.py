@@ -157,7 +157,7 @@ def _bits_left(counted: EachOnce) -> Floats:
 
 
 def _rarefied_bits(counted: Counted, total: int, n: int) -> Floats:
-    """Takes the number of mentions among the n at its mean: exact if every response names as many items."""
+    """Take the number of mentions among the n at its mean: exact if every response names as many items."""
     return _entropy(counted.sum_of(rarefaction_tables(total, n)[1]), counted.mentions * (n / total))
 
 

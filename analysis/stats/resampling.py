@@ -374,7 +374,7 @@ def _splitter(a: ItemSample, b: ItemSample) -> Callable[..., Splits] | None:
 
 
 def _split_evened(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
-    """Takes one response of each unit anew in each draw, and permutes units between the two."""
+    """Take one response of each unit anew in each draw, and permute units between the two."""
     both, _ = pooled(a, b)
     sizes = a.unit_count, b.unit_count
     own = np.repeat([1, 0], sizes).astype(np.int16)
@@ -403,7 +403,7 @@ def _halves_evened(a: ItemSample, b: ItemSample, size: int, draws: int, rng: np.
 
 
 def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
-    """Permutes each unit's responses between its two parts, such as the days on which a simulated user is asked."""
+    """Permute each unit's responses between its two parts, such as the days on which a simulated user is asked."""
     both, observed = pooled(a, b)
     assert both.clusters is not None  # units on both sides have two responses at least
     is_first, shuffles = shuffle_within(both.clusters.of, a.n, batches(draws, both.n, both.size), rng)

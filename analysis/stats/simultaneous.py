@@ -39,7 +39,7 @@ PART_WAY = 0.75
 
 
 def share_gaps(one: ArrayLike, units: int, other: ArrayLike, other_units: int, level: float = PART_WAY) -> ShareGaps:
-    """Gaps between shares (items,) of so many units each; the tail is over those that both together name often enough.
+    """Gaps between shares (items,) of this many units each; the tail is over those both together name often enough.
 
     If all units were of one source, every split of them into the two sizes would be as likely: of K units that name an
     item the first side has a hypergeometric number. A unit's several answers count as one, their mean, which varies

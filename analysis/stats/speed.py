@@ -19,7 +19,7 @@ MOST_KEPT = 2**28  # bytes of draws
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switches garbage collection off while many objects are made; each one would scan all, for a tenth of a second."""
+    """Switch garbage collection off while many objects are made; each run would scan all, for a tenth of a second."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -59,7 +59,7 @@ def _narrowest(most: int) -> type[np.signedinteger]:
 
 
 def take(ranks: Ranks, wanted: Ints) -> Ranks:
-    """Sets in place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
+    """Set in place -1 for each response whose rank is below the number still `wanted` (draws,), else 0.
 
     In whole numbers of a single width, whose sign bit says which is below: three times as fast as by comparison.
     """

@@ -188,7 +188,7 @@ def unnamed(row: Row, shared: set[str]) -> Row:
 
 
 def figure_files(figures: Iterable[tuple[str, Figure]]) -> Iterator[File]:
-    """Yields each figure as spec, picture and table."""
+    """Yield each figure as spec, picture and table."""
     for name, figure in figures:
         yield f"figures/{name}.json", as_json(spec_of(figure))
         yield f"figures/{name}.svg", iter([render(figure, "svg", "print")])
@@ -231,13 +231,13 @@ class StudyBundle:
         return f"{self.study.slug}-bundle.zip"
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
-        """Yields the bundle's files; reads new answers first."""
+        """Yield the bundle's files; read new answers first."""
         read_new(self.study, anew=False)
         found = report(self.study, Filters(compare=self.compare), progress=progress)
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
-        """Yields the zip file, complete before its first piece is sent, so that a failure leaves no partial file."""
+        """Yield the zip file, complete before its first piece is sent, so that a failure leaves no partial file."""
         self.files = []
         with TemporaryFile() as file:
             file.writelines(archived(self.study, self.contents(progress), self.files))
@@ -245,7 +245,7 @@ class StudyBundle:
 
 
 def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[str, ...] = ()) -> StudyBundle:
-    """Checks and notes an export. Raises ReportError, noting nothing, if there is nothing to report on or no bundle can
+    """Check and note an export. Raises ReportError, noting nothing, if there is nothing to report on or no bundle can
     hold a side's answers. Without `compare` the pair is the one its page opens with.
     """
     check_definition(study)
@@ -255,7 +255,7 @@ def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[s
 
 
 def check_sides(study: Study, compare: tuple[str, ...]) -> None:
-    """Raises FilterError if the study has no such sides, ReportError if no bundle can hold them."""
+    """Raise FilterError if the study has no such sides, ReportError if no bundle can hold them."""
     sides = [read_side(text) for text in compare]
     for side in sides:
         if side.study not in ("", study.slug):
@@ -267,5 +267,5 @@ def check_sides(study: Study, compare: tuple[str, ...]) -> None:
 
 
 def write_bundle(bundle: StudyBundle, path: Path, progress: Progress | None = None) -> None:
-    """Writes the file atomically: it has its name only when complete."""
+    """Write the file atomically: it has its name only when complete."""
     write_whole(path, bundle.chunks(progress))

@@ -46,7 +46,7 @@ Made = tuple[ExportTable, Callable[[], Rows]]
 
 
 def own_tables(study: Study, texts: bool) -> Iterator[Made]:
-    """Yields each of the bundle's own tables, with a function that makes its rows."""
+    """Yield each of the bundle's own tables, with a function that makes its rows."""
     extra = (TEXT,) if texts else ()
     first = table("answers", "the answer of one person to one prompt", *ANSWERS, *READ, *extra)
     yield first, lambda: answers(study, asked_of_all("prompt__"))
@@ -105,7 +105,7 @@ ASKINGS = (
 
 
 def answers(study: Study, asked: Q) -> Rows:
-    """Yields the newest accepted revision of each answer to the prompts `asked`, without pilots and previews."""
+    """Yield the newest accepted revision of each answer to the prompts `asked`, without pilots and previews."""
     frames = load_frames(study)
     marked = frames.field.table.set_index("id")[["flagged", "flags", "excluded", "unreached"]]
     marks = marked.assign(flags=marked["flags"].map(",".join)).to_dict("index")
@@ -187,7 +187,7 @@ ITEMS = (text("benchmark", "its name"), text("item", "the question's id"), text(
 
 
 def items(study: Study) -> Rows:
-    """Yields only the keys: the questions belong to those who published the benchmark."""
+    """Yield only the keys: the questions belong to those who published the benchmark."""
     asked = runs_of(study).exclude(benchmark="").values("benchmark")
     found = BenchmarkItem.objects.filter(benchmark__in=asked).order_by("benchmark", "id")
     yield from found.values("benchmark", "item", "answer").iterator()

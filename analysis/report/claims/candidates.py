@@ -67,7 +67,7 @@ def field_of(rows: list[Row], row: Row) -> Row | None:
 
 
 def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Iterator[tuple[Row, Row]]:
-    """Yields each source with its field, if there is enough of both."""
+    """Yield each source with its field, if there is enough of both."""
     rows: list[Row] = list(report.get(part) or [])
     for row in rows:
         other = field_of(rows, row) if row["source"] != FIELD and "against_field" in row else None
@@ -77,7 +77,7 @@ def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Itera
 
 
 def items(of_offline: bool) -> Gather:
-    """Gathers shares of people who get an item, the strongest of each source and prompt."""
+    """Gather shares of people who get an item, the strongest of each source and prompt."""
 
     def gather(report: Report) -> Candidates:
         found, tails, held, width = [], [], 0, 0.0
@@ -100,7 +100,7 @@ def items(of_offline: bool) -> Gather:
 
 
 def variety(report: Report) -> Candidates:
-    """Gathers the field's entropy minus each source's, at as many units, by prompt."""
+    """Gather the field's entropy minus each source's, at as many units, by prompt."""
     found, held, count = [], 0, 0
     for row, other in pairs_in(report, "heterogeneity"):
         test = (row.get("against_field") or {}).get(col.ENTROPY.key) or {}
@@ -124,7 +124,7 @@ def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -
 
 
 def letters(is_right: bool) -> Gather:
-    """Gathers shares of the right letter, or of letters that offline never gives, tested among all its letters."""
+    """Gather shares of the right letter, or of letters that offline never gives, tested among all its letters."""
 
     def gather(report: Report) -> Candidates:
         found, tails, held, tests, width = [], [], 0, 0, 0.0
@@ -155,7 +155,7 @@ def letters(is_right: bool) -> Gather:
 
 
 def pair_shares(kind: str, place: str, most: int, level: float) -> Gather:
-    """Gathers the pair's items or options, the `most` strongest of each prompt. `level`: how near their width is to
+    """Gather the pair's items or options, the `most` strongest of each prompt. `level`: how near their width is to
     that of a half.
     """
 
@@ -183,7 +183,7 @@ def pair_shares(kind: str, place: str, most: int, level: float) -> Gather:
 
 
 def pair_variety(report: Report) -> Candidates:
-    """Gathers the first side's entropy minus the second's, at as many units, by prompt."""
+    """Gather the first side's entropy minus the second's, at as many units, by prompt."""
     rows = [row for row in report["pair"].get("varied") or [] if is_enough(row)]
     tests = [row["differences"].get(col.ENTROPY.key) or {} for row in rows]
     made = (of_interval(test, row["n"] - 1, row, row) for row, test in zip(rows, tests, strict=True))
@@ -191,14 +191,14 @@ def pair_variety(report: Report) -> Candidates:
 
 
 def nearest(report: Report) -> Candidates:
-    """Gathers for each model its sock puppet nearest to the field, tested against every other one."""
+    """Gather each model's sock puppet nearest to the field, tested against every other one."""
     rows = [row for row in report.get("calibration") or [] if row.get("p_nearest") is not None]
     found = [Candidate(strength_of(row["p_nearest"]), row["jsd_excess"], row) for row in rows]
     return of_normal(found, sum(row["compared_puppets"] for row in rows))
 
 
 def person(report: Report) -> Candidates:
-    """Gathers for each chatbot's field, over all prompts, what another person adds to asking the same one again."""
+    """Gather for each chatbot's field, over all prompts, what another person adds to asking the same one again."""
     rows = [row for row in report.get("person_or_dice") or [] if row["source"] == FIELD and is_whole(report, row)]
     tested = [row for row in rows if row["p"] is not None and is_enough({"units": row["repeated"]})]
     made = (
@@ -219,7 +219,7 @@ def is_whole(report: Report, row: Row) -> bool:
 
 
 def states(report: Report) -> Candidates:
-    """Gathers how far each state of the account moves answers beyond the dice, by chatbot, over all its prompts."""
+    """Gather how far each state of the account moves answers beyond the dice, by chatbot, over all its prompts."""
     rows = list(report.get("arms") or [])
     whole = {(row["arm"], row["model"]) for row in rows if not row["prompt"]}
     tested = [
@@ -236,14 +236,14 @@ def states(report: Report) -> Candidates:
 
 
 def explained(report: Report) -> Candidates:
-    """Gathers how much further from everybody else's answers are at each level of an explanation."""
+    """Gather how much further answers at each level of an explanation are from everybody else's."""
     rows = [row for row in report.get("explanations") or [] if is_enough(row) and span(row["ci"])]
     made = (of_interval({"effect": row["effect"], "ci": row["ci"]}, row["units"] - 1, row) for row in rows)
     return of_normal(made, len(rows))
 
 
 def groups(report: Report) -> Candidates:
-    """Gathers each group of people against everybody else with the same chatbot, by prompt, if there is enough of both
+    """Gather each group of people against everybody else with the same chatbot, by prompt, if there is enough of both
     (a test's n is that of the smaller).
     """
     found, held, count = [], 0, 0
@@ -271,7 +271,7 @@ def may_turn_group(report: Report, one: Candidate) -> bool:
 
 
 def drift(report: Report) -> Candidates:
-    """Gathers each repetition of a run against its first, by prompt, with p by permutation."""
+    """Gather each repetition of a run against its first, by prompt, with p by permutation."""
     found, count = [], 0
     for row in report.get("drift") or []:
         distance = row.get("tv") if is_choice(row) else row.get(col.DISTANCE.key)
@@ -291,7 +291,7 @@ def of_runs(report: Report) -> list[Row]:
 
 
 def ranges(report: Report) -> Candidates:
-    """Gathers ranges of scores that no offline run reaches."""
+    """Gather ranges of scores that no offline run reaches."""
     found, rows = [], [row for row in of_runs(report) if row.get("overlaps_offline") is not None]
     for row in rows:
         if row["overlaps_offline"] is False:
@@ -316,7 +316,7 @@ def highest(row: Row) -> float:
 
 
 def new_letters(report: Report) -> Candidates:
-    """Gathers shares of questions with a letter that no offline run gives, above what held-out offline runs give."""
+    """Gather shares of questions with a letter that no offline run gives, above what held-out offline runs give."""
     known = [row for row in of_runs(report) if row.get("novel_excess") is not None]
     rows = [row for row in known if row["shared_questions"] >= benchmark_runs.FEWEST]
     made = (
@@ -327,7 +327,7 @@ def new_letters(report: Report) -> Candidates:
 
 
 def spread(report: Report) -> Candidates:
-    """Gathers how far simulated users move a score, compared with as many repeats."""
+    """Gather how far simulated users move a score, compared with as many repeats."""
     rows = [row for row in of_runs(report) if row["source"] in PUPPETS and (row.get("noise_floor") or {}).get("p")]
     found = []
     for row in rows:

@@ -27,7 +27,7 @@ def both_sides(report: Report) -> str:
 
 
 def no_letter(report: Report) -> str:
-    """Says how many letters only the field gives, in as many answers of each side, and how many so by chance."""
+    """Say how many letters only the field gives, in as many answers of each side, and how many by chance."""
     found = [at(row, "against_field.new_letters") for row in report.get("choices") or [] if row["source"] == OFFLINE]
     known = [one for one in found if one]
     if not known:
@@ -50,7 +50,7 @@ HOLD = {True: "No score surely moves", False: "It is open whether scores hold"}
 
 
 def no_spread(report: Report) -> str:
-    """Says how far simulated users move a score where they move it most, compared with as many repeats."""
+    """Say how far simulated users move a score where they move it most, compared with as many repeats."""
     rows = [row for row in report.get("benchmarks") or [] if span((row.get("noise_floor") or {}).get("ci"))]
     puppets = [row for row in rows if row["source"] != OFFLINE]
     if not puppets:
@@ -270,7 +270,7 @@ def shown_of(tested: TestedKind, shown: Shown) -> list[Sure]:
 
 
 def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, shown: Shown) -> Iterator[Row]:
-    """Yields the largest claim of each kind, in the order of the page's kinds, then the second of each, and so on."""
+    """Yield the largest claim of each kind, in the order of the page's kinds, then the second of each, and so on."""
     found = []
     for place, each in enumerate(tested):
         rows = KINDS[each.kind].tell(report, shown_of(each, shown))
@@ -317,7 +317,7 @@ def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown
 
 
 def unsaid_on_overview(report: Report, tested: list[TestedKind]) -> str:
-    """Says that no difference between field and models is sure, or why they are not compared."""
+    """Say that no difference between field and models is sure, or why they are not compared."""
     if tested[0].kind in BESIDE_MODELS:
         return f"{OVERVIEW}{told_width(tested[0])}."
     return too_few(report.get("heterogeneity") or report.get("choices") or [])

@@ -22,7 +22,7 @@ SIMULTANEOUS = f"simultaneous {INTERVAL}"
 
 
 def who(report: Report, row: Row) -> str:
-    """Names a row's source, such as Offline with gpt-4o-mini, or the field of ChatGPT."""
+    """Name a row's source, such as Offline with gpt-4o-mini, or the field of ChatGPT."""
     if row["source"] == FIELD:
         return "the field" if row["model"] == ALL else f"the field of {chatbot_name(report, row)}"
     known = SOURCES.get(row["source"])
@@ -137,7 +137,7 @@ def tell_items(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claims items that one side names, or options that it takes, more often."""
+    """Claim items that one side names, or options that it takes, more often."""
     names = [report["pair"][key]["name"] for key in "ab"]
     for one in found:
         item, topic = one.candidate.item, prompt_name(one.row["prompt"])
@@ -153,7 +153,7 @@ def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claims for how many prompts one side is more varied, and where most."""
+    """Claim for how many prompts one side is more varied, and where most."""
     names = [report["pair"][key]["name"] for key in "ab"]
     rows = [row for row in report["pair"]["varied"] if is_enough(row)]
     for one in [max(found, key=lambda one: abs(one.candidate.estimate))] if found else []:
@@ -178,7 +178,7 @@ def headline(report: Report, row: Row, field: Row, item: Row) -> str:
 
 
 def tell_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claims for each source for how many prompts the field is more, or less, varied."""
+    """Claim for how many prompts the field is more, or less, varied than each source."""
     for some in by_source(found):
         best = max(some, key=lambda one: abs(one.candidate.estimate))
         more = best.candidate.estimate > 0
@@ -227,7 +227,7 @@ def tell_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_nearest(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claims which sock puppet is nearest to the field, and says how near offline comes."""
+    """Claim which sock puppet is nearest to the field, and say how near offline comes."""
     rows = report.get("calibration") or []
     for one in found:
         row = one.row
@@ -256,7 +256,7 @@ def bits(row: Row) -> str:
 
 
 def tell_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Splits the difference between two people's answers into dice and person, or says what another person adds."""
+    """Split the difference between two people's answers into dice and person, or say what another person adds."""
     several = len({row["model"] for row in report["person_or_dice"] if row["source"] == FIELD}) > 1
     for one in found:
         row, value = one.row, one.candidate.estimate
@@ -297,7 +297,7 @@ def tell_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def tell_explained(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claims an effect for what was drawn by lot, an association for all else."""
+    """Claim an effect for what was drawn by lot, an association for all else."""
     for one in found:
         row, value = one.row, one.candidate.estimate
         way = f"{decimal(abs(value), 3)} {'further from' if value > 0 else 'nearer to'} everybody else’s"

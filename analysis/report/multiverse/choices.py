@@ -155,7 +155,7 @@ def unfinished(answers: Answers, hypothesis: Hypothesis) -> list[str]:
 
 
 def when(is_there: Callable[[Answers, Hypothesis], Any], *options: str) -> Callable[[Answers, Hypothesis], list[str]]:
-    """Offers these options if there is something to vary."""
+    """Offer these options if there is something to vary."""
     return lambda answers, hypothesis: list(options) if is_there(answers, hypothesis) else []
 
 

@@ -144,7 +144,7 @@ def opening_of(found: Row, curves: Sequence[Row]) -> str:
 
 
 def say_curve(curve: Row) -> str:
-    """Says how many universes there are, and what shares have the planned sign and a small p; it judges nothing."""
+    """Say how many universes there are, and what shares have the planned sign and a small p; it judges nothing."""
     drawn = f"{curve['all']:,} of {curve['possible']:,} universes were drawn, with all that change one choice"
     whole = drawn if curve["all"] < curve["possible"] else plural(curve["all"], "universe")
     parts = [f"{whole}; {curve['computed']:,} {'is' if curve['computed'] == 1 else 'are'} computed"]

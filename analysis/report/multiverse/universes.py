@@ -94,7 +94,7 @@ def done_in(document: Mapping[str, Any] | None) -> Done:
 
 
 def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dict[str, Any]]:
-    """Yields the multiverse after each universe; does not compute those `done` again."""
+    """Yield the multiverse after each universe; do not compute those `done` again."""
     document = list_universes(answers, seed, draws)
     plan, waiting = answers.definition.plan or PlanKeys(), list[tuple[int, Universe, Hypothesis, Row]]()
     for hypothesis, entry in zip(answers.definition.hypotheses, document["hypotheses"], strict=True):
@@ -192,7 +192,7 @@ class MultiverseError(Exception):
 
 
 def check(study: Study) -> None:
-    """Raises MultiverseError if there are no hypotheses, or before the end, when each universe would be a look."""
+    """Raise MultiverseError if there are no hypotheses, or before the end, when each universe would be a look."""
     check_definition(study)
     if not definition_of(study.current_id).of_answers:
         raise MultiverseError(f"{study.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it.")
@@ -231,7 +231,7 @@ def is_whole(document: dict[str, Any]) -> bool:
 def keep_multiverse(
     study: Study, seconds: float = float("inf"), progress: Progress = lambda done, total: None
 ) -> dict[str, Any]:
-    """Continues the multiverse of today's answers for about `seconds`. Raises MultiverseError."""
+    """Continue the multiverse of today's answers for about `seconds`. Raises MultiverseError."""
     check(study)
     Reporting(study).part("as_planned")  # notes that the end was reached and shown
     stamp, before = fingerprint_of(study), withdrawals(study)

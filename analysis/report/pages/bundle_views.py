@@ -35,7 +35,7 @@ def bundle(request: HttpRequest) -> HttpResponseBase:
 
 
 def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> HttpResponseBase:
-    """Sends the file, or redirects to the export page with a message that says why there is none."""
+    """Send the file, or redirect to the export page with a message that says why there is none."""
     try:
         texts = request.GET.get("texts", "").lower() in YES
         made = begin(request.study, request.user.get_username(), texts)
@@ -46,7 +46,7 @@ def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> Http
 
 
 def labels_instead(request: HttpRequest) -> HttpResponse | None:
-    """Redirects annotation studies to the bundle of labels, whose report is there at once; None for other studies."""
+    """Redirect annotation studies to the bundle of labels, whose report is there at once; None for other studies."""
     study = request.study
     if study.current_id is None or definition_of(study.current_id).annotation is None:
         return None
@@ -57,7 +57,7 @@ def labels_instead(request: HttpRequest) -> HttpResponse | None:
 @require_safe
 @study_page()
 def prepare(request: HttpRequest) -> HttpResponse:
-    """Has missing parts computed; once none are missing, the page hands out the file by itself."""
+    """Have missing parts computed; once none are missing, the page hands out the file by itself."""
     if elsewhere := labels_instead(request):
         return elsewhere
     try:
@@ -72,7 +72,7 @@ def prepare(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def progress(request: HttpRequest) -> HttpResponse:
-    """Shows how far the report is; reloads the page once it is there, or can no longer be made."""
+    """Show how far the report is; reload the page once it is there, or can no longer be made."""
     try:
         page = bundle_page(request.study)
     except ReportError:

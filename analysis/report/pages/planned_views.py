@@ -39,7 +39,7 @@ NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on
 @require_POST
 @study_page(Role.RESEARCHER)
 def take(request: HttpRequest) -> HttpResponse:
-    """Takes a look at the hypotheses at so many people; the audit trail keeps who did."""
+    """Take a look at the hypotheses at this many people; the audit trail keeps who did."""
     at = request.POST.get("at", "")
     try:
         if not (at.isascii() and at.isdecimal() and len(at) < 8):
@@ -130,7 +130,7 @@ def find_curve(request: HttpRequest, number: int) -> Row:
 @require_POST
 @study_page(Role.RESEARCHER)
 def compute(request: HttpRequest) -> HttpResponse:
-    """Has a worker go on with the multiverse, unless one does already."""
+    """Have a worker go on with the multiverse, unless one does already."""
     study = planned(request)
     try:
         universes.check(study)
@@ -146,7 +146,7 @@ def compute(request: HttpRequest) -> HttpResponse:
 
 @compare_page
 def progress(request: HttpRequest) -> HttpResponse:
-    """Shows how far it is; reloads the page once nobody computes it any more."""
+    """Show how far it is; reload the page once nobody computes it any more."""
     done = under_way.standing(planned(request), universes.WORK)
     if done["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})

@@ -171,7 +171,7 @@ def setting_words(row: Row) -> str:
 
 
 def spoken_setting(setting: str) -> str:
-    """Puts a setting in the words of a study file into a reader's."""
+    """Put a setting in the words of a study file into a reader's."""
     before, _, code = setting.rpartition("histories in ")
     return f"histories in {language_name(code)}" if before == "" and code != setting else PUT_AS.get(setting, setting)
 
@@ -224,7 +224,7 @@ def key_in(places: Places, what: str) -> str:
 
 
 def draw_once(key: str, make: Callable[[], Made]) -> Made:
-    """Returns what was made under this key within the hour, else makes it."""
+    """Return what was made under this key within the hour, else make it."""
     found: Made | None = cache.get(key)
     if found is None:
         found = make()
@@ -247,7 +247,7 @@ def draw(places: Places, name: str) -> PageFigure:
 
 
 def write_figure(places: Places, name: str, kind: str, scheme: str, column: int = 0) -> bytes:
-    """Writes the file of a figure; `kind` is one of FIGURE_FILES, `column` the mm of a journal column."""
+    """Write the file of a figure; `kind` is one of FIGURE_FILES, `column` the mm of a journal column."""
 
     def make() -> bytes:
         return file_of(make_figure(places, name, column=column), kind, scheme, column)

@@ -202,7 +202,7 @@ class Asked:
 
     @classmethod
     def read(cls, request: HttpRequest, ignore: tuple[str, ...] = ()) -> Self:
-        """Reads the view from a request. Raises FilterError."""
+        """Read the view from a request. Raises FilterError."""
         query = request.GET
         filters = checked(request.study, Filters.from_query(query, (*OWN, *ignore)), studies_of(request.user))
         return cls(
@@ -354,7 +354,7 @@ class Shown:
         return [part for part, key in self.wanted.items() if key not in there]
 
     def look(self) -> list[str]:
-        """Finds what is kept, older results included; returns the names of parts not kept for today's answers."""
+        """Find what is kept, older results included; return the names of parts not kept for today's answers."""
         wanted, rows = self.wanted, self.rows.order_by("computed_at", "pk")
         newest = {row.name: row for row in rows}
         exact = {(row.name, row.fingerprint): row for row in rows}
@@ -395,12 +395,12 @@ def has_few_texts(study: Study) -> bool:
 
 
 def begin(shown: Shown) -> bool:
-    """Asks a worker for the parts, and then for all others; returns False if none can be reached."""
+    """Ask a worker for the parts, and then for all others; return False if none can be reached."""
     return ask_for(shown.reportings, [part for part in PARTS if part not in shown.reportings])
 
 
 def ask_for(views: Mapping[str, Reporting], others: Sequence[str] = ()) -> bool:
-    """Asks a worker for each part in its view, then for others in that of `about`; False if none can be reached."""
+    """Ask a worker for each part in its view, then for others in that of `about`; False if none can be reached."""
     by_query: dict[str, list[str]] = {}
     for part, view in views.items():
         by_query.setdefault(view.filters.to_query(), []).append(part)

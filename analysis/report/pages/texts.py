@@ -31,7 +31,7 @@ class Text:
 
 
 def load_texts(kind: str, ids: list[int]) -> list[Response | Completion]:
-    """Loads responses or completions in the order of the ids."""
+    """Load responses or completions in the order of the ids."""
     if kind == "response":
         rows: Any = Response.objects.select_related("participant", "prompt", "answer")
     else:
@@ -73,7 +73,7 @@ def call_of(study: Study, row: Completion) -> tuple[str, str]:
 
 
 def mark_names(text: str, names: Iterable[str]) -> SafeString:
-    """Escapes the text and marks every place where it has one of the names."""
+    """Escape the text and mark every place where it has one of the names."""
     wanted = sorted({name for name in names if name}, key=len, reverse=True)
     if not wanted:
         return SafeString(escape(text))

@@ -50,7 +50,7 @@ TAKEN = 4  # of the most variable questions
 
 
 def compare_page(view: View) -> View:
-    """Makes a view a page of a study's comparisons; FilterError becomes a page that explains it."""
+    """Make a view a page of a study's comparisons; FilterError becomes a page that explains it."""
 
     @wraps(view)
     def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:
@@ -111,7 +111,7 @@ def here(wanted: Page) -> str:
 
 @compare_page
 def computing(request: HttpRequest, name: str) -> HttpResponse:
-    """Shows how far the numbers of a page are; reloads the page once they, or older ones, are there."""
+    """Show how far the numbers of a page are; reload the page once they, or older ones, are there."""
     asked, wanted = Asked.read(request, ignore=("looks", "newer")), PAGES[name]
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
@@ -260,7 +260,7 @@ def describe(names: dict[tuple[str, str], str], wanted: WantedText, named: Count
 
 
 def behind(study: Study, filters: Filters, wanted: WantedText) -> tuple[str, list[int]]:
-    """Returns `response` (for the field) or `completion`, and the ids in the order in which they are counted."""
+    """Return `response` (for the field) or `completion`, and the ids in the order in which they are counted."""
     kind = "response" if wanted.source == FIELD else "completion"
     frames = load_frames(study, [wanted.prompt] if wanted.asking == FIRST else ())
     data = Data(study, definition_of(study.current_id), frames, filters).asked(*wanted.asking)

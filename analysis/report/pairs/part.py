@@ -156,7 +156,7 @@ def by_size(rows: Iterable[Row]) -> list[Row]:
 
 
 def shares_rows(rows: Sequence[Row], gaps: ShareGaps, family: Family | None) -> Iterator[Row]:
-    """Adds the difference, its simultaneous interval and corrected p, or why there is none."""
+    """Add the difference, its simultaneous interval and corrected p, or why there is none."""
     for row in rows:
         place = row.pop("place")
         gap, width, strength = (float(found[place]) for found in (gaps.gaps, gaps.widths, gaps.strength))
@@ -370,7 +370,7 @@ def rows_of_pair(find: Callable[[Row], list[Row]]) -> Callable[[Report, Options]
 
 
 def side_texts(place: int, row: Row) -> Row | None:
-    """Leads to a side's texts; None if several items of its study are one here, or if no address can select them."""
+    """What leads to a side's texts; None if several items of its study are one here, or no address can select them."""
     behind, texts = row["ab"[place]].get("items", [row["item"]]), row["sides"][place]["texts"]
     if len(behind) != 1 or not texts:
         return None

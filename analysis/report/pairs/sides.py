@@ -86,7 +86,7 @@ class Side:
 
 
 def read_side(text: str) -> Side:
-    """Parses a side. Raises FilterError."""
+    """Parse a side. Raises FilterError."""
     head, *rest = text.strip().split("/")
     study, _, head = head.rpartition(":")
     if study and head != FIELD:
@@ -113,7 +113,7 @@ def read_side(text: str) -> Side:
 
 
 def read_asking(text: str, name: str, value: str, given: Mapping[str, Any]) -> Any:
-    """Parses the value of `arm` or `occasion`; a side has only one of them. Raises FilterError."""
+    """Parse the value of `arm` or `occasion`; a side has only one of them. Raises FilterError."""
     if given:
         raise FilterError(f"{text[:60]}: a side has one arm or one occasion; an arm is asked once.")
     if name == "arm":
@@ -124,7 +124,7 @@ def read_asking(text: str, name: str, value: str, given: Mapping[str, Any]) -> A
 
 
 def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = None) -> Filters:
-    """Returns the filters. Raises FilterError if anything they name is missing.
+    """Return the filters. Raises FilterError if anything they name is missing.
 
     `others` are the studies that the reader may see.
     """
@@ -135,7 +135,7 @@ def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = Non
 
 
 def check_pair(study: Study, texts: tuple[str, ...], others: QuerySet[Study] | None = None) -> None:
-    """Raises FilterError unless these are two sides that exist for the reader, or none at all.
+    """Raise FilterError unless these are two sides that exist for the reader, or none at all.
 
     A study that the reader may not see gets the same message as one that does not exist.
     """

@@ -68,7 +68,7 @@ def spellings_in(side: Chosen, prompt: str) -> Mapping[str, str]:
 
 
 def united(tables: Iterable[Mapping[str, str]]) -> Callable[[str], str]:
-    """Returns a function that gives one name to all items that any of the tables makes one."""
+    """Return a function that gives one name to all items that any of the tables makes one."""
     above: dict[str, str] = {}
 
     def call(item: str) -> str:

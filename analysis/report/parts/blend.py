@@ -394,7 +394,7 @@ SOURCES = TableSpec(
 
 
 def say(report: Report) -> str:
-    """Describes the blend that differs most surely from luck, or the first if none is tested."""
+    """Describe the blend that differs most surely from luck, or the first if none is tested."""
     rows = report.get("blend") or []
     known = [row for row in rows if is_blend(row) and sources_of(rows, row)]
     if not known:

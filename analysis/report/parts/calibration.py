@@ -162,7 +162,7 @@ Rival = tuple[str, Row, MeanExcess]
 
 
 def mark_nearest(models: list[list[Placed]]) -> None:
-    """Marks each model's nearest sock puppet, or those not told apart; and likewise for each prompt.
+    """Mark each model's nearest sock puppet, or those not told apart; and likewise for each prompt.
 
     Means over different prompts are not compared, and a few answers tell nothing apart. Over all models whose puppets
     do not differ, at most 5 in 100 studies get a nearest one, and as many get one for some prompt.
@@ -200,7 +200,7 @@ def of_prompts(puppets: list[Placed]) -> list[list[Rival]]:
 
 
 def tell_apart(families: list[list[Rival]]) -> None:
-    """Marks each family's nearest if all others are surely farther, else all that may be it; one alone stays unmarked.
+    """Mark each family's nearest if all others are surely farther, else all that may be it; one alone stays unmarked.
     Sure means p below LEVEL over all comparisons of all families (Bonferroni).
     """
     compared = sum(len(found) - 1 for found in families if len(found) > 1)

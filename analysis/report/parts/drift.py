@@ -38,7 +38,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def run_rows(data: Data, first: Run, again: Run) -> list[Row]:
-    """Compares both runs by prompt; prompts that either run has no answer to are left out."""
+    """Compare both runs by prompt; prompts that either run has no answer to are left out."""
     old, new = (source_of(run, data.definition).of_run(run.pk) for run in (first, again))
     found = []
     for prompt, asked in data.prompts.items():

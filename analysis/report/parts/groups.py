@@ -65,7 +65,7 @@ def frequent(data: Data, column: str) -> list[str]:
 
 
 def parted(data: Data, column: str, values: list[str]) -> list[tuple[str, Row]]:
-    """Splits each chatbot's field by a column of its people; parts without answers have no row."""
+    """Split each chatbot's field by a column of its people; parts without answers have no row."""
     return [
         row
         for group in data.groups

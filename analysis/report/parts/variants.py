@@ -60,7 +60,7 @@ def items_by_person(data: Data, source: Source, prompt: str) -> ItemSample:
 
 
 def compare_choices(data: Data, source: Source, original: str, variant: str) -> Row:
-    """Compares correct answers to both by the same person, or the same repeat of the same simulated user."""
+    """Compare correct answers to both by the same person, or the same repeat of the same simulated user."""
     before, after = (scores_by_unit(data, source, prompt) for prompt in (original, variant))
     both = sorted(before.keys() & after.keys())
     rng = generator_for(data, "variant", source, variant)

@@ -368,7 +368,7 @@ TABLE = TableSpec(
 
 
 def page_columns(rows: list[Row], options: Options) -> Columns:
-    """Shows the model only if a source has several for one chatbot, since the numbers need the room."""
+    """Show the model only if a source has several for one chatbot, since the numbers need the room."""
     models = {(row["source"], row["chatbot"], row["model"]) for row in rows}
     whose = CHATBOT if len({entry[:2] for entry in models}) == len(models) else col.COMPARED
     return (replace(PROMPT, name="where"), col.SOURCE, whose, *COLUMNS)

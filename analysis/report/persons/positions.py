@@ -130,7 +130,7 @@ def carry_rows(data: Data) -> list[Row]:
 
 
 def attrition_rows(data: Data) -> list[Row]:
-    """Of people with an order who answered so many prompts, how many stopped there; leaves out those still at work."""
+    """Of people with an order who answered this many prompts, how many stopped there; without those still at work."""
     people = data.narrowed(people="all").people
     table = data.frames.field.table
     done = table.groupby("unit")["id"].count().reindex(people.index, fill_value=0).to_numpy()

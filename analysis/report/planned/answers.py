@@ -50,7 +50,7 @@ def find_sides(data: Data, hypothesis: Hypothesis) -> Sides:
 
 
 def examine(data: Data, sides: Sides, prompts: list[str]) -> Tested:
-    """Tests a hypothesis on one prompt, or on the mean of several."""
+    """Test a hypothesis on one prompt, or on the mean of several."""
     if sides.why or sides.a is None:
         return Tested(None, None, None, why=sides.why)
     if sides.hypothesis.measure == ALONE:  # as *Person or dice* has it
@@ -79,7 +79,7 @@ def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> PromptSide
 
 
 def unlikeness_of(data: Data, a: Chosen, b: Chosen, prompts: list[str]) -> Tested:
-    """Tests the first answers of both sides; the crowd is everybody with the same chatbot, whether on a side or not."""
+    """Test the first answers of both sides; the crowd is everybody with the same chatbot, whether on a side or not."""
     crowd = gather(data)
     of_a, of_b = (people_of(side, prompts) for side in (a, b))
     kept = np.isin(crowd.prompts, prompts) & np.isin(crowd.persons, np.concatenate([of_a, of_b]))
@@ -128,7 +128,7 @@ def first_people(data: Data, count: int, until: str = "") -> Data:
 
 
 def without_later(frames: Frames, until: str) -> Frames:
-    """Drops people who completed after `until`."""
+    """Drop people who completed after `until`."""
     return replace(frames, people=frames.people[~(frames.people["finished_at"] > pd.Timestamp(until))])
 
 

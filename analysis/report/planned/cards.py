@@ -121,5 +121,5 @@ def line_of(row: Row) -> dict[str, Any] | None:
 
 
 def px(at: float) -> str:
-    """Formats px with a decimal point in every language, as a drawing needs."""
+    """Format px with a decimal point in every language, as a drawing needs."""
     return f"{at:.1f}"

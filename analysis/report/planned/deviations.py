@@ -79,7 +79,7 @@ def amendments(study: Study, frozen: Row) -> Iterator[Row]:
 
 
 def other_looks(standing: Standing) -> Iterator[Row]:
-    """Yields looks outside the plan, and planned ones that nobody took."""
+    """Yield looks outside the plan, and planned ones that nobody took."""
     for row in standing.taken:
         if not row["look"]:
             yield {"kind": "look", "text": f"{say_look(row)}, by {row['by']}.", "when": row["when"][:10]}
@@ -110,7 +110,7 @@ def other_analysis(versions: Row) -> Iterator[Row]:
 
 
 def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
-    """Yields a deviation if fewer or more came than were planned."""
+    """Yield a deviation if fewer or more came than were planned."""
     there, planned = standing.people, standing.places
     if standing.is_over and there != planned:
         more = "Fewer" if there < planned else "More"
@@ -120,7 +120,7 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
 
 
 def spent_in_part(standing: Standing, alphas: Mapping[str, float]) -> Iterator[Row]:
-    """Yields a deviation if the end spends only part of alpha: fewer people came than were planned at a look."""
+    """Yield a deviation if the end spends only part of alpha: fewer people came than were planned at a look."""
     if standing.is_over and standing.times[-1] < 1:
         levels = join_words([f"{standing.level(alpha):.2g} ({family})" for family, alpha in alphas.items()])
         text = (

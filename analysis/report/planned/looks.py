@@ -157,7 +157,7 @@ def by_family(alpha: Any) -> list[Row]:
 
 
 def note_look(study: Study, actor: str, action: str, looked: Standing, rows: Collection[Row]) -> None:
-    """Records the newest look in the audit trail, with the alpha it spends and its verdicts."""
+    """Record the newest look in the audit trail, with the alpha it spends and its verdicts."""
     look = looked.taken[-1]
     audit.record(
         study,

@@ -41,7 +41,7 @@ UNSEEN = "Nobody has looked yet."
 
 
 def compute(data: Data) -> Row:
-    """Computes the part, empty without hypotheses; notes the end in the audit trail when it is first seen."""
+    """Compute the part, empty without hypotheses; note the end in the audit trail when it is first seen."""
     if not data.definition.of_answers:
         return {}
     standing = stand(data.study, len(data.people))
@@ -136,7 +136,7 @@ def unjudged(hypothesis: Hypothesis, plan: PlanKeys, prompts: list[str], a: Row,
 
 
 def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None, is_over: bool = True) -> None:
-    """Puts corrected p and verdict into each row. `waits`: how many people (or labels) there are and are needed, while
+    """Put corrected p and verdict into each row. `waits`: how many people (or labels) there are and are needed, while
     more are awaited; a side with too few waits too, unless `is_over`.
     """
     for family in dict.fromkeys(row["family"] for row in rows):
@@ -163,7 +163,7 @@ class LookError(Exception):
 
 
 def take_look(data: Data, at: int, actor: str) -> bool:
-    """Takes a look at the hypotheses at the first `at` people to complete; False if it was taken before.
+    """Take a look at the hypotheses at the first `at` people to complete; False if it was taken before.
 
     A look outside the plan spends alpha too, and is a deviation. Raises LookError.
     """

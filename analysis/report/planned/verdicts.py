@@ -24,7 +24,7 @@ def p_of(expected: str, smallest: float, found: Tested) -> float | None:
 
 
 def decide(expected: str, smallest: float, value: float | None, ci: Interval | None, passes: bool) -> str:
-    """Decides a verdict; `passes`: whether p does within the family. A difference is supported if it is on the planned
+    """Decide a verdict; `passes`: whether p does within the family. A difference is supported if it is on the planned
     side and its interval reaches the smallest one that matters.
     """
     if value is None or ci is None:

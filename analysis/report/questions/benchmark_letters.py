@@ -80,7 +80,7 @@ def load_calls(runs: list[int]) -> pd.DataFrame:
 
 
 def collect(benchmark: str, source: Source, runs: list[Run], calls: pd.DataFrame) -> BenchmarkRuns:
-    """Counts each repeat of each simulated user as one run; a call that failed for good is an unknown answer."""
+    """Count each repeat of each simulated user as one run; a call that failed for good is an unknown answer."""
     by_id = {run.pk: run for run in runs}
     wide = calls.pivot_table("code", ["run", "user", "repeat"], "item", fill_value=PENDING, sort=False)
     letters = wide.to_numpy(np.int8)

@@ -145,7 +145,7 @@ def leaderboard(data: Data, benchmark: str) -> Row:
 
 
 def family_of(benchmark: str) -> str:
-    """`mmlu` of `mmlu-514`, a subset of so many of its questions."""
+    """`mmlu` of `mmlu-514`, a subset of that many of its questions."""
     return re.sub(r"-\d+$", "", benchmark)
 
 
@@ -172,7 +172,7 @@ def over_questions(name: str, value: float | None, found: Interval | None, quest
 
 
 def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | str, keys: Mapping[int, int]) -> Row:
-    """Compares runs with offline ones of the same model on shared questions; `offline` in the row are the settings of
+    """Compare runs with offline ones of the same model on shared questions; `offline` in the row are the settings of
     those, or None with the reason.
     """
     of_offline = ("offline", "offline_runs", "overlaps_offline", "offline_mean", "noise_floor")

@@ -129,7 +129,7 @@ def against(field: SetSide, side: SetSide) -> Row:
 
 
 def add_orders(rows: Sequence[Row], runs: Sequence[SetSide], fields: dict[str | None, SetSide]) -> None:
-    """Adds to each model's row its order with each later one, by runs and by people, on the same questions."""
+    """Add to each model's row its order with each later one, by runs and by people, on the same questions."""
     by_row = {id(side): row for side in runs for row in rows if is_of(row, side)}
     for one, other in combinations(runs, 2):
         mine, theirs = fields.get(one.source.chatbot), fields.get(other.source.chatbot)
@@ -198,7 +198,7 @@ def side_of_runs(matrix: Matrix, runs: BenchmarkRuns, place: dict[int, int]) -> 
 
 
 def score(matrix: Matrix, question: NDArray, unit: NDArray, letters: NDArray[np.int8]) -> ScoredQuestions:
-    """Marks letters right or wrong by the key; an unknown answer is wrong."""
+    """Mark letters right or wrong by the key; an unknown answer is wrong."""
     keys = np.array([LETTERS.index(asked.answer) for asked in matrix.questions], dtype=np.int8)
     return ScoredQuestions(question, unit, letters == keys[question], len(keys))
 

@@ -26,7 +26,7 @@ UNSCORED = "{name} has not scored {lacking:,} of {replies:,} replies yet; predic
 def rank_rows(
     runs: BenchmarkRuns, key: NDArray[np.int8], subjects: Mapping[int, str], lines: Iterable[float]
 ) -> list[Row]:
-    """Ranks by the mean over questions and, if there are several subjects, by the mean over those, as leaderboards have
+    """Rank by the mean over questions and, if there are several subjects, by the mean over those, as leaderboards have
     it. Empty without published scores.
     """
     published = np.array(list(lines))
@@ -109,7 +109,7 @@ def shown_rows(report: Report, options: Options) -> list[Row]:
 
 
 def inside(name: str, wanted: Sequence[str]) -> Any:
-    """Returns a function that reads the rows within benchmarks' rows, with the `wanted` values of those."""
+    """Return a function that reads the rows within benchmarks' rows, with the `wanted` values of those."""
 
     def rows(report: Report, options: Options) -> list[Row]:
         found = shown_rows(report, options)

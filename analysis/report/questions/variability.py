@@ -92,7 +92,7 @@ def cells(source: Source, found: Variability, counts: NDArray[np.int64], unknown
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
-    """Sorts the most variable first, ties by name, and adds `rank` and how many there are (`among`)."""
+    """Sort the most variable first, ties by name, and add `rank` and how many there are (`among`)."""
     placed = sorted(rows, key=lambda row: (-(row[col.ENTROPY.key] or 0.0), row["prompt"] or "", row["item"]))
     return [row | {"rank": place, "among": len(placed)} for place, row in enumerate(placed, 1)]
 

@@ -145,8 +145,8 @@ def bootstrap(
 ) -> list[dict[str, Spread]]:
     """Intervals of all statistics, by name, over the same draws of units with replacement.
 
-    Percentiles as far out as Student's t says for so many units (Hesterberg 2015, Am. Stat. 69:371-386). A number that
-    rests on fewer than FEW units has the interval of the jackknife.
+    Percentiles as far out as Student's t says for this many units (Hesterberg 2015, Am. Stat. 69:371-386). A number
+    that rests on fewer than FEW units has the interval of the jackknife.
     """
     sums = [csr_array((units @ statistic.summary).T) for statistic in statistics]
     n = units.shape[0]

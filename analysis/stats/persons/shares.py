@@ -186,7 +186,7 @@ class Measured:
 
 
 def measure(found: Sequence[ReadableAnswers]) -> list[Measured]:
-    """Measures each prompt by itself, with persons numbered over all of them."""
+    """Measure each prompt by itself, with persons numbered over all of them."""
     numbered, persons = number_persons(found)
     return [_measure(answers, persons) for answers in numbered]
 

@@ -44,7 +44,7 @@ def blend_checks(bundle: Bundle, row: Row, sources: list[Row]) -> Checks:
 
 
 def groups_of(answered: list[set[str]]) -> list[set[str]]:
-    """Merges the units of sides that share simulated users into one group."""
+    """Merge the units of sides that share simulated users into one group."""
     groups: list[set[str]] = []
     for units in answered:
         shared = [group for group in groups if group & units]
@@ -58,7 +58,7 @@ def distance(means: np.ndarray, weights: np.ndarray) -> float:
 
 
 def nearest(means: np.ndarray) -> np.ndarray:
-    """Finds, for every set of sources, the weights summing to 1 at which the distance has no slope; returns the nearest
+    """Find, for every set of sources, the weights summing to 1 at which the distance has no slope; return the nearest
     of those without a negative one.
     """
     count, best = len(means) - 1, (math.inf, np.zeros(0))

@@ -39,7 +39,7 @@ Checks = Iterator[Check]
 
 
 def row_checks(where: str, row: Mapping[str, Any], **found: Any) -> Checks:
-    """Checks each number against the row's number of the same name."""
+    """Check each number against the row's number of the same name."""
     return (Check(where, name, row[name], value) for name, value in found.items())
 
 
@@ -55,7 +55,7 @@ Ends = tuple[float, float] | None
 
 
 def interval_checks(where: str, name: str, reported: list[float] | None, found: Ends, loosely: float = 0.0) -> Checks:
-    """Checks both ends; if either has no interval, neither may have one."""
+    """Check both ends; if either has no interval, neither may have one."""
     if reported is None or found is None:
         yield Check(where, name, reported and reported[0], found and found[0])
         return
@@ -80,7 +80,7 @@ GUARD = r"^'('*[=+\-@\t\r])"
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """Reads a table with all cells as the texts that they were, empty ones included."""
+    """Read a table with all cells as the texts that they were, empty ones included."""
     table = pd.read_csv(folder / "data" / f"{name}.csv", dtype=str, keep_default_na=False)
     return table.replace(regex=GUARD, value=r"\1")
 
@@ -104,7 +104,7 @@ def compare(
     figures: Mapping[str, Callable[[Any], Checks]],
     unchecked: Callable[[Any], Sequence[str]] = lambda bundle: (),
 ) -> int:
-    """Compares a bundle with its report, figure by figure; returns the exit status.
+    """Compare a bundle with its report, figure by figure; return the exit status.
 
     The folder is the script's argument, by default its own. `unchecked` names measures of the report not recomputed.
     """

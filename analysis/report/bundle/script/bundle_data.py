@@ -42,7 +42,7 @@ class Bundle:
         self.rng = np.random.default_rng(0)
 
     def read(self, name: str) -> pd.DataFrame:
-        """Reads a table with the columns below as numbers or truth values, all others as text, empty cells included."""
+        """Read a table with the columns below as numbers or truth values, all others as text, empty cells included."""
         table = read_table(self.folder, name)
         for column in table.columns.intersection(NUMBERS):
             table[column] = pd.to_numeric(table[column])
@@ -58,7 +58,7 @@ class Bundle:
         return table["participant"].map(people.set_index("participant")[column])
 
     def first_time(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Keeps first askings in the usual state, of prompts in this bundle."""
+        """Keep first askings in the usual state, of prompts in this bundle."""
         kept = table["prompt"].isin(self.prompts)
         return table[kept & (table["occasion"] == 1) & (table["arm"] == "")] if "occasion" in table else table[kept]
 
@@ -200,7 +200,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_unit(table: pd.DataFrame, matrix: np.ndarray) -> np.ndarray:
-    """Sums the rows of each unit: one person's, one simulated user's or one call's."""
+    """Sum the rows of each unit: one person's, one simulated user's or one call's."""
     number, names = pd.factorize(table["respondent"])
     found = np.zeros((len(names), matrix.shape[1]))
     np.add.at(found, number, matrix)

@@ -78,7 +78,7 @@ def mean_over(numbers: list[PersonNumber]) -> PersonNumber:
 
 
 def combine(one: PersonNumber, other: PersonNumber, how: Any) -> PersonNumber:
-    """Combines two numbers of the same persons by `how`."""
+    """Combine two numbers of the same persons by `how`."""
     people = dict.fromkeys([*one.without, *other.without])
     without = {person: how(one.left(person), other.left(person)) for person in people}
     return PersonNumber(how(one.value, other.value), without, min(one.units, other.units))

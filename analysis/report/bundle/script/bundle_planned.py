@@ -15,7 +15,7 @@ CLOSE = 1e-9
 
 
 def check_planned(bundle: Bundle) -> Checks:
-    """Checks hypotheses; no shares at a look before the end, or if people came later: tables do not say who counts."""
+    """Check hypotheses; no shares at a look before the end, or if people came later: tables do not say who counts."""
     planned = bundle.report.get("as_planned") or {}
     rows = planned.get("hypotheses") or []
     for family in dict.fromkeys(row["family"] for row in rows):
@@ -28,7 +28,7 @@ def check_planned(bundle: Bundle) -> Checks:
 
 
 def holm_checks(rows: list[Row]) -> Checks:
-    """Checks p corrected over all rows, those without a p included."""
+    """Check p corrected over all rows, those without a p included."""
     known, highest = sorted((row for row in rows if row["p"] is not None), key=lambda row: row["p"]), 0.0
     for step, row in enumerate(known):
         highest = max(highest, min(1.0, row["p"] * (len(rows) - step)))
@@ -83,7 +83,7 @@ def split_p(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def check_multiverse(bundle: Bundle) -> Checks:
-    """Checks curves against the universes' rows, and the planned universe against its hypothesis in the report."""
+    """Check curves against the universes' rows, and the planned universe against its hypothesis in the report."""
     curves = bundle.report.get("multiverse", {}).get("curves", [])
     table = bundle.read("multiverse") if curves else pd.DataFrame()
     for curve in curves:

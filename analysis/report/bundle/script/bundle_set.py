@@ -85,7 +85,7 @@ def difference_checks(where: str, told: Row, one: Side, other: Side, size: int) 
 
 
 def order_checks(where: str, order: Row, sides: list[Any], size: int) -> Checks:
-    """Checks the order of two models by their runs (the first two sides), and for people (the others)."""
+    """Check the order of two models by their runs (the first two sides), and for people (the others)."""
     shared = sorted(set.intersection(*(set(side["item"]) for side in sides)))
     found = []
     for name, (one, other) in (("runs", sides[:2]), ("field", sides[2:])):

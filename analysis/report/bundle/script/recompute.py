@@ -84,7 +84,7 @@ def item_measures(where: str, row: Row, table: pd.DataFrame, matrix: np.ndarray)
 
 
 def rarefied(where: str, row: Row, table: pd.DataFrame, matrix: np.ndarray, rng: np.random.Generator) -> Checks:
-    """Checks rarefied measures by draws of `n` units, one answer of each."""
+    """Check rarefied measures by draws of `n` units, one answer of each."""
     whose, size = pd.factorize(table["respondent"])[0], row["n"]
     chosen = []
     for _ in range(DRAWS // 4):
@@ -168,7 +168,7 @@ def check_calibration(bundle: Bundle) -> Checks:
 
 
 def bound_checks(bundle: Bundle, where: str, row: Row) -> Checks:
-    """Checks how many people have no answer, and the bounds of the mean distance whatever they had answered."""
+    """Check how many people have no answer, and the bounds of the mean distance whatever they had answered."""
     model, prompts = row["chatbot"] or "all", [part["prompt"] for part in row["by_prompt"]]
     missing = [missing_from(bundle, model, prompt) for prompt in prompts]
     for said, count in zip(row["missing"] or [], (min(missing, default=0), max(missing, default=0)), strict=False):
@@ -181,7 +181,7 @@ def bound_checks(bundle: Bundle, where: str, row: Row) -> Checks:
 
 
 def check_parts(part: str, name: str, column_of: Callable[[Row], str]) -> Callable[[Bundle], Checks]:
-    """Makes a check of the field by groups: the people whose value in a column is the row's."""
+    """Make a check of the field by groups: the people whose value in a column is the row's."""
 
     def check(bundle: Bundle) -> Checks:
         for row in bundle.report[part]:
@@ -202,7 +202,7 @@ def field_measures(bundle: Bundle, where: str, row: Row, table: pd.DataFrame) ->
 
 
 def check_readings(bundle: Bundle) -> Checks:
-    """Checks what people said about the readings of their answers, and what that changes."""
+    """Check what people said about the readings of their answers, and what that changes."""
     shown = bundle.first_time(bundle.read("read_backs"))
     kinds = shown["prompt"].map(lambda prompt: bundle.prompts[prompt]["kind"])
     for row in bundle.report["readings"]:
@@ -324,7 +324,7 @@ def offline_checks(where: str, row: Row, wide: pd.DataFrame, offline: pd.DataFra
 
 
 def check_scores(bundle: Bundle) -> Checks:
-    """Checks rank correlations of reported values, which the checks of other figures cover."""
+    """Check rank correlations of reported values, which the checks of other figures cover."""
     pairs = list(pairs_of(bundle.report))
     for row in bundle.report["scores"]:
         if row["over"] not in ("prompts", "models", "prompts and models"):
