@@ -81,7 +81,7 @@ RUNS = (
 
 
 def analyse(study: Study, progress: ShowProgress) -> None:
-    """Makes endpoints, sources, runs and their answers for a study with people. Running it again changes nothing."""
+    """Make endpoints, sources, runs and their answers for a study with people. Running it again changes nothing."""
     take(list(steps_of(study)), progress)
 
 
@@ -104,7 +104,7 @@ def steps_of(study: Study) -> Iterator[Step]:
 
 
 def analyse_repeats(progress: ShowProgress) -> None:
-    """Asks for stateless answers to the prompts of `demo`, beside people who were asked one of them twice."""
+    """Ask for stateless answers to the prompts of `demo`, beside people who were asked one of them twice."""
     study = Study.objects.select_related("current").get(slug=SMALL)
     for number, name in enumerate(MODELS):
         progress(number, len(MODELS), f"{name}: {RUNS[0].condition}, {study.slug}")
@@ -156,7 +156,7 @@ def ask(study: Study, name: str, asked: DemoRun) -> Run:
 
 
 def judge(name: str) -> None:
-    """Lets this model judge the demo's items, if there are any."""
+    """Let this model judge the demo's items, if there are any."""
     study = Study.objects.select_related("current").filter(slug=PROFILES).first()
     if study is None:
         return
@@ -188,7 +188,7 @@ def send(run: Run) -> Run:
 
 
 def ask_again(study: Study, name: str) -> None:
-    """Moves the first run to an earlier day, and repeats it today."""
+    """Move the first run to an earlier day, and repeat it today."""
     asked = RUNS[0]
     first = Run.objects.get(endpoint__name=name, study=study, benchmark="", condition="offline", first_run=None)
     if first.repetitions.exists():
@@ -203,7 +203,7 @@ def ask_again(study: Study, name: str) -> None:
 
 
 def move_back(run: Run) -> None:
-    """Moves a run some days back; it took no time then, like the people of the demo."""
+    """Move a run some days back; it took no time then, like the people of the demo."""
     days = timedelta(days=DAYS_BETWEEN)
     times = ("created_at", "began_at", "ended_at")
     Run.objects.filter(pk=run.pk).update(**{name: F(name) - days for name in times})
@@ -258,7 +258,7 @@ def conversations() -> Iterator[dict[str, Any]]:
 
 
 def attributes() -> Iterator[NewAttribute]:
-    """Yields for each user what their conversations are about, with the words that say so, and who they may be."""
+    """Yield what each user's conversations are about, with the words that say so, and who the user may be."""
     for conversation in conversations():
         name, user = conversation["conversation_hash"], conversation["hashed_ip"]
         about = conversation["about"]
@@ -277,7 +277,7 @@ def messages(about: str, random: Random, turns: int) -> Iterator[dict[str, str]]
 
 
 def give_to_demo() -> None:
-    """Gives what was made up to the demo's account, and lets its studies use it."""
+    """Give what was made up to the demo's account, and let its studies use it."""
     account, studies = demo_user(), Study.objects.filter(slug__in=[SMALL, LARGE, PROFILES])
     rows: list[Any] = [row for model in (Corpus, PersonaSet) for row in model.objects.filter(source=SOURCE, owner=None)]
     rows += Run.objects.filter(study=None, owner=None, created_by=ACTOR)
@@ -295,7 +295,7 @@ def personas() -> Iterator[dict[str, str]]:
 
 
 def questions() -> Iterator[dict[str, Any]]:
-    """Yields questions about when a journey ends: the right time among three that are off by usual slips."""
+    """Yield questions about when a journey ends: the right time among three that are off by common slips."""
     random = Random(f"{SEED} questions")
     for number in range(1, QUESTIONS + 1):
         leaves, takes = random.randrange(6 * 60, 20 * 60, 5), random.randrange(35, 200, 5)
@@ -341,7 +341,7 @@ REPLY = "Gladly. Start small, write down what is there and what is missing, and 
 
 
 def fill_people(progress: ShowProgress) -> None:
-    """Makes the corpus with all conclusions about its people; running it again changes nothing."""
+    """Make the corpus with all conclusions about its people; running it again changes nothing."""
     take([*people_steps(), *local_steps()], progress)
 
 
@@ -361,7 +361,7 @@ def people_steps() -> Iterator[Step]:
 
 
 def local_steps() -> Iterator[Step]:
-    """Yields steps for LOCAL_MODEL, if set: a small real model extracts from three conversations, in its own corpus."""
+    """Yield steps for LOCAL_MODEL, if set: a small real model extracts from three conversations, in its own corpus."""
     if not os.environ.get("LOCAL_MODEL"):
         return
     corpus = make_corpus(LOCAL_PEOPLE, list(people())[:LOCAL_CONVERSATIONS])

@@ -61,7 +61,7 @@ def _lines(report: Shape) -> Iterator[str]:
 
 
 def say_tested(report: Shape) -> str:
-    """Says on what the model was tested, and why; empty if an earlier version tested it."""
+    """Say what the model was tested on, and why; empty if an earlier version tested it."""
     if not (told := report.get("tested")):
         return ""
     part = "all of them" if told["part"] == "all" else f"the {told['part']} part"
@@ -72,7 +72,7 @@ YES = {"verifier": "supported", "relevance": "relevant"}
 
 
 def say_threshold(report: Shape) -> str:
-    """Says from which score on the model says yes, and how that was found; empty without a threshold."""
+    """Say from which score the model says yes, and how that was found; empty without a threshold."""
     if report["task"] not in YES:
         return ""
     words = f"Threshold: {YES[report['task']]} from a score of {report['threshold']:.4g} on"

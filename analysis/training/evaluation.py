@@ -86,7 +86,7 @@ BEST_F1 = Aim()
 
 
 def threshold_on(task: str, scores: np.ndarray, cases: Cases, aim: Aim = BEST_F1) -> float:
-    """Chooses the threshold on these cases; for a reward the middle, since which response is first says nothing."""
+    """Choose the threshold on these cases; for a reward the middle, since which response is first says nothing."""
     if task == TrainingTask.REWARD or aim.name == "weight":
         return MIDDLE
     if aim.threshold is not None:
@@ -103,7 +103,7 @@ def threshold_on(task: str, scores: np.ndarray, cases: Cases, aim: Aim = BEST_F1
 
 
 def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
-    """Returns the cases as they are, or turned so that what is not supported is to be found."""
+    """Return the cases as they are, or turned to find what is not supported."""
     if positive != NOT_SUPPORTED:
         return cases, scored
     ratings = None if cases.ratings is None else 1 - cases.ratings
@@ -112,12 +112,12 @@ def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
 
 
 def turn_back(threshold: float) -> float:
-    """Turns back a threshold of turned scores, which say no from there on: returns that of a yes."""
+    """Turn back a threshold of turned scores, which say no from there on: return that of a yes."""
     return float(np.nextafter(-threshold, np.inf))
 
 
 def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, cases: Cases) -> Shape:
-    """Tells how the threshold was found, with its precision and recall on the cases that it was found on."""
+    """Tell how the threshold was found, with its precision and recall on the cases that it was found on."""
     seen, turned = facing(POSITIVE[task], cases, Scored(scores, threshold))
     return {
         "aim": aim.name,
@@ -128,7 +128,7 @@ def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, ca
 
 
 def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = False) -> tuple[list[Labelled], str]:
-    """Chooses what to test on, and says why: the test part of the model's `own` set and of one that came with a split;
+    """Choose what to test on, and say why: the test part of the model's `own` set and of one that came with a split;
     else all, since nobody but us would have divided it. `everything`: all, unless it is the own set.
     """
     if own:
@@ -145,7 +145,7 @@ def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = Fals
 
 
 def tell_tested(part: Sequence[Labelled], of: int, why: str) -> Shape:
-    """Tells how many examples of how many were tested, which part they are, and why."""
+    """Tell how many examples of how many were tested, which part they are, and why."""
     named = {each.split for each in part}
     which = "all" if len(part) == of else named.pop() if len(named) == 1 else "some"
     return {"n": len(part), "of": of, "part": which, "why": why}
@@ -159,7 +159,7 @@ def evaluate(
     seen: Mapping[str, Sequence[str]] | None = None,
     positive: str = "",
 ) -> Shape:
-    """Measures the model and each baseline with intervals, and the model minus each baseline.
+    """Measure the model and each baseline with intervals, and the model minus each baseline.
 
     `positive`: what is to be found, by default the task's. `unshared`: the same on the examples of which no text was
     `seen` in training, unless that is all of them.
@@ -200,7 +200,7 @@ def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Shape:
 
 
 def _both(cases: Cases, scored: Scored) -> Shape:
-    """Measures with either label as what is to be found."""
+    """Measure with either label as the one to find."""
     return {
         name: _measured(*facing(positive, cases, scored), ("precision", "recall", "f1"))
         for name, positive in (("supported", SUPPORTED), ("unsupported", NOT_SUPPORTED))
@@ -208,7 +208,7 @@ def _both(cases: Cases, scored: Scored) -> Shape:
 
 
 def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str]) -> Shape:
-    """Compares two scorers. `f1_over_best`: with the other's F1 at the threshold that is best on this very part."""
+    """Compare two scorers. `f1_over_best`: with the other's F1 at the threshold that is best on this very part."""
     pairs = {name: name for name in names if name in COMPARED}
     found = compare_scores(cases, scored, other, pairs)
     if "f1" in pairs:
@@ -217,7 +217,7 @@ def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str])
 
 
 def ceiling(task: str, examples: Sequence[Labelled], positive: str = "") -> Shape:
-    """Measures how well people do against one another: each rater against the majority of the others."""
+    """Measure how well people do against one another: each rater against the majority of the others."""
     rows = [
         (each, rating, sum(others) / len(others))
         for each in examples
@@ -263,12 +263,12 @@ TEXTS: dict[str, Callable[[Labelled], tuple[str, ...]]] = {
 
 
 def short_hash(text: str) -> str:
-    """Hashes a text as it reads: neither case nor spaces matter."""
+    """Hash a text as it reads: neither case nor spaces matter."""
     return hash_text(" ".join(text.casefold().split()))[:16]
 
 
 def texts_seen(examples: Sequence[Labelled]) -> dict[str, list[str]]:
-    """Hashes the texts that a model learned from, by their place, so that a later test can recognise them."""
+    """Hash the texts that a model learned from, by their place, so that a later test can recognise them."""
     return {
         place: sorted({short_hash(text) for each in examples for text in texts(each) if text})
         for place, texts in TEXTS.items()
@@ -282,7 +282,7 @@ def is_shared(each: Labelled, seen: Mapping[str, Collection[str]]) -> bool:
 
 
 def shared_texts(task: str, test: Sequence[Labelled], seen: Mapping[str, Collection[str]]) -> list[str]:
-    """Warns of texts of the test part that the model learned from."""
+    """Warn of texts of the test part that the model learned from."""
     found = []
     for (place, texts), word in zip(TEXTS.items(), PLACES[TrainingTask(task)], strict=True):
         known = seen.get(place, ())
@@ -297,7 +297,7 @@ def shared_texts(task: str, test: Sequence[Labelled], seen: Mapping[str, Collect
 
 
 def without_texts(warnings: Sequence[str]) -> list[str]:
-    """Cuts texts out of warnings: a study's model keeps nothing that people wrote."""
+    """Cut texts out of warnings: a study's model keeps nothing that people wrote."""
     cut = TEXTS_FOLLOW.removesuffix(": ")
     return [f"{warning.partition(cut)[0]}{cut}." if TEXTS_FOLLOW in warning else warning for warning in warnings]
 
@@ -307,7 +307,7 @@ A_TOKEN = 4  # characters, in most English texts
 
 
 def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list[str]:
-    """Warns if texts are longer than what is read of them; `tokens`: of both texts together, for an encoder."""
+    """Warn if texts are longer than what is read of them; `tokens`: of both texts together, for an encoder."""
     if task == TrainingTask.REWARD or not examples:
         return []
     longest = A_TOKEN * (tokens or WINDOW)
@@ -323,7 +323,7 @@ def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list
 
 
 def suspicious_baselines(task: str, result: Shape) -> list[str]:
-    """Warns if words or length alone tell too much."""
+    """Warn if words or length alone tell too much."""
     measure, most = SUSPICIOUS[TrainingTask(task)]
     return [
         f"{name} alone reaches {measure} {value:.3f} on the test part; from {most:g} on, look whether the texts "

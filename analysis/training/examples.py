@@ -71,7 +71,7 @@ class LineFault(ValueError):
 
 
 def read_pairs(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """Reads `prompt` and `attributes`, each with `relevant`."""
+    """Read `prompt` and `attributes`, each with `relevant`."""
     attributes = row["attributes"]
     if not isinstance(attributes, list) or not all(isinstance(each, dict) for each in attributes):
         raise LineFault("attributes must be a list of objects with id, text and relevant")
@@ -85,7 +85,7 @@ def read_pairs(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
 
 
 def read_support(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """Reads `evidence`, `statement` and `label`."""
+    """Read `evidence`, `statement` and `label`."""
     label = row["label"]
     if not isinstance(label, str) or label not in SUPPORT:
         raise LineFault(f"label is {str(label)[:40]!r}; it must be one of {', '.join(SUPPORT)}")
@@ -94,7 +94,7 @@ def read_support(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
 
 
 def read_chosen(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """Reads `prompt`, `chosen` and `rejected`; the hash of the key decides which of them stands first."""
+    """Read `prompt`, `chosen` and `rejected`; the hash of the key decides which of them stands first."""
     prompt, chosen, rejected = (text_of(row, name) for name in ("prompt", "chosen", "rejected"))
     first = hash_text(key)[0] < "8"
     both = (chosen, rejected) if first else (rejected, chosen)
@@ -102,7 +102,7 @@ def read_chosen(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
 
 
 def read_preference(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
-    """Reads `prompt`, `response_1`, `response_2` and `label`, 1 or 2: the better one."""
+    """Read `prompt`, `response_1`, `response_2` and `label`, 1 or 2: the better one."""
     if row["label"] not in (1, 2):
         raise LineFault(f"label is {row['label']!r}; it must be 1 or 2, the better response")
     prompt, one, two = (text_of(row, name) for name in ("prompt", "response_1", "response_2"))
@@ -119,7 +119,7 @@ SHAPES: dict[tuple[str, ...], tuple[TrainingTask, Callable[[Mapping[str, Any], s
 
 
 def key_of(value: Any, name: str) -> str:
-    """Returns a text as a key. Raises LineFault if it is too long: cut off, it could be another one's too."""
+    """Return a text as a key. Raises LineFault if it is too long: cut off, it could be another one's too."""
     key = str(value).strip()
     if len(key) > LONGEST_KEY:
         raise LineFault(f"{name} has {len(key):,} characters; the limit is {LONGEST_KEY}: shorten or hash it")
@@ -127,7 +127,7 @@ def key_of(value: Any, name: str) -> str:
 
 
 def text_of(row: Mapping[str, Any], name: str) -> str:
-    """Returns a text, or the messages of a conversation one after the other. Raises LineFault."""
+    """Return a text, or the messages of a conversation one after the other. Raises LineFault."""
     value = row.get(name)
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
         value = "\n".join(str(each.get("content") or "") for each in value)
@@ -137,7 +137,7 @@ def text_of(row: Mapping[str, Any], name: str) -> str:
 
 
 def read_line(row: Mapping[str, Any], number: int) -> tuple[TrainingTask, list[Labelled]]:
-    """Reads the examples of one line. Raises LineFault."""
+    """Read the examples of one line. Raises LineFault."""
     for fields, (task, read) in SHAPES.items():
         if all(name in row for name in fields):
             key = key_of(row.get("id", number), "id")
@@ -165,13 +165,13 @@ def hash_text(text: str) -> str:
 
 
 def part_of(group: str, salt: str = "") -> str:
-    """Assigns a group to a part by its hash: 70 % training, 15 % validation, 15 % test."""
+    """Assign a group to a part by its hash: 70 % training, 15 % validation, 15 % test."""
     place = int(hash_text(f"{RULE} {salt} {group}")[:8], 16) / 16**8
     return next(name for name, end in SHARES if place < end)
 
 
 def fill_split(examples: Iterable[Labelled]) -> list[Labelled]:
-    """Gives examples without a part that of their group, if a line of it names one, else one by the group's hash."""
+    """Give examples without a part that of their group, if a line of it names one, else one by the group's hash."""
     known = list(examples)
     given = {each.group: each.split for each in reversed(known) if each.split}
     return [each if each.split else replace(each, split=given.get(each.group) or part_of(each.group)) for each in known]
@@ -183,7 +183,7 @@ def came_with_split(examples: Iterable[Labelled]) -> bool:
 
 
 def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
-    """Divides anew: by `users`, `items` (each prompt or evidence) or `groups`; by `paper` as the paper divides its own;
+    """Divide anew: by `users`, `items` (each prompt or evidence) or `groups`; by `paper` as the paper divides its own;
     with `corpus:NAME` that corpus is the test part. Raises TrainingError.
     """
     if by.startswith(LEFT_OUT):
@@ -196,7 +196,7 @@ def split_by(examples: Sequence[Labelled], by: str) -> list[Labelled]:
 
 
 def regroup(examples: Iterable[Labelled], by: str) -> list[Labelled]:
-    """Names groups as `split_by` does; only users, items and a corpus give them other names."""
+    """Name groups as `split_by` does; only users, items and a corpus give them other names."""
     if by.startswith(LEFT_OUT):
         return [replace(each, group=f"{each.corpus} {each.group}") for each in examples]
     if by == "users":
@@ -209,7 +209,7 @@ APART = 5  # prompts of each of the paper's validation and test parts
 
 
 def leave_out(examples: Sequence[Labelled], corpus: str) -> list[Labelled]:
-    """Makes this corpus the test part; a fifth of the others' groups validate. Both may share a prompt."""
+    """Make this corpus the test part; a fifth of the others' groups validate. Both may share a prompt."""
     if not any(each.corpus == corpus for each in examples):
         known = ", ".join(sorted({each.corpus for each in examples if each.corpus})) or "none is named"
         raise TrainingError(f"No example is of the corpus {corpus} ({known}).")
@@ -220,7 +220,7 @@ def leave_out(examples: Sequence[Labelled], corpus: str) -> list[Labelled]:
 
 
 def split_as_published(examples: Sequence[Labelled]) -> list[Labelled]:
-    """Makes the last five prompts in the order of items validate and the five before them test; of 41, 31 are left.
+    """Make the last five prompts in the order of items validate and the five before them test; of 41, 31 are left.
 
     The paper gives places (33 to 37 test, 38 to 42 validate) without the prompts, so its exact parts are not known.
     """
@@ -232,13 +232,13 @@ def split_as_published(examples: Sequence[Labelled]) -> list[Labelled]:
 
 
 def check_groups(examples: Sequence[Labelled]) -> None:
-    """Raises TrainingError if a group is in two parts."""
+    """Raise TrainingError if a group is in two parts."""
     if words := say_divided(examples):
         raise TrainingError(words)
 
 
 def say_divided(examples: Iterable[Labelled]) -> str:
-    """Says which groups are in two parts and what to do; empty if none is."""
+    """Say which groups are in two parts and what to do; empty if none is."""
     parts: dict[str, set[str]] = {}
     for each in examples:
         parts.setdefault(each.group, set()).add(each.split)
@@ -253,7 +253,7 @@ def say_divided(examples: Iterable[Labelled]) -> str:
 
 
 def hash_labels(examples: Iterable[Labelled]) -> str:
-    """Hashes everything that a model learns from."""
+    """Hash everything that a model learns from."""
     rows = sorted(
         json.dumps([each.key, each.part, each.first, each.second, each.third, each.context, each.label])
         for each in examples
@@ -269,7 +269,7 @@ def hash_split(examples: Iterable[Labelled]) -> str:
 
 
 def import_examples(name: str, path: Path) -> dict[str, Any]:
-    """Stores a file's examples under this name, all or none. Raises ImportFault, TrainingError, OSError."""
+    """Store a file's examples under this name, all or none. Raises ImportFault, TrainingError, OSError."""
     if ExampleSet.objects.filter(name=name).exists():
         raise TrainingError(f"There are examples called {name} already; give these another name.")
     found, task = read_file(path)
@@ -294,7 +294,7 @@ FIELDS = ("key", "part", "group", "split", "context", "first", "second", "third"
 
 
 def read_file(path: Path) -> tuple[list[Labelled], TrainingTask]:
-    """Reads every example of a file and its task. Raises ImportFault with all faults."""
+    """Read every example of a file and its task. Raises ImportFault with all faults."""
     faults, found = Faults(), []
     tasks: dict[TrainingTask, int] = {}
     seen: dict[tuple[str, str], int] = {}
@@ -323,7 +323,7 @@ def read_file(path: Path) -> tuple[list[Labelled], TrainingTask]:
 
 
 def count_parts(examples: Sequence[Labelled]) -> dict[str, Any]:
-    """Counts examples and groups, together and by part, and positive examples by part."""
+    """Count examples and groups, together and by part, and positive examples by part."""
     parts = Counter(each.split for each in examples)
     return {
         "n": len(examples),
@@ -389,12 +389,12 @@ def compute_score(data_source, solution_str, ground_truth, extra_info=None):
 
 
 def ask(task: str, each: Labelled) -> str:
-    """Writes the example as a question to a model that reasons before it answers."""
+    """Write the example as a question to a model that reasons before it answers."""
     return QUESTIONS[TrainingTask(task)].format(first=each.first, second=each.second, third=each.third) + FORM
 
 
 def write_examples(folder: Path, name: str, task: str, examples: Sequence[Labelled], form: str) -> list[str]:
-    """Writes a file for each part of the split, and a card, all or none; returns their names. Raises OSError."""
+    """Write a file for each part of the split, and a card, all or none; return their names. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix="unfinished-") as unfinished:
         files = _write_files(Path(unfinished), name, task, examples, form)
@@ -438,7 +438,7 @@ def _for_verl(name: str, task: str, each: Labelled, place: int) -> dict[str, Any
 
 
 def _card(name: str, task: str, examples: Sequence[Labelled], files: Sequence[str]) -> str:
-    """Writes the card in the form that Hugging Face reads."""
+    """Write the card in the form that Hugging Face reads."""
     splits = [f"  - split: {file.rpartition('.')[0]}\n    path: {file}" for file in files]
     head = ["---", "configs:", "- config_name: default", "  data_files:", *splits, "---", "", f"# {name}", ""]
     said = f"Examples for the task {task}. `label` is the share of people who say yes; no group lies in two parts."
@@ -446,6 +446,6 @@ def _card(name: str, task: str, examples: Sequence[Labelled], files: Sequence[st
 
 
 def format_parts(parts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Makes a Markdown table."""
+    """Make a Markdown table."""
     rows = [f"| {name} | {part['n']:,} | {part['groups']:,} | {part['positive']:,} |" for name, part in parts.items()]
     return ["| part | examples | groups | positive |", "|---|---|---|---|", *rows]

@@ -28,13 +28,13 @@ class Texts(NamedTuple):
 
 
 def with_context(task: str, each: Labelled) -> str:
-    """Returns a prompt with what was said before it; of other tasks the first text as it is."""
+    """Return a prompt with what was said before it; of other tasks the first text as it is."""
     is_short = task == TrainingTask.RELEVANCE and each.context
     return f"{each.context[-CONTEXT:]}\n{each.first}" if is_short else each.first
 
 
 def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
-    """Finds the endpoint's embedder, else the local one; if vectors were `made_by` one, only that one.
+    """Find the endpoint's embedder, else the local one; if vectors were `made_by` one, only that one.
 
     Raises TrainingError.
     """
@@ -58,7 +58,7 @@ def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
 def embed_texts(
     task: str, examples: Sequence[Labelled], embedder: Embedder, show: Show = lambda share: None, *, keep: bool = False
 ) -> Texts:
-    """Embeds every different text once. `show` may raise, to stop. `keep`: reads and stores vectors in the database."""
+    """Embed every different text once. `show` may raise, to stop. `keep`: read and store vectors in the database."""
     texts = {text for each in examples for text in (each.first, with_context(task, each), each.second, each.third)}
     wanted = sorted(texts - {""})
     vectors: dict[str, np.ndarray] = {}
@@ -76,7 +76,7 @@ def embed_texts(
 
 
 def _kept(texts: Sequence[str], model: str) -> dict[str, np.ndarray]:
-    """Returns the stored vectors of these texts."""
+    """Return the stored vectors of these texts."""
     names = {hash_text(text): text for text in texts}
     rows = TextVector.objects.filter(model=model, sha256__in=names).values_list("sha256", "vector")
     return {names[sha256]: np.asarray(vector, "float32") for sha256, vector in rows}

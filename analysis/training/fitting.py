@@ -100,9 +100,9 @@ class Parts:
 
 
 def divide(task: str, examples: Sequence[Labelled], folds: int = 0) -> Parts:
-    """Divides the examples. Raises TrainingError if there are too few, also for `folds`, or a group is in two parts.
+    """Divide the examples. Raises TrainingError if there are too few, also for `folds`, or a group is in two parts.
 
-    Without a validation part, takes one group in five of the training part for it.
+    Without a validation part, take one group in five of the training part for it.
     """
     check_groups(examples)
     if not any(each.split == VALID for each in examples):
@@ -151,7 +151,7 @@ class FrozenTrial:
 def fit_seeds(
     task: str, parts: Parts, features: np.ndarray, seeds: int, settings: TrainingSettings
 ) -> list[FrozenTrial]:
-    """Fits the first seed on all training groups, each further one on as many drawn with replacement: a linear fit has
+    """Fit the first seed on all training groups, each further one on as many drawn with replacement: a linear fit has
     no random start, so the spread shows what other people would have changed.
     """
     valid = features[parts.valid], cases_of(parts.of(parts.valid))
@@ -167,7 +167,7 @@ def fit_seeds(
 
 
 def redraw(task: str, parts: Parts, seed: int) -> np.ndarray:
-    """Draws as many training groups with replacement, anew while they have one label, from which nothing is learned."""
+    """Draw as many training groups with replacement, anew while they have one label, from which nothing is learned."""
     groups: dict[str, list[int]] = {}
     for place in parts.train:
         groups.setdefault(parts.all[place].group, []).append(int(place))
@@ -191,7 +191,7 @@ def labels_of(parts: Parts, places: np.ndarray) -> np.ndarray:
 def learning_curve(
     task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, seeds: int, settings: TrainingSettings
 ) -> list[Shape]:
-    """Takes the main measure on the test part at 10, 25, 50, 100 % of the training groups; mean and ends over seeds."""
+    """Take the main measure on the test part at 10, 25, 50, 100 % of the training groups; mean and ends over seeds."""
     groups = list(dict.fromkeys(parts.all[place].group for place in parts.train))
     test = cases_of(parts.of(parts.test))
     found = []
@@ -222,7 +222,7 @@ def spread(values: Sequence[float]) -> Shape:
 
 
 def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: Aim) -> Shape:
-    """Finds each baseline's threshold and sign; only length may count in reverse, if it does in the training part."""
+    """Find each baseline's threshold and sign; only length may count in reverse, if it does in the training part."""
     train, valid = (cases_of(parts.of(places)) for places in (parts.train, parts.valid))
     measure = "accuracy" if task == TrainingTask.REWARD else "auroc"
     # The prior calls everything positive.
@@ -238,7 +238,7 @@ def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: A
 
 
 def score_by_part(task: str, parts: Parts, texts: Texts) -> dict[str, np.ndarray]:
-    """Scores each part by itself, as the test part is: BM25 rises with the number of texts that it is among."""
+    """Score each part by itself, as the test part is: BM25 rises with the number of texts that it is among."""
     found: dict[str, np.ndarray] = {}
     for places in (parts.train, parts.valid):
         for name, values in baseline_scores(task, parts.of(places), texts).items():
@@ -249,7 +249,7 @@ def score_by_part(task: str, parts: Parts, texts: Texts) -> dict[str, np.ndarray
 def score_baselines(
     kept: Shape, task: str, examples: Sequence[Labelled], texts: Texts, frozen: Frozen | None
 ) -> dict[str, Scored]:
-    """Scores any examples by the baselines that learned nothing, and by tier A."""
+    """Score any examples by the baselines that learned nothing, and by tier A."""
     share = kept["baselines"]["prior"]["share"]
     found = {"prior": Scored(np.full(len(examples), share), kept["baselines"]["prior"]["threshold"])}
     for name, values in baseline_scores(task, examples, texts).items():
@@ -264,7 +264,7 @@ def score_baselines(
 
 
 def summarise_seeds(task: str, test: Cases, scored: Sequence[Scored], valid: Sequence[float]) -> Shape:
-    """Reports every measure of every seed on the test part, and how far apart the seeds are."""
+    """Report every measure of every seed on the test part, and how far apart the seeds are."""
     names = measures_for(task, test)
     turned = [facing(POSITIVE[task], test, each) for each in scored]
     rows = [
@@ -294,7 +294,7 @@ def report_on(
     best: int,
     baselines: dict[str, Scored],
 ) -> Shape:
-    """Reports what `train` prints of a fitted model: the kept seed tested, all seeds beside it, and warnings."""
+    """Report what `train` prints of a fitted model: the kept seed tested, all seeds beside it, and warnings."""
     test = parts.of(parts.test)
     result = evaluate(task, test, scored[best], baselines, kept["seen"])
     result["warnings"] += suspicious_baselines(task, result)
@@ -303,7 +303,7 @@ def report_on(
 
 
 def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: TrainingSettings) -> Shape:
-    """Returns what a model's folder keeps, so that it can be used and tested without what it was trained on."""
+    """Return what a model's folder keeps, so that it can be used and tested without what it was trained on."""
     return {
         "task": task,
         "positive": POSITIVE[task],
@@ -315,7 +315,7 @@ def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: Tr
 
 
 def divide_folds(task: str, examples: Sequence[Labelled], folds: int) -> list[Parts]:
-    """Makes each fold of the groups, by their hash, the test part once; the next one validates.
+    """Make each fold of the groups, by their hash, the test part once; the next one validates.
 
     Raises TrainingError if too little is left to learn from.
     """
@@ -338,7 +338,7 @@ def divide_folds(task: str, examples: Sequence[Labelled], folds: int) -> list[Pa
 def cross_validate(
     task: str, examples: Sequence[Labelled], features: np.ndarray, folds: int, settings: TrainingSettings, texts: Texts
 ) -> Shape:
-    """Scores each group by a tier A fit that saw none of it; strength and thresholds, those of the baselines too, are
+    """Score each group by a tier A fit that saw none of it; strength and thresholds, those of the baselines too, are
     chosen on another fold.
     """
     words = baseline_scores(task, list(examples), texts)

@@ -63,7 +63,7 @@ def remove_work(name: str) -> None:
 
 @contextmanager
 def writing_folder(name: str) -> Iterator[Path]:
-    """Yields a folder to fill, which is put in its place and kept once all is written. Raises TrainingError."""
+    """Yield a folder to fill, which is put in its place and kept once all is written. Raises TrainingError."""
     place = folder_of(name)
     unfinished = place.with_name(f"{name}{UNFINISHED}")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -91,7 +91,7 @@ def _send(name: str) -> None:
 
 
 def bring_copy(model: TrainedModel) -> None:
-    """Copies a model's files here from the store, then removes what is left over. Raises TrainingError."""
+    """Copy a model's files here from the store, then remove what is left over. Raises TrainingError."""
     copies_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = Path(mkdtemp(dir=copies_folder(), prefix=f"{model.name}.", suffix=UNFINISHED))
     try:
@@ -107,7 +107,7 @@ def bring_copy(model: TrainedModel) -> None:
 
 
 def remove_left_over() -> None:
-    """Removes what other hosts made superfluous here: copies of deleted models, work on finished or deleted ones."""
+    """Remove what other hosts made superfluous here: copies of deleted models, work on finished or deleted ones."""
     models = dict(TrainedModel.objects.values_list("name", "state"))
     if not folder_in_store(MODELS) and copies_folder().is_dir():
         for path in copies_folder().iterdir():
@@ -120,7 +120,7 @@ def remove_left_over() -> None:
 
 
 def hash_folder(folder: Path) -> str:
-    """Hashes all files with their names."""
+    """Hash all files with their names."""
     whole = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
@@ -129,7 +129,7 @@ def hash_folder(folder: Path) -> str:
 
 
 def read_kept(model: TrainedModel) -> dict[str, Any]:
-    """Reads what a finished model knows of itself. Raises TrainingError if its files are gone or have changed."""
+    """Read what a finished model knows of itself. Raises TrainingError if its files are gone or have changed."""
     folder = folder_of(model.name)
     if model.state != DONE:
         raise TrainingError(f"{model.name} is {model.get_state_display().lower()}, not done.")

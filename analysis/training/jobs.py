@@ -63,7 +63,7 @@ class TrainingStopped(Exception):
 
 
 def why_tested(model: TrainedModel) -> str:
-    """Says how the part was chosen on which a model is tested."""
+    """Say how the part that a model is tested on was chosen."""
     if by := model.settings.get("split", ""):
         return f"they were divided anew by {by}"
     if model.examples and came_with_split(load_set(model.examples)):
@@ -92,7 +92,7 @@ class Progress:
         return self.before + time.monotonic() - self.began
 
     def note(self, share: float, curve: list[Shape] | None = None) -> None:
-        """Notes the share, once a second or with a `curve`. Raises TrainingStopped."""
+        """Note the share, once a second or with a `curve`. Raises TrainingStopped."""
         if curve is None and time.monotonic() - self.noted < SECONDS:
             return
         self.noted = time.monotonic()
@@ -111,7 +111,7 @@ class Progress:
 
 
 def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]:
-    """Returns the figures, and what the untrained model said of the test part, if it was asked."""
+    """Return the figures, and what the untrained model said of the test part, if it was asked."""
     settings = TrainingSettings(**model.settings)
     parts = fitting.divide(model.task, examples_for(model), settings.folds)
     note_hashes(model, parts.all)
@@ -161,7 +161,7 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
 
 
 def said_before(task: str, parts: fitting.Parts, trial: ReasonerTrial) -> Before:
-    """Returns the untrained model's label and reply, by item and part."""
+    """Return the untrained model's label and reply, by item and part."""
     before = trial.before
     return {
         (parts.all[place].key, parts.all[place].part): (
@@ -189,7 +189,7 @@ def _fit_network(
 
 
 def note_hashes(model: TrainedModel, examples: list[Labelled]) -> None:
-    """Notes the hashes of labels and split; work that was begun with others begins anew."""
+    """Note the hashes of labels and split; work that was begun with others begins anew."""
     labels, split = hash_labels(examples), hash_split(examples)
     if model.labels_sha256 and (model.labels_sha256, model.split_sha256) != (labels, split):
         remove_work(model.name)
@@ -206,7 +206,7 @@ def finish(
     report: Shape,
     best: int,
 ) -> Shape:
-    """Saves the folder with its card, then marks the model as done."""
+    """Save the folder with its card, then mark the model as done."""
     tested = tell_tested(parts.of(parts.test), len(parts.all), why_tested(model))
     report = {
         "model": model.name,
@@ -256,7 +256,7 @@ BUSY = "Another model is being trained on this machine. {name} waits, and begins
 def plan(
     name: str, task: str, tier: str, source: ExampleSet | Study, settings: TrainingSettings, actor: str = ACTOR
 ) -> TrainedModel:
-    """Makes a model to train, or plans the unfinished one of this name again. Raises TrainingError."""
+    """Make a model to train, or plan the unfinished one of this name again. Raises TrainingError."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     if isinstance(source, ExampleSet) and source.task != task:
         raise TrainingError(f"The examples {source.name} are for the task {source.task}, not {task}.")
@@ -282,7 +282,7 @@ def plan(
 
 
 def check_machine(tier: str, settings: TrainingSettings) -> None:
-    """Raises TrainingError if this machine lacks packages or weights for the training."""
+    """Raise TrainingError if this machine lacks packages or weights for the training."""
     find_embedder(settings.embedder)
     if tier == TrainedModel.Tier.ENCODER:
         check_installed()
@@ -292,7 +292,7 @@ def check_machine(tier: str, settings: TrainingSettings) -> None:
 
 
 def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> Shape:
-    """Counts what would be trained on, without training. Raises TrainingError if it is not enough."""
+    """Count what would be trained on, without training. Raises TrainingError if it is not enough."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     examples = examples_for(TrainedModel(task=task, settings=asdict(settings), **where))
     parts = fitting.divide(task, examples, settings.folds)
@@ -308,7 +308,7 @@ def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> S
 
 
 def alone() -> AbstractContextManager[bool]:
-    """Tells whether nothing else is trained on this machine; while it is held, nothing else begins."""
+    """Tell whether nothing else is trained on this machine; while it is held, nothing else begins."""
     return locks.alone_in_process(f"training on {machine()}")
 
 
@@ -326,18 +326,18 @@ def is_worked_on(model: TrainedModel) -> bool:
 
 
 def stop(model: TrainedModel) -> bool:
-    """Asks whoever trains it to stop; returns whether there was anything to stop."""
+    """Ask whoever trains it to stop; return whether there was anything to stop."""
     return bool(TrainedModel.objects.filter(pk=model.pk, state__in=OPEN).update(state=State.STOPPED))
 
 
 def resume(model: TrainedModel) -> bool:
-    """Lets it wait for a worker again; returns whether it was stopped, failed or interrupted."""
+    """Let it wait for a worker again; return whether it was stopped, failed or interrupted."""
     over = [State.STOPPED, State.FAILED, *([] if is_worked_on(model) else [State.RUNNING])]
     return bool(TrainedModel.objects.filter(pk=model.pk, state__in=over).update(state=State.WAITING, reason=""))
 
 
 def next_waiting() -> TrainedModel | None:
-    """Finds the next model that this machine can train: first interrupted ones, then what has waited longest."""
+    """Find the next model that this machine can train: first interrupted ones, then what has waited longest."""
     rows = TrainedModel.objects.filter(state__in=OPEN).order_by("began_at")
     ended = [row for row in rows if row.state == State.RUNNING and not is_worked_on(row)]
     return next(filter(can_train, [*ended, *(row for row in rows if row.state == State.WAITING)]), None)
@@ -358,7 +358,7 @@ def can_train(model: TrainedModel) -> bool:
 
 
 def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape:
-    """Trains it and keeps it with its figures, or says why that failed. Raises TrainingError, TrainingStopped."""
+    """Train it and keep it with its figures, or say why that failed. Raises TrainingError, TrainingStopped."""
     with alone() as free, locks.alone("training", model.pk) as mine:
         if not (free and mine):
             raise TrainingError(BUSY.format(name=model.name))
@@ -391,7 +391,7 @@ def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape
 
 
 def label_own(model: TrainedModel, warnings: list[str], before: Before) -> Shape:
-    """Labels the study that the model learned from; what goes wrong is one more warning, since the model is kept."""
+    """Label the study that the model learned from; what goes wrong is one more warning, since the model is kept."""
     model.refresh_from_db()
     try:
         return {"labelled": label_study(model, model.study, before=before)}

@@ -26,7 +26,7 @@ Shape = dict[str, Any]
 def user_gains(
     task: str, examples: Sequence[Labelled], features: np.ndarray, strength: float, settings: TrainingSettings
 ) -> Shape:
-    """Scores each user by a fit on all others, without and with an offset of their own.
+    """Score each user by a fit on all others, without and with an offset of their own.
 
     The offset of each half of a user's items is learned from the other half, so nothing is scored by what it taught.
     `gain`: how much likelier the labels are with it, in bits a label, mean over users, with an interval over users.
@@ -52,7 +52,7 @@ def user_gains(
 
 
 def scored(shared: np.ndarray, labels: np.ndarray, examples: Sequence[Labelled]) -> Shape:
-    """Measures one user's bits a label and right labels, without and with the offset."""
+    """Measure one user's bits a label and right labels, without and with the offset."""
     half = np.array([int(hash_text(f"half {each.key}")[:8], 16) % HALVES for each in examples])
     if len(set(half.tolist())) < HALVES:  # by chance all in the same half
         half = np.arange(len(examples)) % HALVES
@@ -71,7 +71,7 @@ def scored(shared: np.ndarray, labels: np.ndarray, examples: Sequence[Labelled])
 
 
 def offset(shared: np.ndarray, labels: np.ndarray) -> float:
-    """Finds the most likely offset by Newton's steps, drawn to 0 if there are few labels."""
+    """Find the most likely offset by Newton's steps, drawn to 0 if there are few labels."""
     value = 0.0
     for _ in range(STEPS):
         chance = expit(shared + value)

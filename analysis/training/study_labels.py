@@ -21,9 +21,9 @@ SOURCES: dict[str, tuple[str, LabelQuestion]] = {
 
 
 def study_examples(study: Study, task: str) -> list[Labelled]:
-    """Returns every item that people of the study labelled, with the share of yes, or the mean of several ratings.
+    """Return every item that people of the study labelled, with the share of yes, or the mean of several ratings.
 
-    Divided by user for a verifier, by prompt otherwise. Leaves out items on which people are split evenly, and models'
+    Divided by user for a verifier, by prompt otherwise. Leave out items on which people are split evenly, and models'
     revisions, which nobody extracted. Raises TrainingError.
     """
     rows = [each for each in study_pairs(study, task, revised=False) if each.ratings]
@@ -34,7 +34,7 @@ def study_examples(study: Study, task: str) -> list[Labelled]:
 
 
 def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labelled]:
-    """Returns every pair of texts of the study's items, labelled or not. `user` is the item's cluster.
+    """Return every pair of texts of the study's items, labelled or not. `user` is the item's cluster.
 
     An item has one attribute, so a `turn` is all that was asked about one prompt and user.
     """
@@ -74,7 +74,7 @@ def value_of(question: LabelQuestion, value: str) -> float:
 
 
 def texts_of(task: str, payload: dict[str, Any]) -> Iterable[tuple[str, str, str, str]]:
-    """Yields part, first, second and third text."""
+    """Yield part, first, second and third text."""
     if task == TrainingTask.VERIFIER:
         yield "", "\n".join(each["quote"] for each in payload["evidence"]), payload["attribute"], ""
     elif task == TrainingTask.RELEVANCE:
@@ -88,7 +88,7 @@ def texts_of(task: str, payload: dict[str, Any]) -> Iterable[tuple[str, str, str
 
 
 def unseen(study: Study, model: TrainedModel, learned: set[str]) -> list[Labelled]:
-    """Returns what the model may label: pairs of groups, as its split names them, that had no part in making it."""
+    """Return what the model may label: pairs of groups, as its split names them, that had no part in making it."""
     pairs = regroup(study_pairs(study, model.task), model.settings.get("split", ""))
     return [each for each in pairs if hash_text(each.group)[:16] not in learned]
 
@@ -115,7 +115,7 @@ def store_labels(
     threshold: float,
     before: Before | None = None,
 ) -> int:
-    """Stores what the model says of these items, one judgement with all parts per item. Returns how many items."""
+    """Store what the model says of these items, one judgement with all parts per item. Return how many items."""
     question = SOURCES[model.task][1]
     by_item: dict[str, list[tuple[Labelled, Said]]] = defaultdict(list)
     for each, told in zip(pairs, said, strict=True):

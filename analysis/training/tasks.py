@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 @shared_task
 def train_next() -> None:
-    """Trains the next model, if nothing else is trained on this machine; why one failed is kept with it."""
+    """Train the next model, if nothing else is trained on this machine; one that fails keeps the reason."""
     model = next_waiting()
     if model is None:
         return

@@ -50,16 +50,16 @@ class OpenModel(NamedTuple):
     fit: Frozen
 
     def embedder(self, endpoint: str) -> Embedder:
-        """Finds the embedder whose vectors it learned from; `endpoint` must be the same one. Raises TrainingError."""
+        """Find the embedder whose vectors it learned from; `endpoint` must be the same one. Raises TrainingError."""
         return find_embedder(endpoint, self.kept.get("vectors", ""))
 
     def texts(self, examples: Sequence[Labelled], endpoint: str, show: Show, *, keep: bool = True) -> Texts:
         return embed_texts(self.model.task, examples, self.embedder(endpoint), show, keep=keep)
 
     def score(self, examples: Sequence[Labelled], texts: Texts) -> tuple[Scored, list[str]]:
-        """Scores how probable it is that each is supported, relevant, or that its first response is preferred.
+        """Score how probable it is that each is supported, relevant, or that its first response is preferred.
 
-        Also returns the replies of a model that reasons; empty for others.
+        Also return the replies of a model that reasons; empty for others.
         """
         model, kept, replies = self.model, self.kept, [""] * len(examples)
         if model.tier == TrainedModel.Tier.GRPO:
@@ -73,7 +73,7 @@ class OpenModel(NamedTuple):
         return Scored(scores, kept["threshold"]), replies
 
     def like(self, each: Sequence[Labelled], texts: Texts) -> np.ndarray:
-        """Scores each response by itself, (responses,): of two the difference is the logit of preferring the first.
+        """Score each response by itself, (responses,): of two the difference is the logit of preferring the first.
 
         With an encoder beside tier A, the difference is larger than that if tier A is surer of a pair than SUREST.
         """
@@ -86,7 +86,7 @@ class OpenModel(NamedTuple):
 
 
 def open_model(model: TrainedModel, examples: ExampleSet | None = None) -> OpenModel:
-    """Opens a model. Raises TrainingError if it is not what was trained, or if these examples are for another task."""
+    """Open a model. Raises TrainingError if it is not what was trained, or if these examples are for another task."""
     if examples and examples.task != model.task:
         raise TrainingError(
             f"{model.name} is a model of the task {model.task}; the examples {examples.name} are for {examples.task}."
@@ -105,7 +105,7 @@ def evaluate_model(
     everything: bool = False,
     endpoint: str = "",
 ) -> Shape:
-    """Tests on all of a set that came without a split, or on the test part of one that did or that it learned from.
+    """Test on all of a set that came without a split, or on the test part of one that did or that it learned from.
 
     `everything`: on all of a set that it did not learn from. Raises TrainingError.
     """
@@ -149,7 +149,7 @@ MOST_ELSEWHERE = 20  # sets whose figures a model keeps, the latest ones
 
 
 def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
-    """Keeps the test on a set that it did not learn from, with the baselines there, for the model's page."""
+    """Keep the test on a set that it did not learn from, with the baselines there, for the model's page."""
     kept = {"n": found["n"], "groups": found["groups"], "tested": found["tested"], "baselines": found["baselines"]}
     kept |= {name: found[name] for name in (*MEASURES[model.task], "ci") if name in found}
     with transaction.atomic():
@@ -163,7 +163,7 @@ def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
 def predict(
     model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, endpoint: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Yields `id`, for pairs `attribute`, and `score` of every example, in their order."""
+    """Yield `id`, for pairs `attribute`, and `score` of every example, in their order."""
     opened, rows = open_model(model, examples), load_set(examples)
     scored, _ = opened.score(rows, opened.texts(rows, endpoint, show))
     for each, value in zip(rows, np.asarray(scored.scores).tolist(), strict=True):
@@ -173,10 +173,10 @@ def predict(
 def label_study(
     model: TrainedModel, study: Study, show: Show = lambda share: None, before: Before | None = None, endpoint: str = ""
 ) -> int:
-    """Stores what the model says of a study's items as a rater's labels; returns of how many. `before`: what the
+    """Store what the model says of a study's items as a rater's labels; return for how many. `before`: what the
     untrained model said of some.
 
-    In the study that it learned from, labels only items of groups that had no part in that.
+    In the study that it learned from, label only items of groups that had no part in that.
     """
     opened = open_model(model)
     learned = set(opened.kept["groups"]) if model.study_id == study.pk else set()
@@ -199,7 +199,7 @@ def score_replies(
     show: Callable[[int, int], None] = lambda done, total: None,
     endpoint: str = "",
 ) -> tuple[int, int]:
-    """Scores each different reply in the study's benchmark runs once; returns how many there are and how many are new.
+    """Score each different reply in the study's benchmark runs once; return how many there are and how many are new.
 
     `ask` writes a question as the model reads it. What was scored before a stop is kept. Raises TrainingError.
     """
@@ -223,7 +223,7 @@ def score_replies(
 
 
 def check_scores(model: TrainedModel, study: Study) -> None:
-    """Raises TrainingError unless the model scores a response by itself and is of the study or shared with it."""
+    """Raise TrainingError unless the model scores a response by itself and is of the study or shared with it."""
     if model.task != TrainingTask.REWARD:
         raise TrainingError(f"{model.name} is a model of the task {model.task}; only a reward model scores replies.")
     if model.tier == TrainedModel.Tier.GRPO:

@@ -80,7 +80,7 @@ def find_to_change(request: HttpRequest, name: str) -> TrainedModel:
 @require_http_methods(["GET", "POST", "HEAD"])
 @study_page(Role.RESEARCHER)
 def models(request: HttpRequest) -> HttpResponse:
-    """Lists the models; an owner of the study lets another one learn from its labels."""
+    """List the models; an owner of the study lets another one learn from its labels."""
     form = TrainingForm(request.POST or None)
     if request.method == "POST":
         if not may(request, Role.OWNER):
@@ -109,7 +109,7 @@ class TrainingForm(forms.Form):
 
 
 def start_training(request: HttpRequest, form: TrainingForm) -> TrainedModel | None:
-    """Plans a training on the study's labels for a worker; if there is none, the form says why."""
+    """Plan a training on the study's labels for a worker; if there is none, the form says why."""
     given, study, actor = form.cleaned_data, request.study, request.user.get_username()
     name, task, tier = (given[field] for field in ("name", "task", "tier"))
     settings = TrainingSettings(**USUAL.get(tier, USUAL["encoder"]))
@@ -137,7 +137,7 @@ TOLD = {
 
 
 def say_models(rows: QuerySet[TrainedModel]) -> str:
-    """Says how many models are in each state."""
+    """Say how many models are in each state."""
     counts = dict(rows.order_by("state").values_list("state").annotate(Count("pk")))
     done = counts.pop(State.DONE, 0)
     others = [f"{counts[state]} {words}" for state, words in TOLD.items() if counts.get(state)]
@@ -148,7 +148,7 @@ def say_models(rows: QuerySet[TrainedModel]) -> str:
 
 
 def figure_of(model: TrainedModel) -> str:
-    """Writes the main measure with its interval; empty if there is none yet."""
+    """Write the main measure with its interval; empty if there is none yet."""
     report = model.metrics
     if not report:
         return ""
@@ -181,7 +181,7 @@ def model(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def drawings(draw: Any) -> dict[str, Any]:
-    """Draws a figure for a wide page and for a narrow one."""
+    """Draw a figure for a wide page and for a narrow one."""
     both: list[Figure] = [draw(Options(narrow=narrow)) for narrow in (False, True)]
     return {"figure": both[0], "svgs": [mark_safe(render(each, "svg").decode()) for each in both]}
 
@@ -199,7 +199,7 @@ def measured(rows: Mapping[str, dict[str, Any]], report: dict[str, Any]) -> Meas
 
 
 def table_of(report: dict[str, Any]) -> Measured:
-    """Lists the model and each baseline but itself, with every measure and its interval."""
+    """List the model and each baseline but itself, with every measure and its interval."""
     names = [name for name in (*BASELINES, BASE) if name in report.get("baselines", ())]
     baselines = {name: report["baselines"][name] for name in names if name != report["tier"]}
     everybody = {report["model"]: report, **baselines} if report else {}
@@ -212,7 +212,7 @@ def said_of(report: dict[str, Any]) -> list[str]:
 
 
 def elsewhere_of(report: dict[str, Any]) -> list[tuple[str, str, Measured]]:
-    """Lists each set that it was tested on and did not learn from: what was tested, and model and baselines there."""
+    """List each set that it was tested on and did not learn from: what was tested, and model and baselines there."""
     found = []
     for name, row in report.get("elsewhere", {}).items():
         baselines = {each: row["baselines"][each] for each in BASELINES if each in row["baselines"]}
@@ -226,7 +226,7 @@ def with_range(row: dict[str, Any], name: str) -> tuple[str, str]:
 
 
 def warnings_of(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """Lists each warning, and the texts that it quotes."""
+    """List each warning, and the texts that it quotes."""
     found = []
     for warning in report.get("warnings", ()):
         sentence, quotes, quoted = warning.partition(TEXTS_FOLLOW)
@@ -235,7 +235,7 @@ def warnings_of(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def reasoning_of(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns what a reasoning model said before and after, with labels in words."""
+    """Return what a reasoning model said before and after, with labels in words."""
     words = {True: "yes", False: "no"}
     return [
         row | {name: words[row[name]] for name in ("people", "before", "after")} for row in report.get("reasoning", ())
@@ -243,7 +243,7 @@ def reasoning_of(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def progress_page(found: TrainedModel) -> dict[str, Any]:
-    """Returns the progress; a `running` training that nobody works on was interrupted."""
+    """Return the progress; a `running` training that nobody works on was interrupted."""
     is_running = found.state == State.RUNNING and jobs.is_worked_on(found)
     ended = found.state == State.RUNNING and not is_running
     left = found.seconds * (1 - found.share) / found.share if is_running and found.share else None
@@ -261,7 +261,7 @@ def progress_page(found: TrainedModel) -> dict[str, Any]:
 @require_safe
 @study_page(Role.RESEARCHER)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
-    """Shows how far it is; once nothing is under way any more, the page is loaded anew."""
+    """Show how far it is; reload the page once nothing is under way any more."""
     return show_live(request, "training/_progress.html", HERE, **progress_page(find(request, name)))
 
 
@@ -305,7 +305,7 @@ def called(name: str, report: Mapping[str, Any]) -> str:
 
 
 def draw_curve(model: TrainedModel, options: Options) -> Figure:
-    """Draws loss or rewards by step, and below them the measure on the validation part after each epoch."""
+    """Draw loss or rewards by step, and below them the measure on the validation part after each epoch."""
     title = f"How {printable(model.name)} learns"
     table = [{column.name: point.get(column.name) for column in CURVE} for point in model.curve]
     if not table:
@@ -336,7 +336,7 @@ def _lines(kind: str, label: str, options: Options) -> Row:
 
 
 def draw_scores(report: Mapping[str, Any], options: Options) -> Figure:
-    """Draws the main measure, or F1 if people's is known, of the model, each baseline and people, with intervals."""
+    """Draw the main measure, or F1 if people's is known, of the model, each baseline and people, with intervals."""
     measure = report["main"] if report["ceiling"].get("f1") is None else "f1"
     label = LABELS.get(measure, measure)
     title = f"{label[0].upper()}{label[1:]} on the test part"
@@ -367,7 +367,7 @@ def draw_scores(report: Mapping[str, Any], options: Options) -> Figure:
 
 
 def say_scores(report: Mapping[str, Any]) -> str:
-    """Says in a sentence what may be claimed."""
+    """Say in a sentence what may be claimed."""
     main = report["main"]
     differences = report["differences"]
     rows = {called(name, report): differences[name][main]["beats"] for name in BASELINES if name != report["tier"]}

@@ -57,7 +57,7 @@ class Command(StudyAction):
 
 
 def say(question: dict[str, Any]) -> str:
-    """Formats one question as a table for the terminal."""
+    """Format one question as a table for the terminal."""
     head = ": ".join(dict.fromkeys((question["question"], question["text"])))
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
@@ -81,20 +81,20 @@ def say(question: dict[str, Any]) -> str:
 
 
 def format_rows(title: str, lines: Sequence[str], most: int, more: str) -> list[str]:
-    """Formats the first lines under their title, and how many more there are."""
+    """Format the first lines under their title, and how many more there are."""
     left = [f"    … and {len(lines) - most} more{more}"] if len(lines) > most else []
     return [f"  {title}", *(f"    {line}" for line in lines[:most]), *left] if lines else []
 
 
 def format_groups(question: dict[str, Any], name: str) -> list[str]:
-    """Formats agreement and label shares by corpus, tag or user."""
+    """Format agreement and label shares by corpus, tag or user."""
     rows = question.get(f"by_{name}", ())
     lines = [f"{row.get(name)}: {plural(row['items'], 'item')}, {say_part(question, row)}" for row in rows]
     return format_rows(f"by {name}", lines, 30, " (--json has them all)")
 
 
 def format_statements(question: dict[str, Any]) -> list[str]:
-    """Formats extracted and revised statements; the numbers above have only those chosen."""
+    """Format extracted and revised statements; the numbers above have only those chosen."""
     rows = question.get("by_statement", ())
     counts = [f"{plural(row['n'], 'label')} on {plural(row['items'], 'item')}" for row in rows]
     return [f"  {row['statement']}: {n}, {say_part(question, row)}" for row, n in zip(rows, counts, strict=True)]

@@ -63,7 +63,7 @@ class Command(StudyAction):
 
 
 def check_options(name: str, options: Options) -> None:
-    """Raises CommandError if an option is for another task."""
+    """Raise CommandError if an option is for another task."""
     if options["flagged_by"] and name not in ASKED["attribute"]:
         raise CommandError(f"--flagged-by chooses attributes for {', '.join(ASKED['attribute'])}, not for {name}.")
     if options["relevant_by"] and name != "respond":
@@ -73,7 +73,7 @@ def check_options(name: str, options: Options) -> None:
 def find_tasks(
     study: Study, name: str, rule: str, models: Sequence[ModelRater], again: bool = False
 ) -> Iterator[NewTask]:
-    """Finds what to ask. `rule`: of people, empty if only the models choose. Raises CommandError."""
+    """Find what to ask. `rule`: of people, empty if only the models choose. Raises CommandError."""
     work = study.current.document.get("annotation") if study.current else None
     if not work or name not in ASKED.get(work["kind"], ()):
         wanted = " or ".join(f"`{kind}`" for kind, names in ASKED.items() if name in names)
@@ -90,7 +90,7 @@ def find_tasks(
 
 
 def refined_at_most_once(study: Study, items: Iterable[AnnotationItem]) -> list[AnnotationItem]:
-    """Leaves out revisions of revisions, by then doubted three times: otherwise refining could go on for ever."""
+    """Leave out revisions of revisions, by then doubted three times: otherwise refining could go on for ever."""
     revisions = AnnotationItem.objects.filter(study=study, payload__has_key="before")
     known = set(revisions.values_list("key", flat=True))
     return [item for item in items if item.payload.get("before") not in known]

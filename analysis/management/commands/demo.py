@@ -41,7 +41,7 @@ class Command(Action):
         self.show_line(f"{done} of {total}: {name:<70}".rstrip(" :"), is_last=done == total)
 
     def show_line(self, words: str, is_last: bool) -> None:
-        """Overwrites the last line on a terminal; elsewhere writes a line now and then."""
+        """Overwrite the last line on a terminal; elsewhere write a line now and then."""
         now, live = time.monotonic(), self.stderr.isatty()
         if not is_last and now - self.shown < (ON_TERMINAL if live else IN_LOG):
             return

@@ -117,7 +117,7 @@ def run_ask(corpus: Corpus, options: Options, show: Show) -> Report:
 
 
 def find_prompts(named: str) -> list[ListedPrompt]:
-    """Reads the prompts of a file with a list, or of a study."""
+    """Read the prompts of a file with a list, or of a study."""
     if not is_list(named):
         return prompts_of(find_study_with_prompts(named))
     with reading(Path(named)):

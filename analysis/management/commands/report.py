@@ -102,7 +102,7 @@ def write_files(found: Report, options: Options) -> None:
 
 
 def read_filters(given: list[str]) -> Filters:
-    """Reads NAME=VALUE pairs as the query string that they would be. Raises FilterError."""
+    """Read NAME=VALUE pairs as the query string that they would be. Raises FilterError."""
     query = QueryDict(mutable=True)
     for pair in given:
         name, equals, value = pair.partition("=")
@@ -113,7 +113,7 @@ def read_filters(given: list[str]) -> Filters:
 
 
 def find_sources(slugs: Sequence[str], corpora: Sequence[str]) -> Sources:
-    """Finds the named studies, else the paper's own that are here; the named corpora, else all that were sampled."""
+    """Find the named studies, else the paper's own that are here; the named corpora, else all that were sampled."""
     studies = [find_study(slug) for slug in slugs] or list(
         Study.objects.select_related("current").filter(slug__in=SHIPPED).order_by("slug")
     )
@@ -129,7 +129,7 @@ def find_sources(slugs: Sequence[str], corpora: Sequence[str]) -> Sources:
 
 
 def report_paper(options: dict[str, Any]) -> str:
-    """Returns what the command prints; also writes the files of --out."""
+    """Return what the command prints; also write the files of --out."""
     sources = find_sources(options["studies"], options["corpora"])
     made, simulated = list(exhibits(sources)), sources.simulated()
     if folder := options["out"]:
@@ -151,7 +151,7 @@ def write_paper(folder: Path, made: Sequence[Exhibit], simulated: Sequence[str])
 
 
 def say_paper(made: Sequence[Exhibit], simulated: Sequence[str]) -> str:
-    """Formats the paper for a terminal: each exhibit with its numbers, or why there is none."""
+    """Format the paper for a terminal: each exhibit with its numbers, or why there is none."""
     blocks = [f"Simulated, not real: {', '.join(simulated)}"] if simulated else []
     for each in made:
         where = f" ({each.study})" if each.study else ""
@@ -164,7 +164,7 @@ def say_paper(made: Sequence[Exhibit], simulated: Sequence[str]) -> str:
 
 
 def as_document(each: Exhibit) -> Mapping[str, Any]:
-    """Makes JSON of an exhibit: every number with its interval, n, and the reason if there is none."""
+    """Make JSON of an exhibit: every number with its interval, n, and the reason if there is none."""
     return {
         "number": each.number,
         "title": each.title,

@@ -35,7 +35,7 @@ def resume(run: Run, options: Options) -> Report:
 
 
 def cancel(run: Run, options: Options) -> Report:
-    """Cancels the run; given again, asks once more for what its batches had answered before they were cancelled."""
+    """Cancel the run; given again, ask once more for what its batches had answered before they were cancelled."""
     if run.state != Run.State.CANCELLED or not batches.open_batches(run):
         run = runs.cancel(run)
     batches.cancel_batches(run.pk)
@@ -111,7 +111,7 @@ class Command(RunAction):
 
 
 def list_runs(slug: str | None) -> Report:
-    """Lists runs, the newest first; without `slug` also those without a study, which no page shows."""
+    """List runs, the newest first; without `slug` also those without a study, which no page shows."""
     found = Run.objects.filter(study=find_study(slug)) if slug else Run.objects.all()
     return {"runs": [describe(entry) for entry in stand(list(found.select_related("study", *OWN).order_by("-id")))]}
 
@@ -132,6 +132,6 @@ def describe(entry: RunProgress) -> Report:
 
 
 def tasks_of(run: Run) -> str:
-    """Names the kind of the run's tasks, with the corpus that they are about."""
+    """Name the kind of the run's tasks, with the corpus that they are about."""
     about = f"{run.corpus} " if run.corpus else ""
     return f"{about}{run.instruction}" if run.condition == Run.Condition.TASK else ""

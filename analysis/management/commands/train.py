@@ -157,7 +157,7 @@ def tell(report: Report) -> str:
 
 
 def tell_figures(report: Report) -> str:
-    """Tells the figures of the model and its baselines, a line each."""
+    """Tell the figures of the model and its baselines, a line each."""
     names = [name for name in report["ci"] if name != "why" and name != "best_f1"]
     lines = [
         f"{report['model']}: {report['n']:,} examples of {report['groups']:,} groups, {report['positive']} is positive"

@@ -54,7 +54,7 @@ class PairEncoder(nn.Module):
         return self.head((hidden * wide).sum(1) / wide.sum(1)).squeeze(-1).float()
 
     def save(self, folder: Path, tokenizer: Any) -> None:
-        """Saves it in Hugging Face's form, with the head beside it; whole or not at all."""
+        """Save it in Hugging Face's form, with the head beside it; whole or not at all."""
         unfinished = folder.with_name(f"{folder.name}.part")
         shutil.rmtree(unfinished, ignore_errors=True)
         self.encoder.save_pretrained(unfinished)
@@ -70,7 +70,7 @@ def is_decoder(kind: str) -> bool:
 
 
 def read_tokenizer(base: str) -> Any:
-    """Reads the tokenizer; those of models that write lack a padding token, so any will do: the mask marks padding."""
+    """Read the tokenizer; those of models that write lack a padding token, so any will do: the mask marks padding."""
     tokenizer = AutoTokenizer.from_pretrained(base)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
@@ -116,7 +116,7 @@ def logits_of(model: PairEncoder, sides: list[dict[str, torch.Tensor]]) -> torch
 
 
 def batches(lengths: Sequence[int], size: int, seed: int, epoch: int) -> list[list[int]]:
-    """Batches places of texts of about the same length, in an order that seed and epoch decide."""
+    """Batch places of texts of about the same length, in an order that seed and epoch decide."""
     mixed = random.Random(f"{seed} {epoch}")
     places = sorted(range(len(lengths)), key=lambda place: (lengths[place] * mixed.uniform(0.8, 1.25), place))
     found = [places[start : start + size] for start in range(0, len(places), size)]
@@ -184,7 +184,7 @@ class EncoderTraining:
             self.save()
 
     def resume(self) -> None:
-        """Goes on from the last checkpoint, if there is one."""
+        """Go on from the last checkpoint, if there is one."""
         path = self.folder.path / CHECKPOINT
         self.begin(0)
         if path.exists():
@@ -238,9 +238,9 @@ class EncoderTraining:
             self.folder.curve.append({"seed": self.seed, "step": self.step, "loss": round(loss.item(), 5)})
 
     def probe(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Times the same batch forward and backward and nothing else: the limit of the loop's time.
+        """Time the same batch forward and backward and nothing else: the limit of the loop's time.
 
-        Gives back the random state, so that a training with it is the same as one without.
+        Give back the random state, so that a training with it is the same as one without.
         """
         state = torch.get_rng_state()
         sides = self.reader.read(rows)
@@ -252,7 +252,7 @@ class EncoderTraining:
         torch.set_rng_state(state)
 
     def look_up(self) -> None:
-        """Notes progress; saves now and then, and before it ends."""
+        """Note progress; save now and then, and before it ends."""
         self.folder.note((len(self.seeds) + self.step / self.steps) / self.folder.job["seeds"])
         if self.folder.has_to_end:
             self.save()
@@ -261,9 +261,9 @@ class EncoderTraining:
             self.save()
 
     def validate_once(self) -> None:
-        """Validates after each epoch and keeps the weights that are best on the validation part.
+        """Validate after each epoch and keep the weights that are best on the validation part.
 
-        Also does so if the program was ended before it came to this.
+        Also do so if the program was ended before it came to this.
         """
         if self.step % self.per_epoch or self.step == self.validated:
             return
@@ -318,7 +318,7 @@ def train(folder: JobFolder) -> dict[str, Any]:
 
 
 def score(folder: JobFolder) -> dict[str, Any]:
-    """Scores by existing weights, into `scores.npy`."""
+    """Score by existing weights, into `scores.npy`."""
     job, rows = folder.job, folder.examples()
     torch.set_num_threads(job["threads"])
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

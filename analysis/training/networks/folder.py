@@ -48,7 +48,7 @@ class JobFolder:
             self.write(PROGRESS, {"share": share, "curve": self.curve})
 
     def write(self, name: str, found: dict[str, Any]) -> None:
-        """Writes whole or not at all, so that it can be read at any moment. Raises OverflowError for NaN and inf."""
+        """Write whole or not at all, so that it can be read at any moment. Raises OverflowError for NaN and inf."""
         unfinished = self.path / f"{name}.part"
         try:
             unfinished.write_text(json.dumps(found, allow_nan=False))
@@ -64,7 +64,7 @@ STOPPED, MEMORY, FILES, DIVERGED, OTHER = 3, 4, 5, 6, 1
 def run_as_program(
     path: Path, ways: Mapping[str, Callable[[JobFolder], dict[str, Any]]], out_of_memory: type[BaseException]
 ) -> int:
-    """Does the folder's job, and turns failures into an exit code and a last line of errors."""
+    """Do the folder's job, and turn failures into an exit code and a last line of errors."""
     folder = JobFolder(path)
     try:
         folder.write(RESULT, ways[folder.job["does"]](folder))

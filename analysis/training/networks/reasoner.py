@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 def read_answer(reply: str) -> str:
-    """Reads `yes` or `no`; empty unless the reply ends with one answer in its form, and has no other."""
+    """Read `yes` or `no`; empty unless the reply ends with one answer in its form, and has no other."""
     found = ANSWER.findall(reply)
     return found[0].lower() if len(found) == 1 and reply.rstrip().lower().endswith(ENDS) else ""
 
@@ -47,7 +47,7 @@ def text_of(completion: Any) -> str:
 
 
 def open_base(base: Path, work: Path) -> Path:
-    """Returns a folder with weights; writes out those of a quantised file once, as they cannot be trained so."""
+    """Return a folder with weights; write out those of a quantised file once, as they cannot be trained so."""
     if base.is_dir():
         return base
     plain = work / "base"
@@ -76,7 +76,7 @@ class Reasoner:
         self.model = AutoModelForCausalLM.from_pretrained(base, dtype=kind).to(self.device).eval()
 
     def answer(self, folder: JobFolder, rows: Sequence[Row], start: float, end: float) -> tuple[np.ndarray, list[str]]:
-        """Returns (rows,) probabilities of a yes, and the replies. Raises ProgramStopped."""
+        """Return (rows,) probabilities of a yes, and the replies. Raises ProgramStopped."""
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]["prompt"]))
         scores, replies = np.zeros(len(rows)), [""] * len(rows)
         for at in range(0, len(order), AT_ONCE):
@@ -125,7 +125,7 @@ def read_tokenizer(base: Path) -> Any:
 
 
 def write_prompt(tokenizer: Any, prompt: str, most: int) -> str:
-    """Writes the prompt as the model expects it; cuts the middle of a long one, so that question and form stay."""
+    """Write the prompt as the model expects it; cut the middle of a long one, so that question and form stay."""
     tokens = tokenizer(prompt)["input_ids"]
     if len(tokens) > most:
         half = most // 2
@@ -164,7 +164,7 @@ class Notes(TrainerCallback):
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Finds the newest checkpoint that was written whole; removes those that were interrupted."""
+    """Find the newest checkpoint that was written whole; remove those that were interrupted."""
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     for path in found:
         if not is_whole(path):
@@ -180,7 +180,7 @@ def is_whole(checkpoint: Path) -> bool:
 
 
 def learn(folder: JobFolder, base: Path, rows: list[Row], start: float, end: float) -> None:
-    """Trains by GRPO until the last step; then the weights are in `reasoner`, whole or not at all."""
+    """Train by GRPO until the last step; then the weights are in `reasoner`, whole or not at all."""
     job, work = folder.job, folder.path / "steps"
     tokenizer = read_tokenizer(base)
     told = [{"prompt": write_prompt(tokenizer, row["prompt"], job["tokens"]), "answer": row["answer"]} for row in rows]
@@ -248,7 +248,7 @@ def save_whole(trainer: GRPOTrainer, tokenizer: Any, place: Path) -> None:
 
 
 def train(folder: JobFolder) -> Row:
-    """Asks the base model, trains it, and asks again: `before` and `after` of what is not learned from."""
+    """Ask the base model, train it, and ask again: `before` and `after` of what is not learned from."""
     torch.set_num_threads(folder.job["threads"])
     rows = folder.examples()
     asked, base = [row for row in rows if row["split"] != "train"], open_base(Path(folder.job["base"]), folder.path)
@@ -267,7 +267,7 @@ def answer_once(folder: JobFolder, name: str, base: Path, rows: list[Row], start
 
 
 def score(folder: JobFolder) -> Row:
-    """Answers by existing weights, into `after.json`."""
+    """Answer by existing weights, into `after.json`."""
     torch.set_num_threads(folder.job["threads"])
     answer_once(folder, "after", Path(folder.job["base"]), folder.examples(), 0.0, 1.0)
     return {}

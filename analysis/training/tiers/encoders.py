@@ -40,7 +40,7 @@ class EncoderTrial:
 
 
 def find_base(folder: str) -> Path:
-    """Finds the folder with an encoder's weights. Raises TrainingError if there are none."""
+    """Find the folder with an encoder's weights. Raises TrainingError if there are none."""
     if not folder:
         found = importlib.util.find_spec(MINILM)
         if found is None or not found.submodule_search_locations:
@@ -50,7 +50,7 @@ def find_base(folder: str) -> Path:
 
 
 def find_weights(folder: str) -> Path:
-    """Returns the folder. Raises TrainingError if it has no model in Hugging Face's form."""
+    """Return the folder. Raises TrainingError if it has no model in Hugging Face's form."""
     path = Path(folder).resolve()
     weights = [*path.glob("*.safetensors"), *path.glob("pytorch_model*.bin")]
     if not (path / "config.json").is_file() or not weights:
@@ -102,7 +102,7 @@ def train_encoder(
     work: Path,
     note: Note,
 ) -> EncoderTrial:
-    """Trains all seeds in one program, which goes on from a checkpoint in the work folder."""
+    """Train all seeds in one program, which goes on from a checkpoint in the work folder."""
     check_installed()
     labels = labels_of(parts, parts.train)
     shares = labels if settings.soft_labels else (labels > 0.5).astype(float)
@@ -128,7 +128,7 @@ def train_encoder(
 
 
 def tell_timing(found: Shape) -> Shape:
-    """Tells the times. `ratio`: the loop's steps to the bare forward and backward pass of the same batches."""
+    """Tell the times. `ratio`: the loop's steps to the bare forward and backward pass of the same batches."""
     timing = found["timing"]
     bare = timing["bare"]
     return {

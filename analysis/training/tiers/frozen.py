@@ -53,7 +53,7 @@ def fit_frozen(
     positive: float | None = None,
     soft: bool = False,
 ) -> Frozen:
-    """Fits `labels`, (examples,) shares of yes. `positive`: weight of what is to be found; None balances both labels.
+    """Fit `labels`, (examples,) shares of yes. `positive`: weight of what is to be found; None balances both labels.
 
     `soft`: an example counts for both labels, by their shares, not for the majority alone.
     """
@@ -96,7 +96,7 @@ def choose_frozen(
     soft: bool = False,
     strengths: Sequence[float] = STRENGTHS,
 ) -> tuple[Frozen, float]:
-    """Returns the fit whose strength is best on the validation part, and its value of the measure there."""
+    """Return the fit whose strength is best on the validation part, and its value of the measure there."""
     features, cases = valid
     fits = [fit_frozen(task, *train, strength, positive, soft) for strength in strengths]
     values = [value_of(cases, Scored(fit.score(features), 0.5), measure) for fit in fits]

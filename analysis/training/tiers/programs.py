@@ -31,7 +31,7 @@ def check_installed(*more: str) -> None:
 def run_program(
     module: str, folder: Path, job: dict[str, Any], rows: list[dict[str, Any]], note: Note
 ) -> dict[str, Any]:
-    """Returns the program's result. `note` may raise, which stops it after it has saved itself. Raises TrainingError.
+    """Return the program's result. `note` may raise, which stops it after it has saved itself. Raises TrainingError.
 
     The program ends by itself when the process that started it is gone.
     """

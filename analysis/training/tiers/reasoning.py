@@ -42,7 +42,7 @@ class ReasonerTrial:
 
 
 def find_language_model(folder: str) -> Path:
-    """Finds a folder with weights, or a file of quantised ones (GGUF). Raises TrainingError if there are none."""
+    """Find a folder with weights, or a file of quantised ones (GGUF). Raises TrainingError if there are none."""
     if not folder:
         found = importlib.util.find_spec(SMOLLM)
         if found is None or not found.submodule_search_locations:
@@ -57,7 +57,7 @@ def find_language_model(folder: str) -> Path:
 
 
 def check_reasoning(settings: TrainingSettings) -> None:
-    """Checks packages, weights, settings and memory. Raises TrainingError before anything is begun."""
+    """Check packages, weights, settings and memory. Raises TrainingError before anything begins."""
     check_installed(*NEEDED)
     find_language_model(settings.base)
     if settings.positive_weight is not None:
@@ -79,7 +79,7 @@ def rows_of(task: str, examples: Sequence[Labelled]) -> list[dict[str, Any]]:
 
 
 def learned_from(task: str, parts: Parts, seed: int, steps: int, batch: int) -> list[dict[str, Any]]:
-    """Draws prompts of the training part in the order in which they are learned, yes and no equally often.
+    """Draw prompts of the training part in the order in which they are learned, yes and no equally often.
 
     Otherwise a model that says no to everything would mostly be right.
     """
@@ -99,7 +99,7 @@ def _shuffled(rng: np.random.Generator, n: int, wanted: int) -> list[int]:
 
 
 def train_reasoner(task: str, parts: Parts, settings: TrainingSettings, work: Path, note: Note) -> ReasonerTrial:
-    """Trains one seed; goes on from a checkpoint in the work folder."""
+    """Train one seed; go on from a checkpoint in the work folder."""
     check_reasoning(settings)
     steps = settings.steps or max(1, settings.epochs * len(parts.train) // settings.batch)
     base = find_language_model(settings.base)
@@ -131,7 +131,7 @@ def keep_reasoner(work: Path, folder: Path) -> None:
 def score_by_reasoning(
     task: str, folder: Path, examples: Sequence[Labelled], settings: TrainingSettings
 ) -> tuple[np.ndarray, list[str]]:
-    """Returns (examples,) probabilities of a yes, and the replies."""
+    """Return (examples,) probabilities of a yes, and the replies."""
     check_installed(*NEEDED)
     job = job_of("score", folder / REASONER, settings)
     with TemporaryDirectory() as work:
@@ -147,7 +147,7 @@ Reasoning = dict[str, Any]
 
 
 def told_apart(parts: Parts, trial: ReasonerTrial) -> list[Reasoning]:
-    """Lists what the model said of the test part before and after; first if only its later answer is right."""
+    """List what the model said of the test part before and after; first if only its later answer is right."""
     after, before = trial.scored[0], trial.before
     rows = []
     for place in parts.test.tolist():
@@ -229,7 +229,7 @@ def needed(shape: ModelShape, settings: TrainingSettings, at_once: int, sequence
 
 
 def fit(shape: ModelShape, settings: TrainingSettings) -> Memory:
-    """Finds the largest parts of a step that fit. Raises TrainingError if not even one prompt does."""
+    """Find the largest parts of a step that fit. Raises TrainingError if not even one prompt does."""
     room = settings.memory * GB
     parts = [n for n in range(settings.batch, 0, -1) if settings.batch % n == 0]
     for sequences in (settings.rollouts, 1):
@@ -244,7 +244,7 @@ def fit(shape: ModelShape, settings: TrainingSettings) -> Memory:
 
 
 def reckon(base: Path, settings: TrainingSettings) -> Memory:
-    """Reckons memory by `config.json`; without one, as for quantised weights of small models, nothing is divided."""
+    """Reckon memory by `config.json`; without one, as for quantised weights of small models, nothing is divided."""
     config = base / "config.json"
     if not config.is_file():
         return Memory(settings.batch, settings.rollouts, 0)
