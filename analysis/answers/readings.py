@@ -298,7 +298,7 @@ def ask_all(
 ) -> Spent:
     """Ask about `things` in batches: `make` writes a batch's messages, `store` keeps its replies.
 
-    A caller who leaves out what is stored asks about nothing twice. Stops before a batch that could exceed `budget`
+    A caller who leaves out what is stored asks about nothing twice. Stop before a batch that could exceed `budget`
     dollars if every reply had its full length. Raises EndpointError for a missing key.
     """
     spent = Spent()

@@ -255,7 +255,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 @require_safe
 @study_page()
 def review(request: HttpRequest) -> HttpResponse:
-    """Show the next waiting answer after `after`; starts again at the end."""
+    """Show the next waiting answer after `after`; start again at the end."""
     wanted = wanted_of(request) | {"state": ""}
     if wanted["sample"]:
         queue = sample_of(request.study).filter(decided=False, source=wanted["sample"])

@@ -89,7 +89,7 @@ def is_length(value: Any) -> bool:
 
 
 def check_address(url: str) -> None:
-    """Raise EndpointError for what is no base URL, and in production for an address inside our own network."""
+    """Raise EndpointError for anything but a base URL, and in production for an address inside our own network."""
     try:
         host, port = host_of(url)
     except ValueError:

@@ -92,7 +92,7 @@ class Limiter:
         return True
 
     async def take_slot(self, arguments: list[float]) -> int:
-        """Take a slot; returns microseconds until it comes, below 0 if that is too late. Waits for Valkey, without
+        """Take a slot; return microseconds until it comes, below 0 if that is too late. Wait for Valkey, without
         which nobody knows the rate.
         """
         while True:

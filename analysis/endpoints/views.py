@@ -227,7 +227,7 @@ def users_of(endpoint: Endpoint) -> QuerySet[Study]:
 
 
 def share(endpoint: Endpoint, form: EndpointForm) -> list[str]:
-    """Share it with the chosen studies; those that the account does not see keep it. Returns the slugs of all."""
+    """Share it with the chosen studies; those that the account does not see keep it. Return the slugs of all."""
     seen = form.fields["shared_with"].queryset
     unseen = endpoint.shared_with.exclude(pk__in=seen.values("pk"))
     endpoint.shared_with.set([*form.cleaned_data["shared_with"], *unseen])

@@ -118,7 +118,7 @@ def name_of(tables: Collection[str], codebook: Codebook) -> str:
 def open_everything(
     user: AbstractBaseUser | AnonymousUser, slug: str, kind: str, selection: Selection, tables: Collection[str] = ()
 ) -> Everything:
-    """Open an export of these tables, or all, in one format or `all`; refuses as `open_export` does.
+    """Open an export of these tables, or all, in one format or `all`; refuse as `open_export` does.
 
     The audit trail names the tables if they are not all.
     """

@@ -100,7 +100,7 @@ class Operation(APIView):
 
 
 def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
-    """Raises ParseError. An empty value is none."""
+    """Raise ParseError. An empty value is none."""
     known = {entry.name: entry for entry in declared if entry.location == OpenApiParameter.QUERY}
     for name, values in query.lists():
         if name not in known:
@@ -113,7 +113,7 @@ def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
 
 
 def check_body(data: Any, fields: Mapping[str, serializers.Field]) -> None:
-    """Raises ParseError. Forms have words for true and false."""
+    """Raise ParseError. Forms have words for true and false."""
     if not isinstance(data, dict):
         raise ParseError(f"Send a JSON object. {say_there('field', fields)}")
     for name, value in data.items():
@@ -129,7 +129,7 @@ def say_unknown(name: str, kind: str, known: Collection[str]) -> str:
 
 
 def check_named(name: str, value: str, known: Collection[str]) -> None:
-    """Raises ParseError if what a parameter names is not among those of the study."""
+    """Raise ParseError if the study lacks what a parameter names."""
     if value not in known:
         raise ParseError(f"{name}={value[:60]} is unknown here. {say_offered(value[:60], [*known])}")
 

@@ -118,7 +118,7 @@ def _users(corpus: Corpus) -> list[Person]:
 
 
 def _merge(corpus: Corpus, users: list[int], model: str, similarity: float, conflicts: Counter[str]) -> tuple[int, int]:
-    """Merge a piece and count conflicts between its clusters; returns the numbers of attributes and of clusters."""
+    """Merge a piece and count conflicts between its clusters; return the numbers of attributes and of clusters."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(ATTRIBUTES, [corpus.pk, users])
         rows = cursor.fetchall()

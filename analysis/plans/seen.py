@@ -93,7 +93,7 @@ def richness(counts: np.ndarray) -> float:
 
 
 def slope_of(bits: float, answers: int, named: int, items: int) -> float:
-    """The slope of Zipf's popularity at which so many answers have this entropy on average."""
+    """The slope of Zipf's popularity at which this many answers have this entropy on average."""
 
     def is_flat(slope: float) -> bool:
         popular = -slope * np.log(np.arange(1, items + 1))

@@ -123,7 +123,7 @@ def sided_world(
 
 
 def cut(asked: PromptSides, first: Sequence[int]) -> PromptSides:
-    """Keep the first so many answers of each side."""
+    """Keep the `first` answers of each side."""
     a, b = (
         sample.parts(n)[0] if isinstance(sample, ItemSample) else replace(sample, codes=sample.codes[:n])
         for sample, n in zip(asked.sides, first, strict=True)

@@ -272,7 +272,7 @@ PlanTasks = Callable[..., tuple[Run, dict[str, Any]]]
 
 
 def work_on_tasks(plan: PlanTasks, options: Options) -> tuple[Run, Report]:
-    """Plan a run of tasks and send it as the options ask; returns it, and its progress or a dry run's estimate."""
+    """Plan a run of tasks and send it as the options ask; return it, and its progress or a dry run's estimate."""
     if options["limit"] is not None and options["limit"] < 1:
         raise CommandError("--limit must be 1 or more.")
     how = {name: options[name] for name in ("temperature", "limit", "budget", "batch", "dry_run")}

@@ -139,7 +139,7 @@ def _askable(study: Study, benchmark: str) -> tuple[dict[str, Question], str]:
 
 
 def _check_file(reader: CompletionReader, path: Path) -> None:
-    """Check each row by itself and against those above it. Keeps only what tells rows apart, never their texts."""
+    """Check each row by itself and against those above it. Keep only what tells rows apart, never their texts."""
     seen: dict[int, int] = {}
     repeats = RepeatCounts()
     for row in reader.read(path):

@@ -96,7 +96,7 @@ class PersonaLine(NamedTuple):
 def import_personas(
     name: str, path: Path, kind: str = "persona", *, source: str = "", licence: str = ""
 ) -> tuple[int, int]:
-    """Import a file into the set `name`; returns how many were new and how many are in the file.
+    """Import a file into the set `name`; return how many were new and how many are in the file.
 
     A line of a text file is a `persona` (a description) or a `sentence`. One bad line refuses the whole file. Source
     and licence are noted; empty ones change nothing. Raises PersonaFileError.

@@ -364,7 +364,7 @@ def _check_repeated(group: RowGroupMetaData, schema: ParquetSchema, columns: Seq
 
 
 def _most_bytes(pages: Sequence[ParquetPage], rows: int) -> int:
-    """The most bytes that the pages of so many consecutive rows may have, wherever the rows begin."""
+    """The most bytes that the pages of this many consecutive rows may have, wherever the rows begin."""
     most = size = values = first = 0
     for page in pages:
         size, values = size + page.size, values + page.values

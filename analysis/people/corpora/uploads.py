@@ -36,7 +36,7 @@ def begin_upload(**given: Any) -> CorpusUpload:
 
 
 def forget_stale() -> int:
-    """Delete uploads that are older than KEPT, and files without an upload; returns how many of the former."""
+    """Delete uploads that are older than KEPT, and files without an upload; return how many of the former."""
     old = CorpusUpload.objects.filter(created_at__lt=timezone.now() - KEPT)
     count = old.delete()[1].get("analysis.CorpusUpload", 0)
     folders, _ = listed(FOLDER)  # read before the rows, so that no upload that begins meanwhile is deleted

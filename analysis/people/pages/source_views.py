@@ -50,7 +50,7 @@ def personas(request: HttpRequest) -> HttpResponse:
 
 
 def bring(request: HttpRequest, given: dict[str, Any]) -> tuple[int, int]:
-    """Import the file whole or not at all; returns how many lines were new, and how many there were."""
+    """Import the file whole or not at all; return how many lines were new, and how many there were."""
     file = given["file"]
     with NamedTemporaryFile(suffix=Path(file.name).suffix[:20]) as kept:
         for content in file.chunks():

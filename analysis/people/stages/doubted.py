@@ -33,7 +33,7 @@ def push_rejected(
 ) -> Pushed:
     """Push the attributes that people reject into `into`; those that it already has are left alone.
 
-    Includes models' revisions only with `revised`, since their mistakes are not those of extraction. Raises
+    Include models' revisions only with `revised`, since their mistakes are not those of extraction. Raises
     PeopleError, ImportFault.
     """
     require_kind(study, FROM)

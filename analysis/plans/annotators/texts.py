@@ -64,7 +64,7 @@ def lines_of_annotators(report: Row) -> list[str]:
 
 
 def chances_of(report: Row) -> list[Row]:
-    """The chance of each hypothesis by scenario and design, with the interval of so many simulated studies."""
+    """The chance of each hypothesis by scenario and design, with the interval of this many simulated studies."""
     chances = [row | {"chance": say_chance(row, "supported")} for row in report.get("chances", ())]
     return [
         {

@@ -31,7 +31,7 @@ OPTIONS = ("limit", "batch", "again")
 def order_asking(
     corpus: Corpus, name: str, settings: Mapping[str, Any], actor: str, account: Any = None, study: Study | None = None
 ) -> Run | None:
-    """Plan the tasks as a step of the corpus and start their run; returns it, None after a dry run. Raises PeopleError.
+    """Plan the tasks as a step of the corpus and start their run; return it, None after a dry run. Raises PeopleError.
 
     The run belongs to the account and is shared with the study whose means it uses; without an account, to the server.
 

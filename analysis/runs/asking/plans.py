@@ -74,7 +74,7 @@ def plan_tasks(
     dry_run: bool = False,
     **more: Any,
 ) -> tuple[Run, dict[str, Any]]:
-    """Write one row for each new task about a corpus or a study; returns the run and what its calls will cost.
+    """Write one row for each new task about a corpus or a study; return the run and what its calls will cost.
 
     A run of the same plan is extended, so that later tasks are asked too. `limit` is the most calls that are then open.
     `again` reads unreadable replies once more and makes a separate run for tasks still without a readable one. With
@@ -114,7 +114,7 @@ OPEN = (Status.PENDING, Status.LEASED)
 def write_tasks(
     run: Run, kind: TaskKind, wanted: Iterable[NewTask], again: bool, room: int | None, *, keep: bool
 ) -> dict[str, int]:
-    """Write new tasks and their calls, if `keep`; returns the number of calls and the tokens of their messages."""
+    """Write new tasks and their calls, if `keep`; return the number of calls and the tokens of their messages."""
     counter, done = counter_for(run.endpoint), {"calls": 0, "tokens": 0}
     latest = run.completions.aggregate(position=Max("position"))["position"]
     after = 0 if latest is None else latest + 1

@@ -71,7 +71,7 @@ TOLD = (*(name for name in TASKS if name not in PROMPTS), JUDGE)  # what an inst
 
 
 def keep_instruction(task: str, name: str, path: Path, actor: str) -> tuple[Instruction, bool]:
-    """Keep the instruction in this file; returns it, and whether it is new. Raises ConditionError, OSError."""
+    """Keep the instruction in this file; return it, and whether it is new. Raises ConditionError, OSError."""
     if task not in TOLD:
         raise ConditionError(f"Instructions are for {', '.join(TOLD)}, not for {task}.")
     if not NAME.fullmatch(name) or name in (*TASKS, JUDGE):

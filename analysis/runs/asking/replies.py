@@ -28,7 +28,7 @@ def read_replies(run: Run) -> int:
 
 
 def read_again(runs: QuerySet[Run]) -> int:
-    """Read unreadable replies again, since an earlier version may have failed; returns how many now are readable."""
+    """Read unreadable replies again, since an earlier version may have failed; return how many now are readable."""
     faulty = Task.objects.filter(~Q(fault=""), run__in=runs, completions__status=Status.DONE)
     before, asked = faulty.count(), list(runs.filter(Exists(faulty.filter(run=OuterRef("pk")))))
     Task.objects.filter(pk__in=list(faulty.values_list("pk", flat=True))).update(read_at=None, fault="")

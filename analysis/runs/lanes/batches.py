@@ -52,7 +52,7 @@ PATH: Final = "/v1/chat/completions"
 
 
 def work(run_id: int) -> int:
-    """Submit what is pending and read back what has ended; returns the number of rows settled.
+    """Submit what is pending and read back what has ended; return the number of rows settled.
 
     A run that is paused, stopped or cancelled submits nothing, but what its batches still answer is paid for and kept.
     """

@@ -207,7 +207,7 @@ class CallBook:
         return set(marked) if allowed else None
 
     async def settle(self, outcomes: Sequence[CallOutcome]) -> tuple[int, str]:
-        """Store outcomes; returns how many rows were still ours, and the run's state."""
+        """Store outcomes; return how many rows were still ours, and the run's state."""
         return await self.settle_written([write_outcome(outcome) for outcome in outcomes])
 
     async def settle_written(self, lines: Sequence[str]) -> tuple[int, str]:

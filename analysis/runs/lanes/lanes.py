@@ -108,7 +108,7 @@ class Lane:
         self.subjects: dict[tuple[str, int | None], Prompt | BenchmarkItem] = {}
 
     async def work(self, place: int | None) -> int:
-        """Send calls until none are left, time is up or the run is stopped; returns the number of answers."""
+        """Send calls until none are left, time is up or the run is stopped; return the number of answers."""
         name = uuid.uuid4().hex
         async with await open_database() as first, await open_database() as second:
             if place is not None and not await take_place(first, self.run.pk, place):
@@ -192,7 +192,7 @@ class Lane:
         await self.feed_book.give_back([entry.call.id for entry in left])
 
     def make_room(self, calls: int) -> None:
-        """Let so many more calls be marked as sent; a few at a time, since each marking is a transaction."""
+        """Let this many more calls be marked as sent; a few at a time, since each marking is a transaction."""
         self.room += calls
         if self.room >= max(1, self.ahead // 2):
             self.has_room.set()
@@ -401,7 +401,7 @@ def run_lane(
     should_stop: Callable[[], bool] | None = None,
     place: int | None = None,
 ) -> int:
-    """Work on a run in this thread; returns how many calls were answered.
+    """Work on a run in this thread; return how many calls were answered.
 
     If a `place` is given, only one lane of the run works there at a time. A run that cannot go on (no key, messages
     that cannot be built) is stopped with the reason.

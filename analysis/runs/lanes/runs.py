@@ -57,7 +57,7 @@ def resume(run: Run, budget: Decimal | None = None) -> Run:
 
 
 def require_unfinished(run: Run) -> None:
-    """Raises RunError if nothing is left to go on with; a done run may have been extended since."""
+    """Raise RunError if nothing is left to go on with; a done run may have been extended since."""
     over = run.state == State.DONE and run.condition != Run.Condition.IMPORTED  # whose refusal says that it was
     if over and not run.completions.filter(status__in=UNFINISHED).exists():
         raise RunError(f"Run {run.pk} is done, so it can't be resumed.")
@@ -110,7 +110,7 @@ def retry_failed(run: Run) -> int:
 
 
 def run_inline(run: Run, bounds: Bounds = Bounds(), lanes: int = 1) -> Iterator[Run]:  # noqa: B008
-    """Work in this process, with so many lanes, until the run ends or stops; yields it after each turn of the first.
+    """Work in this process, with this many lanes, until the run ends or stops; yield it after each turn of the first.
 
     Calls that a killed process left behind come back only when their lease ends, so this waits for them.
     """
@@ -310,7 +310,7 @@ ONCE = {
 
 
 def make_schedule(run: Run, every_days: int = 7) -> Schedule:
-    """Repeat the first run of its kind every so many days from now on. Raises RunError."""
+    """Repeat the first run of its kind every `every_days` days from now on. Raises RunError."""
     if every_days < 1:
         raise RunError("A run is repeated every day at most: --every takes a number of days from 1.")
     first = run.first_run or run

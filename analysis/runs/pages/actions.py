@@ -47,7 +47,7 @@ def send_on_commit(run: Run) -> None:
 
 
 def act(action: str, run: Run, account: Any, study: Study, **given: Any) -> str:
-    """Do one of ACTIONS on the pages of `study`; returns what was done, in a sentence.
+    """Do one of ACTIONS on the pages of `study`; return what was done, in a sentence.
 
     Raises NotShared if the account may no longer, or the study may not use what a run sends or is sent with.
     """

@@ -192,7 +192,7 @@ def say_conditions(settings: dict[str, Any]) -> str:
 @require_safe
 @study_page(Role.RESEARCHER)
 def plan_part(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
-    """Show how far the planning is; when it is over, the page is loaded anew."""
+    """Show how far the planning is; reload the page when it is over."""
     if task not in ORDERED:
         raise Http404
     return show_live(request, "runs/_plan.html", HERE, **plan_page(request, find_corpus(request, corpus), task))

@@ -199,7 +199,7 @@ def estimate_run(form: RunForm, actor: str) -> dict[str, Any]:
 
 
 def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
-    """Plan what the form asks for and start it; returns the run and what its new calls will cost."""
+    """Plan what the form asks for and start it; return the run and what its new calls will cost."""
     plan, given = form.plan(), form.cleaned_data
     study, actor = form.version.study, account.get_username()
     check_endpoint(plan.endpoint, plan.temperature)

@@ -82,7 +82,7 @@ def plan_run(
     plan: Plan, repeats: int, actor: str, *, budget: Decimal | None = None, again: bool = False,
     dry_run: bool = False, first_run: Run | None = None,
 ) -> tuple[Run, dict[str, Any]]:  # fmt: skip
-    """Write one row for each call that is missing; returns the run and what the new calls will cost.
+    """Write one row for each call that is missing; return the run and what the new calls will cost.
 
     A run of the same plan is extended: its repeats are data, so 400 after 100 are 300 new rows. `again`
     makes a separate run instead, linked to the first of its kind. With `dry_run` nothing is kept.
@@ -194,7 +194,7 @@ def users_of(run: Run) -> list[SimulatedUser | None]:
 
 
 def estimate_cost(run: Run, repeats: int) -> dict[str, Any]:
-    """Calls, tokens and dollars of so many more repeats; `usd_most` if all answers have full length."""
+    """Calls, tokens and dollars of this many more repeats; `usd_most` if all answers have full length."""
     endpoint, subjects = run.endpoint, list(questions_of(run).values())
     if not subjects:
         raise RunPlanError(f"There is nothing to ask: {run.benchmark or run.study} has no prompts.")
