@@ -107,7 +107,7 @@ def renew(participant: Participant, minutes: int) -> bool:
 
 
 def release(participant: Participant) -> int:
-    """Give the place back, also a confirmed one."""
+    """Give the place back, even a confirmed one."""
     held = Place.objects.filter(participant=participant)
     return held.update(participant=None, expires_at=None, confirmed_at=None)
 

@@ -146,7 +146,7 @@ def answered_slugs(participant: Participant) -> set[str]:
 
 
 def due_attention(participant: Participant, definition: Definition, answered: int) -> AttentionCheck | None:
-    """The first unanswered attention check due after so many answered prompts."""
+    """The first unanswered attention check due after this many answered prompts."""
     given = participant.checks.get("attention", {})
     due = [check for check in definition.attention if check.after <= answered and check.slug not in given]
     return due[0] if due else None

@@ -62,7 +62,7 @@ def read_cents(value: Any) -> int:
 
 
 def read_text(value: Any, longest: int = 64) -> str:
-    """A short text; empty for null. Raises ValueError for what is no text."""
+    """A short text; empty for null. Raises ValueError for anything but text."""
     if value is None:
         return ""
     if not isinstance(value, str) or "\x00" in value:
@@ -206,7 +206,7 @@ class ProlificClient:
         self._call("POST", f"studies/{read_id(study)}/screen-out-submissions/", content, once=True)
 
     def prepare_bonus(self, study: str, amounts: Mapping[str, int]) -> str:
-        """Set up bonuses in cents by submission, which pays nobody yet; returns the id to pay them by."""
+        """Set up bonuses in cents by submission, which pays nobody yet; return the id to pay them by."""
         lines = [f"{read_id(name)},{cents // 100}.{cents % 100:02}" for name, cents in amounts.items()]
         content = {"study_id": read_id(study), "csv_bonuses": "\n".join(lines)}
         prepared = self._call("POST", "submissions/bonus-payments/", content)
@@ -231,7 +231,7 @@ class ProlificClient:
         return [self._id_in(each) for each in found if each.get("internal_name") == internal_name]
 
     def make_study(self, content: Mapping[str, Any]) -> str:
-        """Make a draft study; returns its id. Sent once: it may raise Unsure, and a second call makes another study."""
+        """Make a draft study; return its id. Sent once: it may raise Unsure, and a second call makes another study."""
         made = self._call("POST", "studies/", dict(content), once=True)
         try:
             return read_id(made.get("id"))

@@ -67,7 +67,7 @@ def people_of(kind: str, slugs: Iterable[str]) -> set[str]:
 
 
 def make_groups(study: Study, actor: str, may_use: Collection[str], client: ProlificClient) -> int:
-    """Make and fill the groups that the study file asks for; returns how many.
+    """Make and fill the groups that the study file asks for; return how many.
 
     `may_use`: slugs of the studies of which `actor` is a researcher. Raises SetUpError for people of any other one.
     """
@@ -123,7 +123,7 @@ def keep_groups(study: Study, client: ProlificClient) -> None:
 
 
 def ask_messages(study: Study, template: str, names: list[str], actor: str) -> int:
-    """Queue a message to each person named; returns how many. Raises SetUpError, and then nobody is written to."""
+    """Queue a message to each person named; return how many. Raises SetUpError, and then nobody is written to."""
     if template not in TEMPLATES:
         raise SetUpError("Choose one of the messages.")
     known = Participant.objects.filter(study=study, origin=Origin.PROLIFIC, pseudonym__in=names)
@@ -147,7 +147,7 @@ def ask_messages(study: Study, template: str, names: list[str], actor: str) -> i
 
 
 def send_messages(study: Study, client: ProlificClient) -> int:
-    """Send what is asked for, one after the other; returns how many. Raises ProlificError if sending must wait."""
+    """Send what is asked for, one after the other; return how many. Raises ProlificError if sending must wait."""
     sent = 0
     mine = ProlificMessage.objects.filter(study=study)
     with only_sender(study) as is_mine:
@@ -168,7 +168,7 @@ def send_messages(study: Study, client: ProlificClient) -> int:
 
 
 def send_one(message: ProlificMessage, client: ProlificClient) -> tuple[str, str]:
-    """Send a message; returns its new state and a note. `asked`: it did not leave, and may later."""
+    """Send a message; return its new state and a note. `asked`: it did not leave, and may later."""
     person = message.participant
     session = Session.objects.filter(participant=person).order_by("pk").last()
     if session is None or not session.prolific_study_id or person.pid.startswith(ERASED):

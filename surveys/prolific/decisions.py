@@ -113,7 +113,7 @@ def decide(
     seen: Listed | None = None,
     second: TeamRequest | None = None,
 ) -> int:
-    """Decide what is proposed for a meaning, or what may be done `instead`, for all its rows; returns how many.
+    """Decide what is proposed for a meaning, or what may be done `instead`, for all its rows; return how many.
 
     `count`, `cents` and `seen` are what the person saw. Raises ListChanged if they are no longer true, so that two
     people who decide at once decide once. `second`: what a second person confirmed, if the study file wants one.
@@ -199,7 +199,7 @@ def require_second(study: Study, second: TeamRequest | None) -> None:
 def decide_amounts(
     study: Study, kind: str, amounts: list[Amount], actor: str, seen: Listed, second: TeamRequest | None = None
 ) -> int:
-    """Decide bonuses or top-ups of any amount; returns how many.
+    """Decide bonuses or top-ups of any amount; return how many.
 
     `seen` is what the person saw of them. Raises ListChanged if somebody on it has got another payment since, so that a
     form sent twice pays once, and DecisionError if there is nobody to pay.

@@ -203,7 +203,7 @@ def remote_id(study: Study) -> str:
 
 
 def make_draft(study: Study, link: str, actor: str, client: ProlificClient) -> str:
-    """Make the draft, or find the one that an earlier call made; returns its id.
+    """Make the draft, or find the one that an earlier call made; return its id.
 
     Raises SetUpError if there is one, if it cannot be made yet, and if nobody knows whether it was made.
     """
@@ -273,7 +273,7 @@ def keep(study: Study, draft: ProlificDraft, prolific_id: str, actor: str, actio
 
 
 def update_draft(study: Study, link: str, actor: str, client: ProlificClient) -> list[str]:
-    """Change what differs in the draft; returns the names of the fields. Raises SetUpError for a published study."""
+    """Change what differs in the draft; return the names of the fields. Raises SetUpError for a published study."""
     remote, content = remote_id(study), checked(study, link)
     theirs = draft_of(remote, client)
     names = [part.name for part in compare(study, link, theirs) if not part.is_same and part.name in content]

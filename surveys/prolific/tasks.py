@@ -46,7 +46,7 @@ def pay_and_read_back_one(study_id: int) -> bool:
 
 @shared_task
 def keep_contact(study_id: int) -> int:
-    """Update a study's groups and send its messages; returns how many were sent. What must wait is tried next time."""
+    """Update a study's groups and send its messages; return how many were sent. What must wait is tried next time."""
     study = Study.objects.select_related("current").get(pk=study_id)
     try:
         with ProlificClient() as client:

@@ -33,7 +33,7 @@ RETURN_REASON = "Your answers did not reach the end of our study. Please return 
 
 
 def read_back(study: Study, client: ProlificClient) -> int:
-    """Read every submission of the study from Prolific; returns how many there are.
+    """Read every submission of the study from Prolific; return how many there are.
 
     Raises ProlificError, which is kept with the study on Prolific so that the page can show it.
     """
@@ -200,7 +200,7 @@ Call = Callable[[list[Payment]], None]
 
 
 def send_decided(study: Study, client: ProlificClient) -> int:
-    """Send whatever is decided, one call after the other, as Prolific asks; returns how many."""
+    """Send whatever is decided, one call after the other, as Prolific asks; return how many."""
     sent = 0
     for remote in ProlificStudy.objects.filter(study=study):
         for kind, call in calls(remote, client).items():

@@ -77,7 +77,7 @@ def begins_too_much(text: str, at: int) -> bool:
 
 
 def read_json(content: str | bytes, **options: Any) -> Any:
-    """Like `json.loads`. Raises ValueError for what is not JSON, too deep or too large."""
+    """Like `json.loads`. Raises ValueError if it is not JSON, too deep or too large."""
     text = content if isinstance(content, str) else content.decode(json.detect_encoding(content), "surrogatepass")
     if opens_many(text, 0, len(text)) and is_deep_json(text):
         raise NestedTooDeeply
@@ -87,7 +87,7 @@ def read_json(content: str | bytes, **options: Any) -> Any:
 
 
 def read_json_at(decoder: json.JSONDecoder, text: str, at: int) -> tuple[Any, int]:
-    """The value that begins here, and where it ends. Raises ValueError for what is not JSON, too deep or too large."""
+    """The value that begins here, and where it ends. Raises ValueError if it is not JSON, too deep or too large."""
     if is_deep_json(text, at):
         raise NestedTooDeeply
     if begins_too_much(text, at):

@@ -97,7 +97,7 @@ def interface_hash() -> str:
 
 
 def load_definition(definition: Definition, actor: str, amendment: str = "") -> tuple[Study, str]:
-    """Make or update the study; returns it with `created`, `unchanged`, `updated` or `amended`.
+    """Make or update the study; return it with `created`, `unchanged`, `updated` or `amended`.
 
     Raises StudyError if the study is launched, the definition differs and no amendment says why.
     """
@@ -435,7 +435,7 @@ ERASED = "erased-"
 
 
 def erase_prolific_ids(study: Study, actor: str) -> int:
-    """Replace every Prolific id of a closed study; returns how many people had one. It can't be undone.
+    """Replace every Prolific id of a closed study; return how many people had one. It can't be undone.
 
     Nobody can resume, withdraw by id or be paid by this list afterwards, hence only after closing, and not while a
     payment is on its way.

@@ -47,7 +47,7 @@ def create_study(definition: Definition, owner: AbstractBaseUser) -> Study:
 
 
 def change_study(study: Study, definition: Definition, account: AbstractBaseUser, amendment: str = "") -> str:
-    """Make a new version of a study, unless nothing changed; returns the outcome of `load_definition`."""
+    """Make a new version of a study, unless nothing changed; return the outcome of `load_definition`."""
     check_version(study, definition, account, amendment)
     return load_definition(definition, account.get_username(), amendment)[1]
 
@@ -114,7 +114,7 @@ def find_account(name: str) -> AbstractBaseUser | None:
 
 
 def own_if_nobody_does(study: Study, account: AbstractBaseUser | None, actor: str) -> bool:
-    """Make the account owner of a study that has none, so that somebody sees it; returns whether it did."""
+    """Make the account owner of a study that has none, so that somebody sees it; return whether it did."""
     if account is None or study.memberships.filter(role=Role.OWNER).exists():
         return False
     if membership := study.memberships.filter(user=account).first():
@@ -254,7 +254,7 @@ def open_invitations(account: AbstractUser) -> QuerySet[Invitation]:
 
 
 def invite(account: AbstractUser, study: Study | None, role: str, note: str = "") -> str:
-    """Make an invitation; returns its token, which can't be read again. Raises InvitationError."""
+    """Make an invitation; return its token, which can't be read again. Raises InvitationError."""
     if not may_invite(account, study):
         raise InvitationError("Your account may not give this invitation.")
     token = secrets.token_urlsafe(32)

@@ -34,7 +34,7 @@ def standing(study: Study, work: str) -> dict[str, Any]:
 
 
 def begin(study: Study, work: str) -> bool:
-    """Notes that the work is asked for; False if it is under way already. Raises RedisError."""
+    """Note that the work is asked for; False if it is under way already. Raises RedisError."""
     return bool(connection().set(mark_of(study, work), json.dumps([0, 0]), ex=UNDER_WAY, nx=True))
 
 

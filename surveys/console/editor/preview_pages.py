@@ -124,7 +124,7 @@ class Money:
         return self._whole(self.cents * self.people)
 
     def cost(self, places: int) -> str:
-        """The cost of a cell with so many places for each chatbot."""
+        """The cost of a cell with this many places for each chatbot."""
         return self._whole(self.cents * places * self.branches)
 
     def _whole(self, cents: int) -> str:

@@ -53,7 +53,7 @@ def ask_password(name: str) -> str:
 
 
 def make_owner(name: str, password: str, studies: list[Study], makes_studies: bool) -> list[str]:
-    """Make the account; returns the slugs of the studies that it owns then."""
+    """Make the account; return the slugs of the studies that it owns then."""
     accounts = get_user_model().objects
     account = get_user_model()(username=name)
     try:

@@ -284,7 +284,7 @@ def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:
 
 
 def read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
-    """Fill in defaults and leave out what is unusable; returns the study and each misfit."""
+    """Fill in defaults and leave out what is unusable; return the study and each misfit."""
     head = {name: value for name, value in raw.items() if name not in (*schema.TABLES, *schema.LISTS, "languages")}
     study, misfits = _read_table(
         "", head, schema.keys_of(schema.StudyHead), (*schema.TABLES, *schema.LISTS, "languages")

@@ -76,12 +76,12 @@ class Matrix:
         return found
 
     def half_width(self, people: float) -> float:
-        """Half the 95 % interval of the accuracy of so many people, at its widest, as a share."""
+        """Half the 95 % interval of the accuracy of this many people, at its widest, as a share."""
         alike = 1 + (self.each - 1) * ALIKE
         return 1.96 * math.sqrt(WIDEST * alike / (people * self.each))
 
     def say_width(self, people: int, chatbots: int) -> str:
-        """Say in a sentence for researchers how exact the accuracy of so many people in all will be."""
+        """Say in a sentence for researchers how exact the accuracy of this many people in all will be."""
         apart = f", {self._points(people / chatbots)} with each chatbot" if chatbots > 1 else ""
         return (
             f"{people:,} people × {self.each} of {len(self.questions):,} questions = {people * self.each:,} answers: "

@@ -187,7 +187,7 @@ class PersonSeen:
 def _check_file(study: Study, path: Path) -> dict[str, list[str]]:
     """Check what needs no database: each row by itself, and against the rows above it.
 
-    Returns the order of the prompts of people whose rows give it, with an empty name at places without an answer.
+    Return the order of the prompts of people whose rows give it, with an empty name at places without an answer.
     """
     reader = ResponseReader(study)
     people: dict[str, PersonSeen] = {}
