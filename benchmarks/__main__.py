@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def measure(name: str, quick: bool) -> list[Goal]:
-    """Runs one benchmark and returns its rows. Raises ValueError, with the last line of its errors, if it fails."""
+    """Run one benchmark and return its rows. Raises ValueError, with the last line of its errors, if it fails."""
     command = [sys.executable, "-m", "benchmarks.goals", name, *(["--quick"] if quick else [])]
     dying_with_us = following_parent(signal.SIGTERM)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, preexec_fn=dying_with_us)

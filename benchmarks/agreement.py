@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def draw_labels(items: int) -> Labels:
-    """Labels each item by three of thirty raters (five are models), who know the truth six times in ten, else guess."""
+    """Label each item by three of thirty raters (five are models), who know the truth six times in ten, else guess."""
     rng = np.random.default_rng(1)
     raters = np.argsort(rng.random((items, RATERS)), axis=1)[:, :OVERLAP]
     truth = np.repeat(rng.integers(LABELS, size=items), OVERLAP)
@@ -75,14 +75,14 @@ def compare(labels: Labels, draws: int, plain_draws: int) -> dict[str, Any]:
 
 
 def clock(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Returns the processor seconds, which other programs on the machine affect least, and the result of `work`."""
+    """Return the processor seconds, which other programs on the machine affect least, and the result of `work`."""
     began = time.process_time()
     made = work()
     return time.process_time() - began, made
 
 
 def measure_few(labels: Labels, draws: int) -> tuple[float, float]:
-    """Returns mean kappa over pairs and nominal alpha; also computes their intervals and those of every pair."""
+    """Return mean kappa over pairs and nominal alpha; also compute their intervals and those of every pair."""
     shared = find_shared(labels)
     statistics = [
         pair_statistic(labels, shared, group_pairs(labels, shared, THRESHOLD), ordered=False),
@@ -93,7 +93,7 @@ def measure_few(labels: Labels, draws: int) -> tuple[float, float]:
 
 
 def measure_plainly(frame: pd.DataFrame) -> tuple[float, float]:
-    """Returns the same two numbers, computed as one would with scikit-learn and pandas."""
+    """Return the same two numbers, computed as one would with scikit-learn and pandas."""
     wide = frame.pivot(index="item", columns="rater", values="value")
     kappas = []
     for a, b in combinations(wide.columns, 2):

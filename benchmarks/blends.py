@@ -43,7 +43,7 @@ WORLDS: dict[str, tuple[Sequence[Kind], int]] = {
 
 
 def make_world(kinds: Sequence[Kind], shares: NDArray[np.float64], people: int, rng: np.random.Generator) -> BlendSides:
-    """Draws a world in which `shares` of the people answer as each source; equal kinds give items equally often."""
+    """Draw a world in which `shares` of the people answer as each source; equal kinds give items equally often."""
     logits = {kind: np.log(rng.dirichlet(np.full(ITEMS, kind.even), size=PROMPTS) + 1e-9) for kind in kinds}
     of_people = rng.choice(len(kinds), size=people, p=shares)
     units = people + sum(kind.units for kind in kinds)

@@ -49,12 +49,12 @@ class World:
 
 
 def draw_items(rng: np.random.Generator, count: int, world: World, popular: np.ndarray) -> np.ndarray:
-    """Draws five different items for each answer: the largest of popularity plus Gumbel noise."""
+    """Draw five different items for each answer: the largest of popularity plus Gumbel noise."""
     return np.argsort(-(popular + rng.gumbel(size=(count, ITEMS))), axis=1)[:, :NAMED]
 
 
 def plant(rng: np.random.Generator, drawn: np.ndarray, item: int, difference: float, popular: np.ndarray) -> None:
-    """Replaces items so that the population's share of all answers that name `item` rises by `difference`."""
+    """Replace items so that the population's share of all answers that name `item` rises by `difference`."""
     without = np.flatnonzero(~(drawn == item).any(axis=1))
     chance = difference / (1 - SILENT) / (1 - shares_in_population(tuple(popular))[item])
     chosen = without[rng.random(len(without)) < chance]
@@ -63,13 +63,13 @@ def plant(rng: np.random.Generator, drawn: np.ndarray, item: int, difference: fl
 
 @lru_cache
 def shares_in_population(popular: tuple[float, ...]) -> np.ndarray:
-    """Returns each item's share of the answers that name anything."""
+    """Return each item's share of the answers that name anything."""
     many = draw_items(np.random.default_rng(0), POPULATION, World(), np.array(popular))
     return np.bincount(many.ravel(), minlength=ITEMS) / POPULATION
 
 
 def make_data(world: World, seed: int, draws: int) -> tuple[Any, str]:
-    """Draws a study of this world, as parts compute it, and the item to plant in the first prompt."""
+    """Draw a study of this world, as parts compute it, and the item to plant in the first prompt."""
     from analysis.models import Endpoint, Run
     from analysis.report.dataset import OWN, Frame, Frames
     from analysis.report.filters import Filters
@@ -153,7 +153,7 @@ def make_data(world: World, seed: int, draws: int) -> tuple[Any, str]:
 
 
 def report_of(data: Any, parts: Sequence[str] = PARTS) -> dict[str, Any]:
-    """Computes the parts that claims are about, as in a report, with their claims and families."""
+    """Compute the parts that claims are about, as in a report, with their claims and families."""
     from analysis.report.claims.gate import claims_of
     from analysis.report.parts import PARTS as ALL
     from analysis.report.reports import tidy
@@ -176,7 +176,7 @@ def worlds() -> list[World]:
 def measure(
     world: World, studies: int, draws: int, seed: int = 0, parts: Sequence[str] = PARTS, seconds: float = inf
 ) -> dict[str, Any]:
-    """Counts, in `studies` or as many as `seconds` allow, those with claims, by page, and planted items named first."""
+    """Count, in `studies` or as many as `seconds` allow, those with claims, by page, and planted items named first."""
     pages, named, wrong, began = Counter[str](), 0, 0, time.monotonic()
     kinds = Counter[str]()
     for number in range(studies):

@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
 
 def read_pairs(data: Path) -> list[Pair]:
-    """Reads the labelled pairs. Raises OSError, and KeyError if a labelled sentence is not in the data."""
+    """Read the labelled pairs. Raises OSError, and KeyError if a labelled sentence is not in the data."""
     texts = read_statements(data)
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [
@@ -45,7 +45,7 @@ def read_pairs(data: Path) -> list[Pair]:
 
 
 def measure(pairs: list[Pair]) -> dict[str, dict[str, Any]]:
-    """Computes shares with Wilson's intervals: each label's pairs kept apart, and conflicts among those kept apart."""
+    """Compute shares with Wilson's intervals: each label's pairs kept apart, and conflicts among those kept apart."""
     apart = {pair: bool(conflict_of(pair.one, pair.other)) for pair in pairs}
     found: dict[str, dict[str, Any]] = {}
     for name, rows in {

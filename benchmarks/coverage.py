@@ -41,7 +41,7 @@ def zipf(items: int, steepness: float = 1.0) -> Logits:
 
 
 def answers(logits: Logits, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draws five different items for each row of log odds: the largest of these plus Gumbel noise."""
+    """Draw five different items for each row of log odds: the largest of these plus Gumbel noise."""
     return np.argpartition(-(logits + rng.gumbel(size=logits.shape)), NAMED - 1, axis=1)[:, :NAMED]
 
 
@@ -115,7 +115,7 @@ def population_entropy(studies: int) -> Iterator[str]:
 
 
 def page(studies: int) -> Iterator[str]:
-    """Tests nine prompts, four sources and three measures (108 tests); all sources are compared with the same field."""
+    """Test nine prompts, four sources and three measures (108 tests); all sources are compared with the same field."""
     logits, wrong = zipf(30), {"by draws": 0, "by tail": 0}
     for study in range(studies):
         rng, shared = np.random.default_rng(study), SharedDraws(study, 1000)

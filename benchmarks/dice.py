@@ -46,12 +46,12 @@ class World:
         return self.options or ITEMS
 
     def tastes(self, people: int, rng: np.random.Generator) -> Floats:
-        """Draws tastes (PROMPTS, people, items); how strong they are is the person's, the same in all prompts."""
+        """Draw tastes (PROMPTS, people, items); how strong they are is the person's, the same in all prompts."""
         strength = np.abs(rng.normal(size=(1, people, 1))) + 0.2
         return self.taste * strength * rng.normal(size=(PROMPTS, people, self.size))
 
     def say(self, logits: Floats, heat: float, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draws one answer for each row of log odds: the codes of five items, or one letter."""
+        """Draw one answer for each row of log odds: the codes of five items, or one letter."""
         if self.options:
             return np.argmax(logits / heat + rng.gumbel(size=logits.shape), axis=1)[:, None]
         return answers(logits / heat, rng)
@@ -86,7 +86,7 @@ class Truth:
 
 @lru_cache
 def truth_of(world: World, many: int = 40_000, prompts: int = PROMPTS) -> Truth:
-    """Computes the means over `many` people, each compared with the next."""
+    """Compute the means over `many` people, each compared with the next."""
     rng, found = np.random.default_rng(0), []
     tastes = world.tastes(many, rng)
     for prompt in range(prompts):
@@ -106,7 +106,7 @@ def unlike_rows(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
 def study_of(
     world: World, people: int, repeated: int, rng: np.random.Generator
 ) -> tuple[list[ReadableAnswers], list[ReadableAnswers]]:
-    """Draws the answers of the field, `repeated` of the people asked twice, and of stateless calls, by prompt."""
+    """Draw the answers of the field, `repeated` of the people asked twice, and of stateless calls, by prompt."""
     tastes, field, offline = world.tastes(people, rng), [], []
     for prompt in range(PROMPTS):
         base = world.logits(prompt)
@@ -128,7 +128,7 @@ def measure_study(world: World, people: int, repeated: int, study: int, draws: i
 
 
 def coverage(world: World, people: int, repeated: int, studies: int) -> dict[str, tuple[float, float]]:
-    """Returns, for each number, how often its interval holds the truth and how far its mean is off."""
+    """Return, for each number, how often its interval holds the truth and how far its mean is off."""
     truth = truth_of(world).known
     found = [measure_study(world, people, repeated, study) for study in range(studies)]
     held = {}
@@ -153,7 +153,7 @@ def of_choices(studies: int) -> Iterator[str]:
 
 
 def null(studies: int) -> Iterator[str]:
-    """Tells how often, if people do not differ at all, the share's interval holds 0 and the test finds a person."""
+    """Tell how often, if people do not differ at all, the share's interval holds 0 and the test finds a person."""
     world = World(taste=0.0)
     for people in (20, 50, 200):
         found = [measure_study(world, people, people, study) for study in range(studies)]
@@ -172,7 +172,7 @@ MOVED = 8  # taste of people with memory, as a multiple of others': moves their 
 def explained_study(
     people: int, rng: np.random.Generator, moved: float = MOVED
 ) -> tuple[list[ReadableAnswers], NDArray[np.int64], list[NDArray[np.int64]]]:
-    """Draws answers by prompt, the position of each (itself an explanation), and the levels of nine, memory first."""
+    """Draw answers by prompt, the position of each (itself an explanation), and the levels of nine, memory first."""
     world = World(taste=0.6)
     levels = [rng.integers(0, 2 if at < 5 else 3, people) for at in range(1 + len(OTHERS))]
     tastes = world.tastes(people, rng) * np.where(levels[0], moved or 1.0, 1.0)[None, :, None]
@@ -214,7 +214,7 @@ def explained(studies: int) -> Iterator[str]:
 
 
 def taken(studies: int) -> Iterator[str]:
-    """Runs PERMANOVA on the first prompt of such studies: how often memory, and another explanation, has p < .05."""
+    """Run PERMANOVA on the first prompt of such studies: how often memory, and another explanation, has p < .05."""
     for words, moved in (("memory planted", MOVED), ("nothing planted", 0.0)):
         right, spread, wrong = 0, 0, 0
         for study in range(studies):
@@ -235,7 +235,7 @@ def taken(studies: int) -> Iterator[str]:
 
 
 def carried_study(people: int, repeats: float, rng: np.random.Generator) -> Carried:
-    """Draws answers to four prompts over one vocabulary; a share `repeats` has the previous answer's first item."""
+    """Draw answers to four prompts over one vocabulary; a share `repeats` has the previous answer's first item."""
     world = World(taste=0.5)
     positions = rng.permuted(np.tile(np.arange(PROMPTS), (people, 1)), axis=1)
     tastes = world.tastes(people, rng)
@@ -272,7 +272,7 @@ def carried(studies: int) -> Iterator[str]:
 
 
 def arm_study(people: int, effect: float, rng: np.random.Generator) -> tuple[Change, Change]:
-    """Returns the change beyond the dice and that of a length; a fifth of the people cannot reach the state."""
+    """Return the change beyond the dice and that of a length; a fifth of the people cannot reach the state."""
     world = World()
     tastes = world.tastes(people, rng)[0]
     base = world.logits(0)

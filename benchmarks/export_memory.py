@@ -79,7 +79,7 @@ def fill(folder: Path, slug: str, rows: int) -> None:
 
 
 def measure(folder: Path, slug: str, kind: str, rows: int) -> str:
-    """Returns one line of the table, with the process's own peak memory as the operating system counts it."""
+    """Return one line of the table, with the process's own peak memory as the operating system counts it."""
     command = [sys.executable, "manage.py", "export", slug, "--out", folder / "out"]
     began = time.monotonic()
     process = subprocess.Popen([*command, "--tables", "responses", "--formats", kind], cwd=ROOT)

@@ -27,7 +27,7 @@ Form = tuple[str, str]
 
 
 def make_study() -> Study:
-    """Launches `field-13` with room for everybody, and makes the yardstick's table."""
+    """Launch `field-13` with room for everybody, and make the yardstick's table."""
     definition = read_study(lifecycle.__file__.replace("lifecycle.py", "field-13.toml"))
     cells = tuple(replace(cell, places=PLACES) for cell in definition.cells)
     study, _ = lifecycle.load_definition(replace(definition, cells=cells), "benchmark")
@@ -40,7 +40,7 @@ def make_study() -> Study:
 
 
 def make_forms(study: Study, people: int) -> list[list[Form]]:
-    """Makes so many new people; returns, for each, the address and body of each of their answers, in their order."""
+    """Make this many new people; return, for each, the address and body of each of their answers, in their order."""
     return [
         [(address(person, "prompt", n), encode(answer_to(study, slug))) for n, slug in enumerate(person.order, 1)]
         for person in make_people(study, people)
@@ -48,12 +48,12 @@ def make_forms(study: Study, people: int) -> list[list[Form]]:
 
 
 def for_minimal(people: list[list[Form]]) -> list[list[Form]]:
-    """Returns the same bodies, addressed to the yardstick."""
+    """Return the same bodies, addressed to the yardstick."""
     return [[(f"/minimal/{n}/", body) for n, (_, body) in enumerate(forms, 1)] for forms in people]
 
 
 def make_autosaves(study: Study, people: int) -> list[list[Form]]:
-    """Makes two autosaves for each prompt: the first half of an answer, then all of it."""
+    """Make two autosaves for each prompt: the first half of an answer, then all of it."""
     return [
         [
             (address(person, "draft"), urlencode(draft_of(slug, text[: len(text) * (number + 1) // 2], number)))
@@ -65,12 +65,12 @@ def make_autosaves(study: Study, people: int) -> list[list[Form]]:
 
 
 def answer_to(study: Study, slug: str) -> str:
-    """Writes a new answer each time, since the page would ask about a repeated one as a copy."""
+    """Write a new answer each time, since the page would ask about a repeated one as a copy."""
     return write_answer(lifecycle.prompts_of(study.current_id)[slug], RANDOM)
 
 
 def encode(text: str) -> str:
-    """Encodes the form that the page sends, as a browser does without scripts."""
+    """Encode the form that the page sends, as a browser does without scripts."""
     fields = {"key": uuid.uuid4(), "page": seal_page(0), "shown_in": "en", "privacy": "", "removed": "", "text": text}
     # Some made-up answers look like a neighbour's or another prompt's: they are sent as kept despite a flag.
     return urlencode(fields | note_pasting(text, RANDOM) | {"html": as_html(text), "keep": "1"})
@@ -89,7 +89,7 @@ HTML_LINE = (
 
 
 def as_html(text: str) -> str:
-    """Returns the HTML that copying an answer from a chatbot's page puts on the clipboard."""
+    """Return the HTML that copying an answer from a chatbot's page puts on the clipboard."""
     lines = text.split("\n")
     return '<meta charset="utf-8">' + "".join(
         HTML_LINE.format(start=at, end=at + len(words), words=escape(words)) for at, words in enumerate(lines)
@@ -102,7 +102,7 @@ def draft_of(slug: str, text: str, number: int) -> dict[str, object]:
 
 
 def make_people(study: Study, count: int) -> list[Participant]:
-    """Makes people at the first prompt, each in a place of their own, spread over all cells."""
+    """Make people at the first prompt, each in a place of their own, spread over all cells."""
     slugs = list(lifecycle.prompts_of(study.current_id))
     cells = {cell.pk: cell for cell in QuotaCell.objects.filter(study=study)}
     places = list(Place.objects.filter(cell__in=cells, participant__isnull=True).order_by("number", "cell")[:count])

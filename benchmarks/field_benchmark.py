@@ -29,18 +29,18 @@ class World:
     ability: float = 0.0
 
     def odds(self, rng: np.random.Generator) -> Floats:
-        """Draws the (SIZE,) log odds of a right answer."""
+        """Draw the (SIZE,) log odds of a right answer."""
         p = np.clip(rng.beta(self.hard, self.easy, SIZE), 0.001, 0.999)
         return np.log(p / (1 - p))
 
     def truth(self, odds: Floats) -> float:
-        """Computes the mean accuracy over questions and people."""
+        """Compute the mean accuracy over questions and people."""
         nodes, weights = hermegauss(41)
         right = 1 / (1 + np.exp(-(odds[:, None] + self.ability * nodes)))
         return float((right @ (weights / weights.sum())).mean())
 
     def study(self, odds: Floats, people: int, rng: np.random.Generator, of_two: bool = False) -> ScoredQuestions:
-        """Draws people's answers; `of_two` keeps only a random half of the people, who use one of two chatbots."""
+        """Draw people's answers; `of_two` keeps only a random half of the people, who use one of two chatbots."""
         order, who = rng.permutation(len(odds)), np.repeat(np.arange(people), EACH)
         question = order[np.arange(people * EACH) % len(odds)]
         ability = rng.normal(0, 1, people) * self.ability
@@ -55,7 +55,7 @@ class World:
 
 
 def coverage(world: World, people: int, studies: int, of_two: bool = False) -> tuple[float, float, float, float]:
-    """Returns how often the intervals of the accuracy and of its difference from ten runs hold the truth, how far the
+    """Return how often the intervals of the accuracy and of its difference from ten runs hold the truth, how far the
     mean is off, and half the interval's width.
     """
     odds = world.odds(np.random.default_rng(7))

@@ -88,7 +88,7 @@ class Goal:
 
 
 def main() -> None:
-    """Prints the rows of one benchmark as JSON; its other output goes to standard error."""
+    """Print the rows of one benchmark as JSON; its other output goes to standard error."""
     name, *options = sys.argv[1:]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that what it started is ended
     with redirect_stdout(sys.stderr):
@@ -101,7 +101,7 @@ def all_rows() -> list[str]:
 
 
 def write_table(goals: Iterable[Goal], path: Path = README) -> None:
-    """Updates the rows of these goals in the table; the others stay as they are."""
+    """Update the rows of these goals in the table; the others stay as they are."""
     text = path.read_text(encoding="utf-8")
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     lines = read_table(path)
@@ -112,7 +112,7 @@ def write_table(goals: Iterable[Goal], path: Path = README) -> None:
 
 
 def read_table(path: Path = README) -> dict[str, str]:
-    """Reads the table's lines, by their work."""
+    """Read the table's lines, by their work."""
     block = path.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     lines = [line for line in block.splitlines() if line.startswith("|")][len(HEAD) :]
     return {line.split("|")[1].strip(): line for line in lines}

@@ -88,7 +88,7 @@ def measure(work: str, size: int) -> Found:
 
 
 def spent(name: str, work: Callable[[], Any]) -> Found:
-    """Returns processor seconds of this process and of PostgreSQL, and elapsed seconds."""
+    """Return processor seconds of this process and of PostgreSQL, and elapsed seconds."""
     from benchmarks.server import database_cpu
 
     var = servers.var_folder()

@@ -101,7 +101,7 @@ def count_hops(request: Callable[[], Any], threads: bool = False) -> Hops:
 
 
 def chain_of(frame: FrameType | None) -> list[str]:
-    """Returns the project's modules of this frame and of those waiting for it, outermost first."""
+    """Return the project's modules of this frame and of those waiting for it, outermost first."""
     chain: list[str] = []
     while frame is not None:
         module = module_of(frame.f_code)
@@ -112,7 +112,7 @@ def chain_of(frame: FrameType | None) -> list[str]:
 
 
 def module_of(code: CodeType) -> str:
-    """Returns the project's module that this code is written in; "" for other code and for a module's own top level."""
+    """Return the project's module that this code is written in; "" for other code and for a module's own top level."""
     return "" if code.co_name == "<module>" else module_at(code.co_filename)
 
 
@@ -124,7 +124,7 @@ def module_at(file: str) -> str:
 
 
 def make_requests() -> dict[str, Request]:
-    """Returns the requests by name, on studies that test factories make by the rules."""
+    """Return the requests by name, on studies that test factories make by the rules."""
     from django.core.cache import cache as pages  # imports that need Django set up
     from django.test import Client
     from django.urls import reverse
@@ -148,7 +148,7 @@ def make_requests() -> dict[str, Request]:
         assert response.status_code in (200, 302), response.status_code
 
     def paste() -> Callable[[], Any]:
-        """Pastes a list of five that nobody has pasted before, from a page that was shown."""
+        """Paste a list of five that nobody has pasted before, from a page that was shown."""
         person = factories.make_participant(study)
         text = "\n".join(f"{place}. {tea}, for day {person.pk}." for place, tea in enumerate(TEAS, 1))
         number = person.order.index("teas")
@@ -159,7 +159,7 @@ def make_requests() -> dict[str, Request]:
         return lambda: sent(visitor.post(page, {"text": text, "key": str(uuid.uuid4())}))
 
     def label() -> Callable[[], Any]:
-        """Labels one item, with the form as it is on the page."""
+        """Label one item, with the form as it is on the page."""
         shown = page_forms.open_work(visitor, factories.make_annotator(labelling))
         page, form = page_forms.path_of(shown), page_forms.read(shown).form
         fields = form.fields | page_forms.CHOSEN["relevance"]
@@ -169,13 +169,13 @@ def make_requests() -> dict[str, Request]:
         return lambda: sent(researcher.get(reverse("console:monitor", args=[study.slug])))
 
     def compare() -> Callable[[], Any]:
-        """Opens the page on how varied answers are, with no part of the report kept."""
+        """Open the page on how varied answers are, with no part of the report kept."""
         pages.clear()
         MetricValue.objects.all().delete()
         return lambda: sent(researcher.get(reverse("compare:page", args=[study.slug, "heterogeneity"])))
 
     def lane() -> Callable[[], Any]:
-        """Sends ten calls of a run to an endpoint that answers by itself."""
+        """Send ten calls of a run to an endpoint that answers by itself."""
         run = start(make_planned(study, make_fake(name=f"hops-{next(numbers)}")))
         return lambda: run_lane(run.pk)
 

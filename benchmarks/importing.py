@@ -70,7 +70,7 @@ def write_conversation(rng: random.Random, number: int) -> dict:
 
 
 def import_file(name: str, path: Path) -> tuple[float, float, float]:
-    """Imports the file; returns elapsed and processor seconds (without PostgreSQL's) and peak MB."""
+    """Import the file; return elapsed and processor seconds (without PostgreSQL's) and peak MB."""
     command = [sys.executable, "-c", IMPORT, name, str(path)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     wall, cpu, kilobytes = map(float, done.stdout.split())

@@ -22,7 +22,7 @@ class Connection:
         self.reader, self.writer, self.port = reader, writer, port
 
     async def send(self, method: str, path: str, body: str = "") -> tuple[int, str]:
-        """Sends a request; returns the response's status and its `Location`, if any."""
+        """Send a request; return the response's status and its `Location`, if any."""
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n{HEADERS}"
         if method == "POST":
             head += f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n"
@@ -35,7 +35,7 @@ class Connection:
 
 
 async def send_all(port: int, people: list[list[Form]], at_once: int) -> dict:
-    """Sends all forms over `at_once` connections: each serves one person after another, whose forms go in order."""
+    """Send all forms over `at_once` connections: each serves one person after another, whose forms go in order."""
     queue, waits, errors = iter(people), [], []
 
     async def work() -> None:

@@ -60,7 +60,7 @@ def measure(options: argparse.Namespace) -> dict[str, dict[str, float]]:
 
 
 def open_pages(study: Any, rounds: int, only: str | None = None) -> dict[str, dict[str, float]]:
-    """Returns each page's most statements, the median of their milliseconds, and PostgreSQL's mean processor time."""
+    """Return each page's most statements, the median of their milliseconds, and PostgreSQL's mean processor time."""
     from django.test import Client
 
     client = Client(headers={"host": "127.0.0.1"})
@@ -86,7 +86,7 @@ def open_pages(study: Any, rounds: int, only: str | None = None) -> dict[str, di
 
 
 def read_back_ms(rounds: int) -> float:
-    """Returns processor milliseconds, ours and PostgreSQL's: the median of the first views after each new person."""
+    """Return processor milliseconds, ours and PostgreSQL's: the median of the first views after each new person."""
     from django.test import Client
     from django.urls import reverse
 
@@ -107,7 +107,7 @@ def read_back_ms(rounds: int) -> float:
 
 
 def cpu_seconds() -> float:
-    """Returns the processor time of this connection's PostgreSQL process; on a busy machine statements mostly wait."""
+    """Return the processor time of this connection's PostgreSQL process; on a busy machine statements mostly wait."""
     from django.db import connection
 
     schedule = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
@@ -129,7 +129,7 @@ def owner_of(study: Any) -> Any:
 
 
 def watch(work: Callable[[], Any]) -> list[tuple[str, float]]:
-    """Runs the work; returns the statements that it executed, each with its seconds."""
+    """Run the work; return the statements that it executed, each with its seconds."""
     from django.db import connection
 
     asked: list[tuple[str, float]] = []
@@ -150,7 +150,7 @@ def watch(work: Callable[[], Any]) -> list[tuple[str, float]]:
 
 
 def addresses_of(study: Any) -> Iterator[str]:
-    """Yields every console address that may have a page for this study, filled with what the study has."""
+    """Yield every console address that may have a page for this study, filled with what the study has."""
     from django.urls import NoReverseMatch, get_resolver, reverse
 
     known = values_of(study)
@@ -166,7 +166,7 @@ def addresses_of(study: Any) -> Iterator[str]:
 
 
 def patterns(resolver: Any, space: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields every named pattern with its namespace."""
+    """Yield every named pattern with its namespace."""
     for entry in resolver.url_patterns:
         if hasattr(entry, "url_patterns"):
             yield from patterns(entry, entry.namespace or space)
@@ -175,7 +175,7 @@ def patterns(resolver: Any, space: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def fill(space: str, page: str, names: list[str], known: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """Yields the arguments of a page, once for each value of its last argument."""
+    """Yield the arguments of a page, once for each value of its last argument."""
     choices = [known.get(f"{space}:{page}:{name}", known.get(f"{space}:{name}", known.get(name, []))) for name in names]
     if all(choices):
         own = {name: values[0] for name, values in zip(names, choices, strict=True)}
@@ -184,7 +184,7 @@ def fill(space: str, page: str, names: list[str], known: dict[str, list[Any]]) -
 
 
 def values_of(study: Any) -> dict[str, list[Any]]:
-    """Returns the values of each argument: of one page, of a namespace, or of all pages."""
+    """Return the values of each argument: of one page, of a namespace, or of all pages."""
     from analysis.answers.reviews import answers_of
     from analysis.models import Completion, Corpus, Endpoint, PersonaSet, TrainedModel
     from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, PAGES

@@ -112,14 +112,14 @@ def fill(corpus: int, options: argparse.Namespace) -> None:
 
 
 def draw_vectors() -> np.ndarray:
-    """Draws vectors of sentences with a mean similarity of a fifth, as sentences about people have."""
+    """Draw vectors of sentences with a mean similarity of a fifth, as sentences about people have."""
     drawn = np.random.default_rng(0).normal(size=(SENTENCES, DIMENSIONS))
     drawn[:, 0] += np.sqrt(DIMENSIONS) / 2
     return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype("float32")
 
 
 def alone(corpus: int, vectors: np.ndarray, size: int) -> None:
-    """Merges and samples by numpy and scipy alone, with all vectors in memory."""
+    """Merge and sample by numpy and scipy alone, with all vectors in memory."""
     from analysis.people.sampling import BANDS
     from analysis.stats import diversity
     from analysis.stats.diversity import clusters_of
@@ -143,7 +143,7 @@ def alone(corpus: int, vectors: np.ndarray, size: int) -> None:
 
 
 def rows_of(corpus: int) -> Any:
-    """Yields each user's sentences, by number, and confidences."""
+    """Yield each user's sentences, by number, and confidences."""
     from itertools import groupby
 
     from django.db import connection

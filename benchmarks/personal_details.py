@@ -51,7 +51,7 @@ def read_labelled(half: str) -> Iterator[Labelled]:
 
 
 def measure(half: str = "kept") -> dict[str, Any]:
-    """Returns {"found": {form: rate}, "right": {kind: rate}, "wrong": [words]}.
+    """Return {"found": {form: rate}, "right": {kind: rate}, "wrong": [words]}.
 
     A detail is found if marks of its kind cover its letters and digits, a mark right if it meets a detail of its kind.
     """

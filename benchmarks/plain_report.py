@@ -15,7 +15,7 @@ MEASURES = ("unique", "top5_coverage", "entropy_bits")
 
 
 def read_lists(study: Study, prompt: str) -> dict[tuple[str, str], Lists]:
-    """Reads each answer's items, by source and model."""
+    """Read each answer's items, by source and model."""
     field = Answer.objects.filter(response__participant__study=study, response__prompt__slug=prompt)
     runs = Answer.objects.filter(completion__run__study=study, completion__prompt__slug=prompt)
     rows = [
@@ -43,7 +43,7 @@ def divergence(one: pd.Series, other: pd.Series) -> float:
 
 
 def plain_numbers(study: Study, prompt: str, chatbots: dict[str, str], draws: int) -> dict[tuple[str, ...], Any]:
-    """Computes measures with intervals, and the field's p and distance to each source. Samples must be of one size."""
+    """Compute measures with intervals, and the field's p and distance to each source. Samples must be of one size."""
     rng = np.random.default_rng(7)
     lists = read_lists(study, prompt)
     found: dict[tuple[str, ...], Any] = {}
@@ -64,7 +64,7 @@ def plain_numbers(study: Study, prompt: str, chatbots: dict[str, str], draws: in
 
 
 def permute(one: Lists, other: Lists, jsd: float, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Returns p of each measure's difference, two-sided, and of the divergence."""
+    """Return p of each measure's difference, two-sided, and of the divergence."""
     pooled = [*one, *other]
     seen = np.abs(measure(count(one)) - measure(count(other)))
     hits, hits_jsd = np.ones(3), 1

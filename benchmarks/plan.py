@@ -44,8 +44,8 @@ def plan(replicates: int) -> float:
 
 
 def multiverse(people: int, repeats: int) -> tuple[float, float]:
-    """Returns a universe's processor time over that of a hypothesis as planned (answers loaded), and the most memory
-    after one over that before the first. Varies two rules that leave people out, doubtful readings and spellings.
+    """Return a universe's processor time over that of a hypothesis as planned (answers loaded), and the most memory
+    after one over that before the first. Vary two rules that leave people out, doubtful readings and spellings.
     """
     from analysis.models import MetricValue
     from analysis.report.multiverse.universes import keep_multiverse

@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def world_parser(description: str | None) -> argparse.ArgumentParser:
-    """Makes the parser of a benchmark on this world: its size, the number of draws, and JSON or text."""
+    """Make the parser of a benchmark on this world: its size, the number of draws, and JSON or text."""
     parser = argparse.ArgumentParser(description=description)
     for name, size in (("people", 800), ("repeats", 400), ("draws", 2000)):
         parser.add_argument(f"--{name}", type=int, default=size)
@@ -41,7 +41,7 @@ def world_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def goals(quick: bool) -> list[Goal]:
-    """Times the whole report three times, with nothing kept and the answers loaded each time; the median counts."""
+    """Time the whole report three times, with nothing kept and the answers loaded each time; the median counts."""
     with database_of_its_own():
         from analysis.models import MetricValue
         from analysis.report.reports import report
@@ -99,7 +99,7 @@ def total(parts: dict[str, dict[str, float]], names: tuple[str, ...]) -> dict[st
 
 
 def compare(ours: dict[str, Any], plain: dict[tuple[str, ...], Any]) -> dict[str, float]:
-    """Returns the largest difference of each kind of number; those of drawn numbers are due to chance alone.
+    """Return the largest difference of each kind of number; those of drawn numbers are due to chance alone.
 
     Numbers that are None, such as an interval of a measure that has reached its end, are not compared.
     """

@@ -31,7 +31,7 @@ BATCH = 2_000
 
 
 def make_world(people: int = 800, repeats: int = 400, seed: int = 1, hypotheses: Sequence[Hypothesis] = ()) -> Study:
-    """Makes field-13 with so many people, and 4 conditions x 2 models with `repeats` completions of each prompt."""
+    """Make field-13 with this many people, and 4 conditions x 2 models with `repeats` completions of each prompt."""
     definition = read_study(lifecycle.__file__.replace("lifecycle.py", "field-13.toml"))
     # With hypotheses, the study must be at its end: it has places, and more people than these.
     cells = tuple(replace(cell, places=1 if hypotheses else 0) for cell in definition.cells)
@@ -52,7 +52,7 @@ def make_world(people: int = 800, repeats: int = 400, seed: int = 1, hypotheses:
 
 
 def make_varied(people: int, repeats: int, hypotheses: Sequence[Hypothesis]) -> Study:
-    """Makes this world at its end, with people left out, readings in doubt and a spelling for a multiverse to vary."""
+    """Make this world at its end, with people left out, readings in doubt and a spelling for a multiverse to vary."""
     study = make_world(people, repeats, hypotheses=hypotheses)
     failed = {"attention": {name: {"passed": False} for name in ("first", "second")}}
     Participant.objects.annotate(of_all=F("id") % 17).filter(of_all=0).update(checks=failed)
@@ -62,7 +62,7 @@ def make_varied(people: int, repeats: int, hypotheses: Sequence[Hypothesis]) -> 
 
 
 def somebody_done(study: Study, number: int, cell: QuotaCell, **more: Any) -> Participant:
-    """Returns a participant who has completed, not saved yet."""
+    """Return a participant who has completed, not saved yet."""
     return Participant(
         study=study,
         version_id=study.current_id,
@@ -123,7 +123,7 @@ def make_people(study: Study, prompts: list[Prompt], count: int, rng: np.random.
 
 
 def read_back(number: int, response: int, answer: tuple[list[str], str]) -> ReadBack:
-    """Returns an unsaved read-back: one in ten was misread and corrected to what counts; four in ten are unsaid."""
+    """Return an unsaved read-back: one in ten was misread and corrected to what counts; four in ten are unsaid."""
     names, letter = [item.title() for item in answer[0]], answer[1]
     is_corrected = number % 10 == 0 and answer != ([], "")
     return ReadBack(
@@ -179,7 +179,7 @@ def make_run(
 
 
 def answers_to(prompt: Prompt, source: str, count: int, rng: np.random.Generator) -> list[tuple[list[str], str]]:
-    """Draws the items and letter of so many answers."""
+    """Draw the items and letter of this many answers."""
     silent = rng.random(count) < SILENT
     if prompt.kind == Prompt.Kind.CHOICE:
         others = [letter for letter in "ABCD"[: len(prompt.choices)] if letter != prompt.answer]

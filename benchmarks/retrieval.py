@@ -59,7 +59,7 @@ def goals(quick: bool) -> list[Goal]:
 
 
 def measure(options: argparse.Namespace) -> float:
-    """Returns how many times as long as the product alone retrieval takes."""
+    """Return how many times as long retrieval takes as the product alone."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
         os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
@@ -148,7 +148,7 @@ def _unit_vectors(number: int, dice: np.random.Generator) -> Iterator[np.ndarray
 
 
 def plain_product(matrix: np.ndarray, questions: np.ndarray) -> np.ndarray:
-    """Returns, as a yardstick, the places of each question's nearest, in order."""
+    """Return, as a yardstick, the places of each question's nearest, in order."""
     similarities = questions @ matrix.T
     places = np.argpartition(-similarities, NEAREST, axis=1)[:, :NEAREST]
     near = np.take_along_axis(similarities, places, axis=1)
@@ -156,7 +156,7 @@ def plain_product(matrix: np.ndarray, questions: np.ndarray) -> np.ndarray:
 
 
 def check_same(expected: np.ndarray, found: list, matrix: np.ndarray, questions: np.ndarray) -> None:
-    """Checks that both found the same similarities; keys cannot be compared, since the database gives its own."""
+    """Check that both found the same similarities; keys cannot be compared, since the database gives its own."""
     for places, near, question in zip(expected, found, questions, strict=True):
         assert np.allclose(matrix[places] @ question, [one.similarity for one in near], atol=1e-5)
 

@@ -51,7 +51,7 @@ def goals(quick: bool) -> list[Goal]:
 
 @contextmanager
 def working(var: Path) -> Iterator[subprocess.Popen]:
-    """Runs a worker with two processes and the schedule; yields it once it takes tasks."""
+    """Run a worker with two processes and the schedule; yield it once it takes tasks."""
     from fieldstudy.celery import app
 
     options = ["-A", "fieldstudy", "worker", "--beat", "--concurrency", "2", "--without-gossip", "--without-mingle"]
@@ -73,7 +73,7 @@ def kill(worker: subprocess.Popen) -> None:
 
 
 def start_from_console() -> float:
-    """Returns the seconds from submitting the form of a new run to the first call."""
+    """Return the seconds from submitting the form of a new run to the first call."""
     from django.contrib.auth import get_user_model
     from django.test import Client
 
@@ -103,7 +103,7 @@ def start_from_console() -> float:
 
 
 def start_by_command() -> float:
-    """Returns the seconds from the start of the command to its first call."""
+    """Return the seconds from the start of the command to its first call."""
     with serving("--latency", "fixed:200") as model:
         endpoint = add_bench_endpoint(model)
         began = time.time()
@@ -128,7 +128,7 @@ def first_call(model: str) -> float:
 
 
 def kill_and_go_on(var: Path, latency: int) -> tuple[int, float]:
-    """Returns how many calls were paid twice, and the seconds from the kill to the next call."""
+    """Return how many calls were paid twice, and the seconds from the kill to the next call."""
     from analysis.runs.tasks import enqueue_lanes
 
     with serving("--latency", f"fixed:{latency}") as model:

@@ -67,7 +67,7 @@ def prepare() -> None:
 
 
 def compare(options: argparse.Namespace, latency: int, others: tuple[str, ...]) -> float:
-    """Returns the median over rounds of the lane's wall time divided by that of the first other.
+    """Return the median over rounds of the lane's wall time divided by that of the first other.
 
     They take turns in each round, so that all meet the same load on the machine.
     """
@@ -121,7 +121,7 @@ def cpu_seconds() -> float:
 
 
 def plan(address: str, calls: int, **changes: object):
-    """Starts a run of at least this many calls, over the demo's prompts."""
+    """Start a run of at least this many calls, over the demo's prompts."""
     from analysis.runs.lanes.runs import start
     from analysis.runs.recipes.plans import Plan, plan_run
     from surveys.models import Study
@@ -141,7 +141,7 @@ def add_bench_endpoint(address: str, **changes: object):
 
 
 def send_by_lane(address: str, calls: int) -> tuple[float, float]:
-    """Returns seconds from the first request to the last committed reply, and the CPU seconds of the whole lane."""
+    """Return seconds from the first request to the last committed reply, and the CPU seconds of the whole lane."""
     from analysis.runs.lanes.lanes import run_lane
 
     run = plan(address, calls)
@@ -164,7 +164,7 @@ def send_by_aiohttp(address: str, calls: int) -> tuple[float, float]:
 
 
 async def aiohttp_loop(address: str, calls: int) -> float:
-    """Sends so many calls; returns when the last reply's text was read."""
+    """Send this many calls; return when the last reply's text was read."""
     body = json.dumps({"model": "fake-1", "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 200})
     headers = {"Authorization": "Bearer none", "Content-Type": "application/json"}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
@@ -205,7 +205,7 @@ TOLD = '{"attributes": [{"reasoning": "r", "attribute": "Likes tea.", "confidenc
 
 
 def measure_extraction(options: argparse.Namespace) -> None:
-    """Times extraction at 200 ms: planning a corpus, writing calls from its conversations, sending, reading replies."""
+    """Time extraction at 200 ms: planning a corpus, writing calls from its conversations, sending, reading replies."""
     from analysis.runs.asking.conversations import EXTRACT
     from analysis.runs.asking.plans import plan_conversations
     from analysis.runs.asking.replies import read_replies
@@ -238,7 +238,7 @@ def measure_extraction(options: argparse.Namespace) -> None:
 
 
 def make_corpus(calls: int):
-    """Makes users with four conversations of 9,000 characters each; the filter keeps them all."""
+    """Make users with four conversations of 9,000 characters each; the filter keeps them all."""
     from django.db import connection
 
     from analysis.models import Corpus
@@ -278,7 +278,7 @@ WORKER = (
 
 
 def measure_rate() -> None:
-    """Counts the requests of two lanes in two processes in their first minute, at a limit of 600 a minute."""
+    """Count the requests of two lanes in two processes in their first minute, at a limit of 600 a minute."""
     with serving("--latency", "fixed:100") as address:
         run = plan(address, 900, requests_per_minute=600)
         env = {**os.environ, "RUN": str(run.pk)}
@@ -293,7 +293,7 @@ def measure_rate() -> None:
 
 
 def measure_memory(calls: int) -> None:
-    """Measures peak memory of planning and of a lane's first 15 seconds; a lane never holds all its rows in memory."""
+    """Measure peak memory of planning and of a lane's first 15 seconds; a lane never holds all its rows in memory."""
     from analysis.runs.lanes.lanes import Bounds, run_lane
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

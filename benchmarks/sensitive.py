@@ -36,7 +36,7 @@ class Labelled(NamedTuple):
 
 
 def read_labelled(data: Path) -> list[Labelled]:
-    """Reads the labelled sentences. Raises OSError, and KeyError if a labelled sentence is not in the data."""
+    """Read the labelled sentences. Raises OSError, and KeyError if a labelled sentence is not in the data."""
     texts = read_statements(data)
     with LABELS.open(encoding="utf-8", newline="") as file:
         return [
@@ -51,7 +51,7 @@ def _set_of(row: dict[str, str]) -> str:
 
 
 def rates_of(rows: list[Labelled], kind: str = "") -> dict[str, Any]:
-    """Computes precision and recall of one kind or of all; a sentence counts once, whichever of its kinds is marked."""
+    """Compute precision and recall of one kind or of all; a sentence counts once, whichever of its kinds is marked."""
     marked = [bool(_asked(mark_sensitive(row.text), kind)) for row in rows]
     true = [bool(_asked(row.kinds, kind)) for row in rows]
     right = sum(m and t for m, t in zip(marked, true, strict=True))

@@ -35,7 +35,7 @@ AS_IN_PRODUCTION = {
 
 @contextmanager
 def database_of_its_own() -> Iterator[Path]:
-    """Sets up the platform as in production, for this process and its children, with temporary services of its own."""
+    """Set up the platform as in production, for this process and its children, with temporary services of its own."""
     with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
         os.environ["FIELDSTUDY_VAR"] = folder
         copy_tables(Path(folder))
@@ -50,9 +50,9 @@ def database_of_its_own() -> Iterator[Path]:
 
 
 def copy_tables(var: Path, made: str = "") -> None:
-    """Begins with a copy of `made` or BENCHMARK_TABLES, a data folder of PostgreSQL; with none if neither is given.
+    """Begin with a copy of `made` or BENCHMARK_TABLES, a data folder of PostgreSQL; with none if neither is given.
 
-    Spares the tests the seconds that all migrations take.
+    Spare the tests the seconds that all migrations take.
     """
     if made := made or os.environ.get("BENCHMARK_TABLES", ""):
         subprocess.run(["cp", "-a", made, var / "postgres"], check=True)  # keeps its owner
@@ -65,21 +65,21 @@ class Server:
     process: psutil.Process
 
     def cpu(self) -> float:
-        """Returns the processor seconds of the server's processes so far."""
+        """Return the processor seconds of the server's processes so far."""
         return sum(spent(process) for process in (self.process, *self.process.children(recursive=True)))
 
     def memory_of_worker(self) -> int:
-        """Returns the proportional memory (PSS) in bytes of the process that serves, the largest child."""
+        """Return the proportional memory (PSS) in bytes of the process that serves, the largest child."""
         return max(process.memory_full_info().pss for process in self.process.children(recursive=True))
 
     def memory(self) -> int:
-        """Returns the resident bytes of all its processes."""
+        """Return the resident bytes of all its processes."""
         family = (self.process, *self.process.children(recursive=True))
         return sum(process.memory_info().rss for process in family)
 
 
 def database_cpu(var: Path) -> float:
-    """Returns the processor seconds of the PostgreSQL in this folder so far, including ended backends."""
+    """Return the processor seconds of the PostgreSQL in this folder so far, including ended backends."""
     number = int((var / "postgres" / "postmaster.pid").read_text().partition("\n")[0])
     server = psutil.Process(number)
     times = server.cpu_times()
@@ -88,7 +88,7 @@ def database_cpu(var: Path) -> float:
 
 
 def spent(process: psutil.Process) -> float:
-    """Reads the process's own clock (clock_getcpuclockid(3)), in nanoseconds; /proc counts hundredths of a second."""
+    """Read the process's own clock (clock_getcpuclockid(3)), in nanoseconds; /proc counts hundredths of a second."""
     try:
         return time.clock_gettime(~process.pid << 3 | 2)
     except OSError:  # it has ended: its time is in its parent's `children_user` and `children_system`

@@ -12,7 +12,7 @@ from analysis.stats.intervals import wilson_interval
 
 
 def read_statements(data: Path) -> dict[str, str]:
-    """Reads PersonaChat's sentences and the statements of iKAT's users, by hash."""
+    """Read PersonaChat's sentences and the statements of iKAT's users, by hash."""
     return {hashlib.sha256(text.encode()).hexdigest()[:16]: text for text in _statements(data)}
 
 
@@ -23,7 +23,7 @@ def _statements(data: Path) -> Iterator[str]:
 
 
 def share_of(hits: int, n: int) -> dict[str, Any]:
-    """Returns the share with Wilson's interval; only `n` if it is 0."""
+    """Return the share with Wilson's interval; only `n` if it is 0."""
     if not n:
         return {"n": 0}
     low, high = wilson_interval(hits, n)

@@ -87,7 +87,7 @@ def measure(threads: int, rounds: int, people: int) -> dict:
 def take_turns(
     server, var: Path, people: dict[int, list[list[tuple[str, str]]]], make_autosaves: Callable
 ) -> list[dict]:
-    """Sends the same bodies to the platform and the yardstick at each level; they take turns at going first.
+    """Send the same bodies to the platform and the yardstick at each level; they take turns at going first.
 
     Autosaves have turns too, since PostgreSQL cleans up after all of them at times of its own.
     """
@@ -128,7 +128,7 @@ def run(server, var: Path, kind: str, people: list[list[tuple[str, str]]], at_on
 
 
 def summarise(rows: list[dict], worker: dict[str, float], threads: int) -> dict:
-    """Takes medians: a ratio's over pairs of neighbouring turns, a cost's or rate's over all turns."""
+    """Take medians: a ratio's over pairs of neighbouring turns, a cost's or rate's over all turns."""
 
     def of(kind: str, at_once: int, *columns: str) -> list[float]:
         return [sum(row[name] for name in columns) for row in rows if (row["kind"], row["at_once"]) == (kind, at_once)]

@@ -51,7 +51,7 @@ def measure(pairs: int, tokens: int, model: str) -> dict[str, Any]:
 
 
 def make_rows(pairs: int) -> list[dict[str, Any]]:
-    """Makes texts of random words, as long as evidence and statements are."""
+    """Make texts of random words, as long as evidence and statements are."""
     rng = np.random.default_rng(0)
     said = [" ".join(rng.choice(WORDS, size)) for size in rng.integers(10, 30, 2 * pairs)]
     return [

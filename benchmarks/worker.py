@@ -18,7 +18,7 @@ PATIENCE = 60
 
 
 def goals(quick: bool) -> list[Goal]:
-    """Takes the medians of three servers, or of one if `quick`."""
+    """Take the medians of three servers, or of one if `quick`."""
     with database_of_its_own():
         call_command("collectstatic", interactive=False, verbosity=0)
         launch_demo()
@@ -38,7 +38,7 @@ def launch_demo() -> None:
 
 
 def measure(person: int) -> tuple[float, float]:
-    """Returns MB of the worker's proportional memory (PSS), and processor seconds of the first page that it serves."""
+    """Return MB of the worker's proportional memory (PSS), and processor seconds of the first page that it serves."""
     log = servers.var_folder() / "log" / "worker.log"
     with running_server(APPLICATION, log, 8) as server:
         worker = wait_until_it_rests(server)
@@ -49,7 +49,7 @@ def measure(person: int) -> tuple[float, float]:
 
 
 def wait_until_it_rests(server: Server) -> psutil.Process:
-    """Returns the process that serves, once it has loaded the application: its server used under 0.03 s in a second."""
+    """Return the process that serves, once it has loaded the application: its server used under 0.03 s in a second."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         before = server.cpu()
@@ -60,6 +60,6 @@ def wait_until_it_rests(server: Server) -> psutil.Process:
 
 
 def proportional_memory(process: psutil.Process) -> int:
-    """Returns the process's own bytes plus its share of those it has in common with others (PSS)."""
+    """Return the process's own bytes plus its share of those it has in common with others (PSS)."""
     lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))

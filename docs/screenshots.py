@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def take_survey(browser: Browser, address: str) -> None:
-    """Takes the paste page, with an answer one suggestion short so that the page asks about it."""
+    """Take the paste page, with an answer one suggestion short so that the page asks about it."""
     page = browser.new_page(viewport=WINDOW, color_scheme="light", device_scale_factor=1.5)
     ids = {name: secrets.token_hex(12) for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")}
     page.goto(f"{address}s/demo/?{urlencode(ids)}")

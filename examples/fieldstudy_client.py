@@ -58,14 +58,14 @@ class Study:
         return json.loads(self.read("report.json"))
 
     def table(self, name: str) -> pd.DataFrame:
-        """Returns a table of the codebook; columns are texts, numbers or truth values."""
+        """Return a table of the codebook; columns are texts, numbers or truth values."""
         if name not in self._tables:
             content = io.BytesIO(self.read(f"data/{name}.csv"))
             self._tables[name] = typed(pd.read_csv(content, dtype=str, keep_default_na=False))
         return self._tables[name]
 
     def titles(self) -> dict[str, str]:
-        """Returns the prompts' titles, as pages show them, by slug."""
+        """Return the prompts' titles, as pages show them, by slug."""
         return {prompt["slug"]: prompt["title"] for prompt in self.report["prompts"]}
 
 
@@ -85,13 +85,13 @@ def typed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def from_bundle(path: str) -> Study:
-    """Opens a study from its replication bundle, a zip file."""
+    """Open a study from its replication bundle, a zip file."""
     archive = zipfile.ZipFile(path)
     return Study(archive.read)
 
 
 def from_api(site: str, study: str, token: str) -> Study:
-    """Opens a study on a running platform; `token` is on your Export page. Raises urllib's HTTPError if refused."""
+    """Open a study on a running platform; `token` is on your Export page. Raises urllib's HTTPError if refused."""
     place = f"{site.rstrip('/')}/api/v1/studies/{study}"
 
     def read(name: str) -> bytes:
@@ -108,7 +108,7 @@ def from_api(site: str, study: str, token: str) -> Study:
 
 
 def open_study() -> Study:
-    """Opens the bundle FIELDSTUDY_BUNDLE, or the study of FIELDSTUDY_SITE, FIELDSTUDY_STUDY and FIELDSTUDY_TOKEN."""
+    """Open the bundle FIELDSTUDY_BUNDLE, or the study of FIELDSTUDY_SITE, FIELDSTUDY_STUDY and FIELDSTUDY_TOKEN."""
     if path := os.environ.get("FIELDSTUDY_BUNDLE"):
         return from_bundle(path)
     site, study, token = (os.environ.get(f"FIELDSTUDY_{name}", "") for name in ("SITE", "STUDY", "TOKEN"))
@@ -121,7 +121,7 @@ def open_study() -> Study:
 
 
 def answers_of(study: Study, name: str, row: Row) -> pd.DataFrame:
-    """Returns the rows of `readings` or `mentions` behind a row of the report: those of one prompt, source and model.
+    """Return the rows of `readings` or `mentions` behind a row of the report: those of one prompt, source and model.
 
     If a source's runs with one model differ in their settings, only those that the report marks as `main`.
     """
@@ -142,7 +142,7 @@ def same(one: Row, other: Row, *names: str) -> bool:
 
 
 def measure(counts: Counter[str]) -> dict[str, float | None]:
-    """Computes the measures from how often each item is named."""
+    """Compute the measures from how often each item is named."""
     total = counts.total()
     shares = sorted((count / total for count in counts.values()), reverse=True)
     if not total:
@@ -152,7 +152,7 @@ def measure(counts: Counter[str]) -> dict[str, float | None]:
 
 
 def figure1(study: Study) -> pd.DataFrame:
-    """Returns a row for each prompt, source, model and measure.
+    """Return a row for each prompt, source, model and measure.
 
     `value` with `low` and `high` is of all answers; `equal`, `equal_low` and `equal_high` are the report's at
     one size, `equal_n` units: those of the smaller of source and field or, without people, of the smallest source.
@@ -177,7 +177,7 @@ def rows_of_lists(study: Study) -> Iterator[Row]:
 
 
 def reported(row: Row, name: str) -> float | None:
-    """Returns the report's value; `outside_top5` is 1 minus its share of the five most frequent items."""
+    """Return the report's value; `outside_top5` is 1 minus its share of the five most frequent items."""
     if name != "outside_top5":
         return row[name]
     return None if row["top5_coverage"] is None else 1 - row["top5_coverage"]
@@ -194,7 +194,7 @@ def ends(intervals: Row | None, name: str) -> tuple[float | None, float | None]:
 
 
 def figure2(study: Study) -> pd.DataFrame:
-    """Returns a row for each prompt, source, model and letter (or `unknown`): how many answers name it."""
+    """Return a row for each prompt, source, model and letter (or `unknown`): how many answers name it."""
     return pd.DataFrame(rows_of_letters(study))
 
 
@@ -215,7 +215,7 @@ def rows_of_letters(study: Study) -> Iterator[Row]:
 
 
 def figure3(study: Study) -> pd.DataFrame:
-    """Returns a row for each whole run of a benchmark (one repeat of one simulated user): its share of right answers.
+    """Return a row for each whole run of a benchmark (one repeat of one simulated user): its share of right answers.
 
     A call that failed for good counts as a wrong answer; runs that still lack answers are left out.
     """
@@ -252,7 +252,7 @@ def runs_of(study: Study, row: Row) -> list[int]:
 
 
 def differences(study: Study) -> list[str]:
-    """Lists numbers that differ from the report's nine digits: none, unless tables and report are of different days."""
+    """List numbers that differ from the report's nine digits: none, unless tables and report are of different days."""
     found = []
     lists = {(row["prompt"], row["source"], row["model"]): row for row in study.report["heterogeneity"]}
     for row in rows_of_lists(study):

@@ -100,14 +100,14 @@ GROUPS: dict[str, Callable[[LabelledAnswer], str]] = {
 
 
 def read_all(answers: Sequence[LabelledAnswer]) -> tuple[list[Read], float]:
-    """Reads each answer; returns the readings and the number of texts read per second."""
+    """Read each answer; return the readings and the number of texts read per second."""
     start = perf_counter()
     read = [Read(answer, read_answer(answer.text, answer.kind)) for answer in answers]
     return read, len(read) / (perf_counter() - start)
 
 
 def item_rates(read: Sequence[Read]) -> list[ItemRates]:
-    """Computes rates for each half: clear texts, these by source and by form, then doubtful texts, then all."""
+    """Compute rates for each half: clear texts, these by source and by form, then doubtful texts, then all."""
     lists = [one for one in read if one.answer.kind == "recommendation"]
     return [rates_of_items(half, group, found) for half, group, found in _grouped(lists)]
 
@@ -118,7 +118,7 @@ def letter_rates(read: Sequence[Read]) -> list[LetterRates]:
 
 
 def doubt_rates(read: Sequence[Read]) -> list[DoubtRates]:
-    """Shows whether the reader doubts what it misreads, over clear and doubtful texts of the held-out half."""
+    """Show whether the reader doubts what it misreads, over clear and doubtful texts of the held-out half."""
     lists = [one for one in read if one.answer.kind == "recommendation" and one.answer.held_out]
     lists = [one for one in lists if one.answer.drawn == "sample"]
     doubts = dict.fromkeys(one.reading.doubt for one in lists)
@@ -161,7 +161,7 @@ def rates_of_items(half: str, group: str, read: Sequence[Reading]) -> ItemRates:
 
 
 def _lenient_hits(found: Sequence[str], wanted: Sequence[str]) -> int:
-    """Counts equal names first, then pairs of which one contains the other; each name counts once."""
+    """Count equal names first, then pairs of which one contains the other; each name counts once."""
     hits = len(set(found) & set(wanted))
     left = [item for item in wanted if item not in found]
     for name in found:
@@ -193,7 +193,7 @@ def share_of(n: int, hits: int) -> Share:
 
 
 def share_over_texts(n: Sequence[int], hits: Sequence[int]) -> Share:
-    """Computes a share of items from each text's number and hits; the interval is over texts, None for a single one."""
+    """Compute a share of items from each text's number and hits; the interval is over texts, None for a single one."""
     sizes, right = (np.array([some for some, of in zip(part, n, strict=True) if of], dtype=float) for part in (n, hits))
     if not len(sizes):
         return share_of(0, 0)
@@ -211,7 +211,7 @@ def as_json(read: Sequence[Read]) -> dict[str, object]:
 
 
 def as_tables(read: Sequence[Read]) -> str:
-    """Returns Markdown tables: items, letters, and how much the reader's doubts are worth."""
+    """Return Markdown tables: items, letters, and how much the reader's doubts are worth."""
     items = [
         (
             r.half,

@@ -43,7 +43,7 @@ class LabelledAnswer:
 
 
 def read_labelled_answers(data: Path) -> list[LabelledAnswer]:
-    """Reads the sample with its texts, which stay in `data`. Raises ValueError if one is not the labelled text."""
+    """Read the sample with its texts, which stay in `data`. Raises ValueError if one is not the labelled text."""
     texts = {name: _texts(data / f"{name}.jsonl", field) for name, field in TEXT_FIELDS.items()}
     with LABELS.open(encoding="utf-8", newline="") as rows:
         return list(_labelled(csv.DictReader(rows), texts))

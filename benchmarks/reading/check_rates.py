@@ -42,7 +42,7 @@ class Result(NamedTuple):
 
 
 def wilson_interval(wrong: int, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Computes Wilson's score interval for `wrong` of `n` > 0 (Wilson 1927, JASA 22:209-212)."""
+    """Compute Wilson's score interval for `wrong` of `n` > 0 (Wilson 1927, JASA 22:209-212)."""
     p, z2 = wrong / n, z * z
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = z * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
@@ -50,7 +50,7 @@ def wilson_interval(wrong: int, n: int, z: float = 1.959964) -> tuple[float, flo
 
 
 def measure_rates(cases: Iterable[Case], held_out: bool = True) -> list[CheckRates]:
-    """Computes each check's rates over all cases of one half of the sample, then over each origin."""
+    """Compute each check's rates over all cases of one half of the sample, then over each origin."""
     results = [Result(case, is_noticed(case), _is_unnoticed(case)) for case in cases if case.held_out is held_out]
     rates = []
     for name in CHECKS:
@@ -61,7 +61,7 @@ def measure_rates(cases: Iterable[Case], held_out: bool = True) -> list[CheckRat
 
 
 def is_noticed(case: Case) -> bool:
-    """Asks the case's check alone, so that it does not count as right because another one spoke first."""
+    """Ask the case's check alone, so that it does not count as right because another one spoke first."""
     return bool(find_problems(case.paste, [case.check]))
 
 
@@ -87,7 +87,7 @@ def _rate(n: int, wrong: int) -> Rate:
 
 
 def write_table(page: Path, table: str, name: str = "rates") -> None:
-    """Replaces the text between the two marks of a markdown page. Raises ValueError if a mark is missing."""
+    """Replace the text between the two marks of a markdown page. Raises ValueError if a mark is missing."""
     before, begin, rest = page.read_text(encoding="utf-8").partition(f"<!-- {name} -->")
     _, end, after = rest.partition(f"<!-- end of {name} -->")
     if not end:
@@ -100,7 +100,7 @@ def as_json(rates: Sequence[CheckRates]) -> list[dict[str, object]]:
 
 
 def as_table(rates: Sequence[CheckRates]) -> str:
-    """Returns a markdown table with a line for each check and origin."""
+    """Return a markdown table with a line for each check and origin."""
     head = (
         "| check | sample | faulty | missed | miss rate (95 %) | missed by every check "
         "| fine | false alarms | false-alarm rate (95 %) |\n"

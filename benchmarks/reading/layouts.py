@@ -82,7 +82,7 @@ def labelled_layouts() -> Iterator[Layout]:
 
 
 def layout_rates(read: Sequence[ReadLayout]) -> list[ItemRates]:
-    """Computes rates for each half: all layouts, the first and the further ones, then each layout."""
+    """Compute rates for each half: all layouts, the first and the further ones, then each layout."""
     return [rates_of_items(half, group, found) for half, group, found in _grouped(read)]
 
 

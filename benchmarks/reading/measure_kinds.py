@@ -72,7 +72,7 @@ def say(paste: Paste) -> set[str]:
 
 
 def as_rates(said: list[Said]) -> dict[str, dict[str, Any]]:
-    """Counts, for each check, the pastes with its fault and how many it misses; the others and its false alarms."""
+    """Count, for each check, the pastes with its fault and how many it misses; the others and its false alarms."""
     rates: dict[str, dict[str, Any]] = {}
     for name in (*(name for name in CHECKS if name not in NOTHING_SAID), LINK):
         faulty = [paste for paste in said if name in paste.faults]

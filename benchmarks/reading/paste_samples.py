@@ -52,7 +52,7 @@ class Answer:
 
 
 def is_held_out(text: str) -> bool:
-    """Tells, by hash, whether a text is in the half that rates are of; the rules were written on the other half."""
+    """Tell, by hash, whether a text is in the half that gives the rates; the rules were written on the other half."""
     return hashlib.sha256(text.encode()).digest()[1] % 2 == 1
 
 
@@ -62,7 +62,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def read_answers(data: Path) -> list[Answer]:
-    """Reads every recommendation answer in the data, and the other answers that have a refusal label."""
+    """Read every recommendation answer in the data, and the other answers that have a refusal label."""
     labels = read_labels()
     answers = [_answer(record, prompt, text, labels) for record, prompt, text in _records(data)]
     return [answer for answer in answers if answer.record.startswith(RECOMMENDATIONS) or answer.refusal is not None]
@@ -81,7 +81,7 @@ def _records(data: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def read_labels() -> dict[str, dict[str, str]]:
-    """Reads labels by record; they hold only a hash of each text, so that a changed source is noticed."""
+    """Read labels by record; they hold only a hash of each text, so that a changed source is noticed."""
     with (HERE / "paste_labels.csv").open(encoding="utf-8", newline="") as rows:
         return {row["record"]: row for row in csv.DictReader(rows)}
 
@@ -100,7 +100,7 @@ def _decided(word: str) -> bool | None:
 
 
 def build_cases(data: Path, seed: int) -> list[Case]:
-    """Builds the whole sample, in a fixed order; `seed` decides where answers are cut and what is taken out."""
+    """Build the whole sample, in a fixed order; `seed` decides where answers are cut and what is taken out."""
     answers = read_answers(data)
     suggestions = [answer for answer in answers if answer.record.startswith(RECOMMENDATIONS)]
     prompts = tuple(dict.fromkeys(answer.prompt for answer in suggestions))
@@ -130,7 +130,7 @@ def build_cases(data: Path, seed: int) -> list[Case]:
 
 
 def _letter_pastes(data: Path, others: tuple[OtherPrompt, ...]) -> Iterator[Paste]:
-    """Yields models' letters under the real questions, one model per question so that no question weighs more."""
+    """Yield models' letters under the real questions, one model per question so that no question weighs more."""
     questions = data.parent / "mmlu" / "helm_lite_514.jsonl"
     texts = {row["id"]: _question_text(row) for row in read_lines(questions)} if questions.exists() else {}
     rows = read_lines(data / f"{LETTERS}.jsonl")
@@ -147,7 +147,7 @@ def _question_text(row: dict[str, Any]) -> str:
 
 
 def _untouched(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterator[Case]:
-    """Yields real answers, with which nothing is wrong in these respects: any finding is a false alarm."""
+    """Yield real answers, with which nothing is wrong in these respects: any finding is a false alarm."""
     for check in ("empty", "prompt-itself", "other-prompt", "residue"):
         yield from (Case(check, False, "real answer", paste, answer.held_out) for answer, paste in mine)
     for check in ("empty", "prompt-itself", "other-prompt", "refusal", "cut-off", "residue", "too-few-items"):
@@ -182,7 +182,7 @@ def _repeated_prompts(mine: list[tuple[Answer, Paste]], letters: list[Paste], dr
 def _other_answers(
     mine: list[tuple[Answer, Paste]], letters: list[Paste], others: dict[str, tuple[OtherPrompt, ...]]
 ) -> Iterator[Case]:
-    """Yields answers under another prompt: only the topic tells, or the same person gave the answer before."""
+    """Yield answers under another prompt: only the topic tells, or the same person gave the answer before."""
     prompts = list(others)
     for at, (answer, paste) in enumerate(mine):
         prompt = prompts[(prompts.index(answer.prompt) + 1 + at % (len(prompts) - 1)) % len(prompts)]
@@ -205,7 +205,7 @@ def _other_answers(
 
 
 def _written_faults(name: str) -> Iterator[tuple[Any, bool]]:
-    """Yields faults that we wrote, each with its half: the held-out list was written after the rules were finished."""
+    """Yield faults that we wrote, each with its half: the held-out list was written after the rules were finished."""
     faults = json.loads((HERE / "paste_faults.json").read_text(encoding="utf-8"))[name]
     for half in ("developed", "held_out"):
         yield from ((fault, half == "held_out") for fault in faults[half])
@@ -219,7 +219,7 @@ def _written_refusals(mine: list[tuple[Answer, Paste]]) -> Iterator[Case]:
 
 
 def _cuts(pastes: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[Case]:
-    """Yields complete answers, each cut at two random characters; cuts after a full sentence are kept."""
+    """Yield complete answers, each cut at two random characters; cuts after a full sentence are kept."""
     for answer, paste in pastes:
         if answer.cut_off is False and len(answer.text) > 200:
             for _ in range(2):
@@ -236,7 +236,7 @@ def _wrapped(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[
 
 
 def _copies(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterator[Case]:
-    """Yields copied answers, and letters that many people get, which the check must tell apart."""
+    """Yield copied answers, and letters that many people get, which the check must tell apart."""
     seen: set[str] = set()
     for answer, paste in mine:
         yield Case("same-as-other", True, "copied", replace(paste, same_as_other=True), answer.held_out)
@@ -254,7 +254,7 @@ def _copies(mine: list[tuple[Answer, Paste]], letters: list[Paste]) -> Iterator[
 
 
 def _shortened(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterator[Case]:
-    """Yields lists of five or more items with one to four of them left; the words around the list stay."""
+    """Yield lists of five or more items with one to four of them left; the words around the list stay."""
     for answer, paste in mine:
         lines = paste.text.split("\n")
         items = [at for at, line in enumerate(lines) if NUMBER.match(line) or BULLET.match(line)]
@@ -265,7 +265,7 @@ def _shortened(mine: list[tuple[Answer, Paste]], draw: random.Random) -> Iterato
 
 
 def _spoiled(mine: list[tuple[Answer, Paste]], names: set[str]) -> Iterator[Case]:
-    """Yields, for checks without another sample, each real answer as it is and as the check's own record spoils it."""
+    """Yield, for checks without another sample, each real answer as it is and as the check's own record spoils it."""
     for name in sorted(names):
         for answer, paste in mine:
             yield Case(name, False, "real answer", paste, answer.held_out)
