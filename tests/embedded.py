@@ -56,7 +56,7 @@ def run_python(*arguments: str, var: Path, **changes: str) -> subprocess.Complet
 
 
 def start_holder(var: Path) -> tuple[subprocess.Popen[str], str]:
-    """Start a process that holds the services; returns it and the start time of the server it sees."""
+    """Start a process that holds the services; return it and the start time of the server it sees."""
     holder = start_python("-c", HOLD, var=var)
     return holder, holder.stdout.readline().strip()
 

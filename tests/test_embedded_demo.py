@@ -91,7 +91,7 @@ def test_production_never_starts_embedded_services(tmp_path: Path) -> None:
 
 
 def start_demo(var: Path, port: int) -> tuple[subprocess.Popen[str], str]:
-    """Start the demo; returns it and what it printed until everything answered."""
+    """Start the demo; return it and what it printed until everything answered."""
     demo = start_python("-m", "fieldstudy.embedded.demo_server", "--port", str(port), var=var)
     said = ""
     for line in demo.stdout:

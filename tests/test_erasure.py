@@ -146,7 +146,7 @@ def in_files() -> set[str]:
 
 @pytest.fixture
 def logs(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator:
-    """Finds the marks logged or printed so far, at production's level and with every traceback."""
+    """Find the marks logged or printed so far, at production's level and with every traceback."""
     caplog.set_level(logging.INFO)
     said: list[str] = []
 

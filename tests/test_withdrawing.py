@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def withdraw_beside(person: Participant, work: Callable[[], object]) -> Future[object]:
-    """Withdraw the person; `work` starts once what to erase has been looked up, and must wait. Returns its future."""
+    """Withdraw the person; `work` starts once what to erase has been looked up, and must wait. Return its future."""
     begun: list[Future[object]] = []
 
     def begin(**_: Any) -> None:

@@ -113,7 +113,7 @@ class Site:
 
 @contextmanager
 def going_on(*works: Callable[[], object]) -> Iterator[list[str]]:
-    """Repeat each work in its own thread until the context ends; yields what went wrong."""
+    """Repeat each work in its own thread until the context ends; yield what went wrong."""
     over, faults = threading.Event(), list[str]()
 
     def run(work: Callable[[], object]) -> None:
@@ -170,7 +170,7 @@ def label_on(site: Site, person: Participant, text: str) -> None:
 
 
 def withdraw_in(site: Site, person: Participant) -> list[str]:
-    """Withdraw amid everything else; returns what was wrong with it, and with what the processes show afterwards."""
+    """Withdraw amid everything else; return what was wrong with it, and with what the processes show afterwards."""
     time.sleep(random.uniform(0, 0.5))
     reply = site.send("POST", address(person, "stop"), {"how": "withdraw", "sure": "1"})
     wrong = [] if reply.is_end else [f"{person}: {reply.status} {reply.location}"]

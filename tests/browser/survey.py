@@ -31,7 +31,7 @@ def entry(study: Study) -> str:
 
 
 def open_prompt(page: Page, participant: Participant, number: int = 1) -> str:
-    """Open a paste page and wait until its scripts are ready; returns the prompt's slug."""
+    """Open a paste page and wait until its scripts are ready; return the prompt's slug."""
     page.goto(address(participant, "prompt", number))
     if page.locator("[data-copy]").count():
         expect(page.locator("[data-copy]:not([hidden])")).to_be_attached()
@@ -86,7 +86,7 @@ def answer_prompts(page: Page, participant: Participant) -> None:
 
 
 def stand_in_for_prolific(context: BrowserContext) -> list[str]:
-    """Answer for Prolific, so that no test leaves this computer; returns the addresses requested."""
+    """Answer for Prolific, so that no test leaves this computer; return the addresses requested."""
     asked: list[str] = []
 
     def answer(route) -> None:

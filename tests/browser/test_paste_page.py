@@ -21,7 +21,7 @@ FILLED = """() => [...document.querySelectorAll(".forward .button")].filter((but
 
 @pytest.fixture
 def chatbot(page: Page) -> Iterator[None]:
-    """Answers the chatbot's address on this computer."""
+    """Answer the chatbot's address on this computer."""
     page.context.route("https://chatgpt.com/**", lambda route: route.fulfill(body="Chatbot"))
     yield
     page.context.unroute("https://chatgpt.com/**")

@@ -67,7 +67,7 @@ def make_stand_ins(folder: Path, sockets: str, redis: str) -> Path:
 
 
 def run_script(texts: list[str], folder: Path, environment: dict[str, str], path: str = "") -> str:
-    """Run the texts as one script that stops at its first fault; returns what it printed."""
+    """Run the texts as one script that stops at its first fault; return what it printed."""
     script = "set -euo pipefail\nset -x\n" + "\n".join(texts)
     searched = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
     done = subprocess.run(

@@ -48,7 +48,7 @@ def variables(folder: Path, port: int, web: int) -> dict[str, str]:
 
 @contextmanager
 def running_caddy(text: str, folder: Path, web: int) -> Iterator[tuple[str, Path]]:
-    """Run Caddy in front of a server on port `web`; yields its address and its log."""
+    """Run Caddy in front of a server on port `web`; yield its address and its log."""
     port, log = free_port(), folder / "caddy.log"
     command = [program("caddy"), "run", "--adapter", "caddyfile", "--config", str(caddyfile(text, folder))]
     with log.open("wb") as output:

@@ -15,14 +15,14 @@ WORDS = {"y": "yes", "n": "no"}
 
 
 def label_all(person: Participant, said: str) -> None:
-    """Gives each item the letter at its number in `said`, in whatever order items come."""
+    """Give each item the letter at its number in `said`, in whatever order items come."""
     while task := next(iter(next_tasks(person)), None):
         shown = open_task(person, seal_task(person, task))
         submit(person, shown, LabelSubmission({"relevance": WORDS[said[number_of(task.item)]]}, active_ms=12_000))
 
 
 def annotate_all(person: Participant, question: str, said: Mapping[str, str]) -> None:
-    """Answers every task of this person by its item in `said`; for a preference that is the rating as it is kept."""
+    """Answer every task of this person by its item in `said`; for a preference that is the rating as it is kept."""
     while task := next(iter(next_tasks(person)), None):
         value = said[task.item.key]
         is_turned = question.startswith("preference") and task.left == "personalised"

@@ -140,7 +140,7 @@ def make_rated(source: str = "") -> Study:
 
 
 def tell(study: Study) -> None:
-    """Fills in the model's replies from TRUTH."""
+    """Fill in the model's replies from TRUTH."""
     for row in Task.objects.filter(run__instruction="mentions-1"):
         row.values = {"mentioned": [TRUTH[number_of(row.annotation_item)][1]]}
         row.save()

@@ -35,12 +35,12 @@ OWN_WORDS = "My name is Marguerite."
 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skips drawing figures, which takes seconds; one test looks at them."""
+    """Skip drawing figures, which takes seconds; one test looks at them."""
     monkeypatch.setattr("analysis.agreement.bundles.draw_figures", lambda found: [])
 
 
 def bundle(study: Study, folder: Path, **options: Any) -> dict[str, Any]:
-    """Unpacks the study's bundle; returns its report."""
+    """Unpack the study's bundle; return its report."""
     unpack(study, folder, begin_label_bundle, **options)
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return report
@@ -54,7 +54,7 @@ def counts(out: str) -> dict[str, int]:
 
 
 def import_labels(folder: Path, rows: Iterable[tuple[str, str, Any]], *options: str) -> Study:
-    """Imports rows of (item, annotator, label) from a file, as the study `table`."""
+    """Import rows of (item, annotator, label) from a file, as the study `table`."""
     path = folder / "labels.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([("item", "annotator", "label"), *rows])

@@ -11,14 +11,14 @@ LIST = "1. Assam\n2. Sencha\n3. Earl Grey\n4. Oolong\n5. Rooibos"
 
 
 def give(study: Study, prompt: str, text: str) -> Answer:
-    """Pastes a text as a new participant and reads it."""
+    """Paste a text as a new participant and read it."""
     response = make_response(make_participant(study), prompt, text=text, keep=True)
     read_new(study)
     return Answer.objects.get(response=response)
 
 
 def run_offline(study: Study, reply: str) -> Completion:
-    """Answers a new offline call with `reply` and reads it."""
+    """Answer a new offline call with `reply` and read it."""
     call = answer(make_call(make_run("offline", study)), reply)
     read_new(study)
     return call

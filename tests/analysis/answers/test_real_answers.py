@@ -63,7 +63,7 @@ def test_twelve_real_models_by_plain_counting(tmp_path: Path) -> None:
 
 
 def count(study: Study, prompt: str, model: str) -> Counter[str]:
-    """Counts how many of the model's answers name each item."""
+    """Count how many of the model's answers name each item."""
     mine = Answer.objects.filter(completion__run__study=study, completion__run__imported_model=model)
     lists = mine.filter(completion__prompt__slug=prompt).values_list("items", flat=True)
     return Counter(item for items in lists for item in set(items))

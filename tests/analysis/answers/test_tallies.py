@@ -59,7 +59,7 @@ def a_pilot(study: Study) -> Participant:
 
 
 def events(study: Study) -> Iterator[Callable[[], Any]]:
-    """Yields steps: every kind of reading and everything that can happen to one, each first unread, then read."""
+    """Yield steps: every kind of reading and everything that can happen to one, each first unread, then read."""
     ada, said = make_participant(study), []
 
     def new(*of: Any, **how: Any) -> Callable[[], Any]:
@@ -118,7 +118,7 @@ def events(study: Study) -> Iterator[Callable[[], Any]]:
 
 
 def commit_late(person: Participant, key: int) -> None:
-    """Stores an answer whose transaction began before others that were counted meanwhile."""
+    """Store an answer whose transaction began before others that were counted meanwhile."""
     prompt = Prompt.objects.get(slug="teas")
     own = {"version": person.version, "pilot": False, "revision": 1, "accepted": True, "key": uuid4(), "text": FIVE}
     late = Response.objects.create(pk=key, participant=person, prompt=prompt, **own)

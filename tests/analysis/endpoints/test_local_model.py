@@ -77,7 +77,7 @@ def test_printed_command_makes_the_endpoint_that_add_makes(settings: Any) -> Non
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[int]:
-    """Starts the real model by the command, yields its port and stops it again."""
+    """Start the real model by the command, yield its port and stop it again."""
     skip_without_model()
     port = free_port()
     command = [sys.executable, "manage.py", "local_model", "--port", str(port), "--parallel", str(ONE)]

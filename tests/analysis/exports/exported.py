@@ -11,7 +11,7 @@ from tests.factories import annotate, make_annotation_study, make_annotator, mak
 
 
 def rows_of(study: Study, table: str, **selection: bool) -> list[dict[str, Any]]:
-    """Returns the rows with their JSON parsed; asserts that count and columns are the codebook's."""
+    """Return the rows with their JSON parsed; assert that count and columns are the codebook's."""
     chosen = Selection(**selection)
     described = codebook_of(study, chosen.pids).tables[table]
     rows = list(stream_rows(study, described, chosen))
@@ -22,7 +22,7 @@ def rows_of(study: Study, table: str, **selection: bool) -> list[dict[str, Any]]
 
 
 def make_judged() -> Study:
-    """Makes a study with one item and one annotator, whom the gate kept."""
+    """Make a study with one item and one annotator, whom the gate kept."""
     study = make_annotation_study(slug="judged")
     make_items(study, 1)
     person = make_annotator(study)

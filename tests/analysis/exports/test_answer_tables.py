@@ -167,7 +167,7 @@ def test_scripted_models_are_left_out_with_simulated_people(study: Study) -> Non
 
 
 def correct(study: Study, text: str, slug: str = "teas", **said: Any) -> str:
-    """Adds a person who says this about the reading; returns their pseudonym."""
+    """Add a person who says this about the reading; return their pseudonym."""
     person = make_participant(study)
     make_response(person, slug, text=text, reply=ReadReply(of=mark_of(text), **said))
     read_new(study)

@@ -76,7 +76,7 @@ def joined_text(frame: pd.DataFrame, row: int, begin: str = "text") -> str:
 
 
 def restored(cell: str) -> str:
-    """Removes a CSV cell's apostrophe against spreadsheets, as docs/data.md says."""
+    """Remove a CSV cell's apostrophe against spreadsheets, as docs/data.md says."""
     return re.sub(r"^'('*[=+\-@\t\r])", r"\1", cell)
 
 

@@ -79,14 +79,14 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 @pytest.fixture(autouse=True)
 def unsent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hands nothing to workers, since there are none here."""
+    """Hand nothing to workers, since there are none here."""
     monkeypatch.setattr(actions, "enqueue_lanes", lambda run: None)
     monkeypatch.setattr(tasks.compute_report, "delay", lambda *order: None)
 
 
 @pytest.fixture(autouse=True)
 def same_connection() -> Iterator[None]:
-    """Keeps the test's connection, whose transaction holds the world: a server would close it after each request."""
+    """Keep the test's connection, whose transaction holds the world: a server would close it after each request."""
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
@@ -135,7 +135,7 @@ def test_every_answer_is_as_the_schema_says(world: dict[str, str], operation: AP
 
 
 def make_plain(case: Case, endpoint: str) -> None:
-    """Drops what most requests would be refused for, so that the rest may well be answered."""
+    """Drop what most requests would be refused for, so that the rest may well be answered."""
     case.query = {name: value for name, value in (case.query or {}).items() if name in PLAIN}
     if isinstance(case.body, dict):
         case.body = {name: value for name, value in case.body.items() if name in ORDERED}

@@ -36,7 +36,7 @@ def fill_quietly(study: Study) -> None:
 
 @pytest.fixture
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reduces every run of the demo to a few calls."""
+    """Reduce every run of the demo to a few calls."""
     few = []
     for asked in demo.RUNS:
         settings = asked.settings | ({"users": 2} if "users" in asked.settings else {})

@@ -26,7 +26,7 @@ def people(corpus: str, step: str, *options: str) -> dict[str, Any]:
 
 
 def command(name: str, *arguments: str) -> dict[str, Any]:
-    """Runs a command and returns the JSON it prints."""
+    """Run a command and return the JSON it prints."""
     out = StringIO()
     call_command(name, *arguments, "--json", stdout=out, stderr=StringIO())
     return json.loads(out.getvalue())
@@ -48,7 +48,7 @@ def said(*texts: str, answered: bool = True) -> list[dict[str, str]]:
 def make_person(
     key: str, histories: Sequence[Sequence[str]], corpus: Corpus | None = None, language: str = "English"
 ) -> list[Conversation]:
-    """Makes one user's conversations, each from the messages that the user wrote."""
+    """Make one user's conversations, each from the messages that the user wrote."""
     corpus = corpus or make_corpus()
     return [
         make_conversation(corpus, messages=said(*texts), user=key, language=language, source_id=f"{key}-{number}")
@@ -99,5 +99,5 @@ def judge_with(study: Study, labels_of: Callable[[AnnotationItem, int], dict[str
 
 
 def ask(study: Study, task: str, *options: str) -> dict[str, Any]:
-    """Asks a scripted model a task about the study; returns the command's report."""
+    """Ask a scripted model a task about the study; return the command's report."""
     return command("ask", study.slug, task, "--endpoint", "scripted", *options)

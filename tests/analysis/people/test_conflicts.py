@@ -23,7 +23,7 @@ from tests.roles import as_account, make_roles
 
 
 def embed_alike(texts: list[str]) -> np.ndarray:
-    """Gives all texts the same vector."""
+    """Give all texts the same vector."""
     vectors = np.zeros((len(texts), 384), "float32")
     vectors[:, 0] = 1.0
     return vectors
@@ -80,7 +80,7 @@ def test_parts_have_no_conflict_and_hold_everything_once(flags: list[bool]) -> N
 
 
 def merge(*texts: str) -> dict[str, Any]:
-    """Merges statements of one person, each said in another conversation."""
+    """Merge statements of one person, each said in another conversation."""
     corpus = make_corpus()
     keep_attributes(corpus, [NewAttribute("ann", text, 0.5, (), str(n)) for n, text in enumerate(texts)])
     return merge_attributes(corpus, ALIKE)

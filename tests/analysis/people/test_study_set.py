@@ -48,7 +48,7 @@ def sit(slug: str, pid: str, say: Say) -> str:
 
 
 def say_as(place: int, question: str, opinions: str) -> Say:
-    """Answers a part's n-th item by the n-th of the recurring `opinions`; people 3 and on say the opposite."""
+    """Answer a part's n-th item by the n-th of the recurring `opinions`; people 3 and on say the opposite."""
     words = {"y": "yes", "n": "no"} if place < 3 else {"y": "no", "n": "yes"}
     return lambda item: {question: words[opinions[int(item.key.rpartition("-")[2]) % len(opinions)]]}
 

@@ -24,7 +24,7 @@ VERIFIER = f"trained mine {VERSION[:8]}"
 
 
 def label(study: Study, said: dict[str, str], question: str, rater: str = VERIFIER, **detail: Any) -> None:
-    """Keeps labels as `predict --study` keeps those of a trained model."""
+    """Keep labels as `predict --study` keeps those of a trained model."""
     for item in AnnotationItem.objects.filter(study=study, key__in=said):
         kept = {"model": "mine", "version": VERSION, **detail}
         record_judgement(item, rater, {question: said[item.key]}, detail=kept, only=(question,))

@@ -118,7 +118,7 @@ def test_second_file_waits_for_the_first(study: Study, queue: list) -> None:
 
 @contextmanager
 def elsewhere(corpus: Corpus) -> Iterator[None]:
-    """Holds the corpus's lock, as another worker does while it works on it."""
+    """Hold the corpus's lock, as another worker does while it works on it."""
     with closing(connections.create_connection("default")) as beside:
         with beside.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(hashtext('people'), %s)", [corpus.pk])

@@ -29,7 +29,7 @@ DEFINITION = replace(make_definition(50), hypotheses=(ASSAM,))
 
 
 def simulate(study: Study, monkeypatch: pytest.MonkeyPatch, replicates: int = 20) -> None:
-    """Simulates and keeps the plan for the number of places in the file."""
+    """Simulate and keep the plan for the number of places in the file."""
     monkeypatch.setattr(kept, "Setting", lambda: Setting((definition_of(study).planned_people,), replicates))
     keep_plan(study)
 

@@ -143,7 +143,7 @@ def respond(people: list[Participant], prompt: Prompt, reached: np.ndarray | Non
 
 
 def make_runs(study: Study, truth: Truth, prompts: list[Prompt], rng: np.random.Generator) -> None:
-    """Makes a run of stateless calls and, if there are `users`, one of simulated users who are each asked twice."""
+    """Make a run of stateless calls and, if there are `users`, one of simulated users who are each asked twice."""
     endpoint = make_endpoint(model="gpt-4o-mini", provider="openai")
     for condition, users in (("offline", 0), ("sp-profile", truth.users)):
         if condition == "offline" or users:

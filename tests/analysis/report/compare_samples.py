@@ -39,7 +39,7 @@ def make_compared(**changes: Any) -> Study:
 
 
 def answer_benchmark() -> None:
-    """Makes an offline run of four sums (answer B), asked twice."""
+    """Make an offline run of four sums (answer B), asked twice."""
     for number in range(1, 5):
         make_item(number)
     run = make_model_run(None, benchmark="sums")

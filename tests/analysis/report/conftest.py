@@ -22,12 +22,12 @@ def study(world: int) -> Study:
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Computes pages with the fewest draws that still give every number, and with nothing kept from other tests."""
+    """Compute pages with the fewest draws that still give every number, and with nothing kept from other tests."""
     monkeypatch.setattr(shown, "views_for", partial(views_for, draws=FEW))
     cache.clear()
 
 
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skips drawing figures: it takes seconds, and most tests of bundles are about the rest."""
+    """Skip drawing figures: it takes seconds, and most tests of bundles are about the rest."""
     monkeypatch.setattr("analysis.report.bundle.bundles.figures_of", lambda report: [])

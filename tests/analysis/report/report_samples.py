@@ -45,7 +45,7 @@ def reply(run: Run, prompt: str, text: str, repeat: int = 0, **changes: Any) -> 
 
 
 def answer_items(run: Run, letters: Sequence[str], repeat: int = 0, user: SimulatedUser | None = None) -> None:
-    """Gives one run's replies to the items in order: "-" has no letter, "x" is a failed call, "." a pending one."""
+    """Give one run's replies to the items in order: "-" has no letter, "x" is a failed call, "." a pending one."""
     for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
         call = make_call(run, item, user, repeat)
         status = {"x": "failed", ".": "pending"}.get(letter, "done")

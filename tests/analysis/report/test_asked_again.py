@@ -66,7 +66,7 @@ def complete(study: Study) -> None:
 
 
 def ask_again(study: Study) -> None:
-    """Adds other answers of the same people on a second occasion and in the other state, which one cannot reach."""
+    """Add other answers of the same people on a second occasion and in the other state, which one cannot reach."""
     Participant.objects.filter(study=study).update(state="active", finished_at=None, code="", step="prompts")
     for number, person in enumerate(study.participants.order_by("pk")):
         other = ["Oolong", "Puerh", f"Tea {number}"]

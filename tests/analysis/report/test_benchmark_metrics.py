@@ -72,7 +72,7 @@ def make_sums(*letters: str, **changes: Any) -> tuple[Study, Run]:
 
 
 def add_users(study: Study, *letters: str, repeats: int = 1, **changes: Any) -> None:
-    """Adds a run of sock puppets with the letters of each simulated user, the same in each repeat."""
+    """Add a run of sock puppets with the letters of each simulated user, the same in each repeat."""
     run = make_model_run(study, benchmark="sums", **{"condition": "sp-history", "history_size": 10} | changes)
     for index, said in enumerate(letters):
         user = SimulatedUser.objects.create(run=run, index=index)
@@ -301,7 +301,7 @@ def test_benchmark_runs_of_no_study_are_in_the_reports_of_those_they_are_shared_
 
 
 def chemistry(path: Path, by_model: bool) -> Path:
-    """Writes the HELM answers as an import file, with each model as a model or as a run of one model."""
+    """Write the HELM answers as an import file, with each model as a model or as a run of one model."""
     rows = [json.loads(line) for line in real_data("model_answers/helm_mmlu_college_chemistry.jsonl").open()]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

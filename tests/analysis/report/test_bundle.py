@@ -61,7 +61,7 @@ def make_world() -> Study:
 
 
 def ask_sums(study: Study, model: str, letters: str) -> None:
-    """Asks a benchmark of three questions (answer B) twice: first `letters`, then all B."""
+    """Ask a benchmark of three questions (answer B) twice: first `letters`, then all B."""
     run = make_model_run(study, model=model, benchmark="sums", version=study.current)
     if not BenchmarkItem.objects.exists():
         for number in range(1, 4):
@@ -71,7 +71,7 @@ def ask_sums(study: Study, model: str, letters: str) -> None:
 
 
 def ask_puppets(study: Study, users: tuple[str, ...]) -> None:
-    """Adds simulated users who answer the same benchmark once each, and the first of them twice."""
+    """Add simulated users who answer the same benchmark once each, and the first of them twice."""
     run = make_model_run(study, "sp-history", history_size=10, benchmark="sums", version=study.current)
     for index, letters in enumerate(users):
         user = SimulatedUser.objects.create(run=run, index=index)

@@ -36,7 +36,7 @@ def make_corrected() -> Study:
 
 
 def run_notebook(monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[str, Any]:
-    """Runs every code cell in one namespace, as a kernel does, and draws each `chartN` as its page would."""
+    """Run every code cell in one namespace, as a kernel does, and draw each `chartN` as its page would."""
     for name, value in environment.items():
         monkeypatch.setenv(f"FIELDSTUDY_{name}", value)
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
@@ -57,7 +57,7 @@ def nine(value: float | None) -> float | None:
 
 
 def check_figures(space: dict[str, Any], told: dict[str, Any]) -> None:
-    """Compares the drawn numbers with the report's, one by one."""
+    """Compare the drawn numbers with the report's, one by one."""
     lists = {(row["prompt"], row["source"], row["model"]): row for row in told["heterogeneity"]}
     assert len(space["figure1"]) == 3 * len(lists)
     for row in space["figure1"].to_dict("records"):

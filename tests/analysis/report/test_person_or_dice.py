@@ -50,7 +50,7 @@ def claims_on(found: dict[str, Any], page: str) -> list[dict[str, Any]]:
 
 
 def page_of(study: Study, name: str) -> HttpResponse:
-    """Opens the page, always as the same viewer."""
+    """Open the page, always as the same viewer."""
     viewer = get_user_model().objects.filter(username="ada").first()
     client = Client() if viewer else log_in(study, "viewer")
     if viewer:

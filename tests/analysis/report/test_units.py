@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 
 def bring_in(study: Study, folder: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Imports completions; `rows` give the cells that differ from a default line of the source `lab`."""
+    """Import completions; `rows` give the cells that differ from a default line of the source `lab`."""
     lines = [{"source": "lab", "model": "gpt-4o-mini", "prompt": "teas", "temperature": "1", **row} for row in rows]
     path = folder / "completions.csv"
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -25,7 +25,7 @@ def unpack(study: Study, folder: Path, begin: Callable[..., StudyBundle] = begin
 
 
 def recompute(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the bundle's own script in this process, since importing pandas in another takes seconds."""
+    """Run the bundle's own script in this process, since importing pandas in another takes seconds."""
     names = {"path": [str(folder), *sys.path], "argv": ["recompute.py", str(folder)]}
     try:
         with patch.multiple(sys, **names), redirect_stdout(io.StringIO()) as out:
@@ -55,7 +55,7 @@ def agreed_in(out: str) -> dict[str, int]:
 
 
 def recompute_elsewhere(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the script in a process that knows nothing of the project, as somebody else would."""
+    """Run the script in a process that knows nothing of the project, as somebody else would."""
     command = [sys.executable, "-I", "-c", STARTED, str(folder)]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env={})
 
@@ -75,7 +75,7 @@ def read_csv(folder: Path, name: str) -> list[dict[str, str]]:
 
 
 def check_codebook(folder: Path) -> None:
-    """Checks that the codebook describes each column of each table, and that the README names each table."""
+    """Check that the codebook describes each column of each table, and that the README names each table."""
     named = (folder / "README.md").read_text()
     assert [path.name for path in (folder / "data").iterdir() if f"{path.name}`" not in named] == []
     described = {table["name"]: table for table in json.loads((folder / "codebook.json").read_text())["tables"]}

@@ -35,7 +35,7 @@ SHARED = Path(os.environ.get("FIELDSTUDY_SHARED") or Path(settings.BASE_DIR).par
 
 
 def real_data(name: str) -> Path:
-    """Returns a file of the shared data; skips the test if it is missing."""
+    """Return a file of the shared data; skip the test if it is missing."""
     path = SHARED / "data" / name
     if not path.exists():
         pytest.skip(f"the real data {name} is not here; FIELDSTUDY_SHARED names its folder")
@@ -57,7 +57,7 @@ def shared(thing: Any) -> Any:
 
 
 def write_messages(turns: int, words: str = "") -> list[dict[str, str]]:
-    """Messages of so many `turns`; the texts hold `words`, so that conversations differ."""
+    """Messages of this many `turns`; the texts hold `words`, so that conversations differ."""
     return [
         {"role": role, "content": f"{role} {turn} {words}"} for turn in range(turns) for role in ("user", "assistant")
     ]
@@ -123,7 +123,7 @@ LETTERS = Embedder("letters", lambda texts: np.stack([letter_vector(text) for te
 
 
 def use_letters(monkeypatch: pytest.MonkeyPatch) -> Embedder:
-    """Puts the made-up embedding in the local model's place."""
+    """Put the made-up embedding in the local model's place."""
     monkeypatch.setattr(embeddings, "LOCAL", LETTERS.name)
     monkeypatch.setattr(embeddings, "local_embedder", lambda: LETTERS)
     return LETTERS

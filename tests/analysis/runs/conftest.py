@@ -21,7 +21,7 @@ def client(study: Study) -> Client:
 
 @pytest.fixture
 def ten_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fixes a run's time at work, however slow the test machine is."""
+    """Fix a run's time at work, however slow the test machine is."""
     monkeypatch.setattr("analysis.runs.lanes.runs.seconds_at_work", lambda run: 10.0)
 
 

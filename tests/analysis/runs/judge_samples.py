@@ -27,7 +27,7 @@ def plan(study: Study, prompt: str = "same", endpoint: str = "judge", **changes:
 
 
 def judge(study: Study, prompt: str = "same", **changes: Any) -> Run:
-    """Plans, asks and reads, as the command does."""
+    """Plan, ask and read, as the command does."""
     return work_off(plan(study, prompt, **changes))
 
 

@@ -23,7 +23,7 @@ def users_of(run: Run) -> list[SimulatedUser]:
 
 
 def build_afresh(call: Completion) -> Built:
-    """Rebuilds the messages with empty caches, as another process would."""
+    """Rebuild the messages with empty caches, as another process would."""
     forget_users()
     return messages_for(Completion.objects.get(pk=call.pk))
 
@@ -40,7 +40,7 @@ def make_long_corpus(number: int) -> Corpus:
 
 
 def remember(corpus: Corpus, known: Mapping[str, Sequence[str]]) -> Corpus:
-    """Gives the users attributes that the made-up embedding keeps apart in merging."""
+    """Give the users attributes that the made-up embedding keeps apart in merging."""
     rows = [NewAttribute(user, text, 0.9) for user, texts in known.items() for text in texts]
     keep_attributes(corpus, rows)
     merge_attributes(corpus, LETTERS, similarity=0.9999)

@@ -18,7 +18,7 @@ ESTIMATE = {"calls": 10, "prompt_tokens": 1000, "completion_tokens": 3000, "usd"
 
 
 def answer(call: Completion, reply: str = "1. Sencha", **changes: Any) -> Completion:
-    """Answers a call as a lane does."""
+    """Answer a call as a lane does."""
     given = {
         "status": "done",
         "reply": reply,

@@ -72,7 +72,7 @@ def make_planned(study: Study, endpoint: Endpoint, repeats: int = 5, **changes: 
 
 
 def work_off(run: Run, bounds: Bounds | None = None) -> Run:
-    """Starts the run and works in this process until it ends."""
+    """Start the run and work in this process until it ends."""
     list(run_inline(start(run), bounds or Bounds()))
     run.refresh_from_db()
     return run

@@ -59,7 +59,7 @@ def ask(task: str = "extract", **given: Any) -> Any:
 
 
 def begin(task: str = "extract") -> Any:
-    """Presses the button below the count."""
+    """Press the button below the count."""
     page = as_account("researcher").get(address(task)).content.decode()
     mark = re.search(r'name="start" value="([^"]+)"', page)
     return as_account("researcher").post(address(task), {"start": mark.group(1) if mark else "1"}, follow=True)

@@ -39,7 +39,7 @@ def key_of(call: Completion) -> str:
 
 
 def check_books(run: Run, server: Server) -> None:
-    """Asserts that each row is done with a reply, and that the server answered it once."""
+    """Assert that each row is done with a reply, and that the server answered it once."""
     calls = list(run.completions.select_related("run"))
     assert {call.status for call in calls} == {"done"}
     assert all(call.reply for call in calls)

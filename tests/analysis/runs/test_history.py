@@ -119,7 +119,7 @@ def test_what_does_not_fit_is_left_out_by_seed_whatever_its_date() -> None:
 
 
 def make_mixed_corpus() -> dict[str, str]:
-    """Makes one conversation per trait; returns their hashes by trait."""
+    """Make one conversation per trait; return their hashes by trait."""
     corpus = make_corpus()
     kinds: dict[str, dict[str, Any]] = {
         "English": {"language": "English"},

@@ -24,7 +24,7 @@ BEFORE = ("analysis", "0008_tasks")
 
 @pytest.fixture
 def brought_forward() -> Iterator[None]:
-    """Migrates a separate database that has `ROWS`."""
+    """Migrate a separate database that has `ROWS`."""
     with database_before("judges_before_tasks", *BEFORE):
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")

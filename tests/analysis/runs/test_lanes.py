@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def with_book(run: Run, act: Callable[[CallBook], Awaitable[Any]], lane: str = "one", seconds: int = 60) -> Any:
-    """Lets `act` use a lane's own book of the run's calls, and returns its result."""
+    """Let `act` use a lane's own book of the run's calls, and return its result."""
 
     async def open_and_act() -> Any:
         async with await open_database() as database:

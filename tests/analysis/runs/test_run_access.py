@@ -34,7 +34,7 @@ def run(study: Study) -> Run:
 
 @pytest.fixture(autouse=True)
 def names_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives every host a public address, so that nothing is looked up."""
+    """Give every host a public address, so that nothing is looked up."""
     monkeypatch.setattr(endpoints, "addresses_of", lambda host, port: {"93.184.215.14"})
 
 

@@ -25,7 +25,7 @@ def measure(labels, seed=0, threshold=1, draws=60, scale=NUMBERS):
 
 
 def list_estimates(agreement):
-    """Yields every estimate anywhere in an agreement."""
+    """Yield every estimate anywhere in an agreement."""
     for each in agreement.coefficients.values():
         yield from (getattr(each, name) for name in COEFFICIENTS)
         yield from each.prevalence

@@ -73,7 +73,7 @@ def test_an_encoder_is_trained_tested_kept_and_used(tmp_path: Path, base: Path) 
 
 
 def tiny_backbone(folder: Path, kind: str) -> Path:
-    """Saves random weights in bfloat16, the format of the paper's backbones."""
+    """Save random weights in bfloat16, the format of the paper's backbones."""
     torch, transformers = (
         pytest.importorskip(name, reason="make setup-training") for name in ("torch", "transformers")
     )

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folde
 
 
 def train(folder: Path, *more: str) -> TrainedModel:
-    """Trains a model that learns to like glad replies."""
+    """Train a model that learns to like glad replies."""
     rows = [
         {"id": str(n), "prompt": f"About {n}", "chosen": f"{n} , gladly", "rejected": f"{n} , sadly"} for n in range(80)
     ]
@@ -45,7 +45,7 @@ def asked_twice(*replies: str) -> Study:
 
 
 def check_differences(model: TrainedModel) -> None:
-    """Asserts that two responses' own scores differ by the logit of preferring the first."""
+    """Assert that two responses' own scores differ by the logit of preferring the first."""
     said = ["it is , gladly", "it is , sadly", "perhaps", "gladly , gladly", "who knows"]
     opened = open_model(model)
     alone = [Labelled("", "", "", "", "About 1", text) for text in said]

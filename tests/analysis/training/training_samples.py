@@ -23,7 +23,7 @@ TOPICS = ("tea", "trains", "chess", "gardens", "running", "painting", "sailing",
 
 
 def embed_words(texts: Sequence[str]) -> np.ndarray:
-    """Embeds texts by their words, so that texts with the same words are near."""
+    """Embed texts by their words, so that texts with the same words are near."""
     counts = np.zeros((len(texts), DIMENSIONS), "float32")
     for row, text in zip(counts, texts, strict=True):
         for word in text.lower().split():
@@ -33,13 +33,13 @@ def embed_words(texts: Sequence[str]) -> np.ndarray:
 
 @pytest.fixture
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts vectors that count words in the local model's place."""
+    """Put vectors that count words in the local model's place."""
     monkeypatch.setattr(embeddings, "local_embedder", lambda: Embedder("words", embed_words))
     monkeypatch.setattr(embeddings, "embedder_named", lambda name: Embedder(name, embed_words))
 
 
 def keep_in(settings: Any, folder: Path) -> None:
-    """Gives a test its own folder for what it keeps."""
+    """Give a test its own folder for what it keeps."""
     settings.VAR_FOLDER = folder
     store = settings.STORAGES["kept"]
     settings.STORAGES = settings.STORAGES | {"kept": store | {"OPTIONS": store["OPTIONS"] | {"location": folder}}}
@@ -93,11 +93,11 @@ def import_rows(path: Path, rows: Sequence[dict[str, Any]], name: str = "set") -
 
 
 def nothing(share: float, curve: list[dict[str, Any]]) -> None:
-    """Ignores the progress of a program."""
+    """Ignore the progress of a program."""
 
 
 def kill_at(sign: str, program: str, folder: Path, job: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Starts the program and kills it as soon as its folder has a file that matches `sign`."""
+    """Start the program and kill it as soon as its folder has a file that matches `sign`."""
     write_lines(folder / "examples.jsonl", rows)
     (folder / "job.json").write_text(json.dumps(job))
     with (folder / "said.txt").open("w") as said:
@@ -110,12 +110,12 @@ def kill_at(sign: str, program: str, folder: Path, job: dict[str, Any], rows: li
 
 
 def public(name: str) -> Path:
-    """Returns a file of the public sets; skips the test if it is missing."""
+    """Return a file of the public sets; skip the test if it is missing."""
     return real_data(f"training/{name}.jsonl")
 
 
 def tiny_encoder(folder: Path) -> Path:
-    """Saves random weights in Hugging Face's form, with a tokenizer that knows letters and a few words."""
+    """Save random weights in Hugging Face's form, with a tokenizer that knows letters and a few words."""
     transformers = pytest.importorskip("transformers", reason="make setup-training")
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *TOPICS, "likes", "never", "case", *letters]

@@ -153,7 +153,7 @@ def fill(corpus: Corpus, number: int) -> None:
 
 
 def check_plan(corpus: Corpus) -> None:
-    """Asserts that an existing conversation is found by the index."""
+    """Assert that an existing conversation is found by the index."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {FIND_KNOWN}", [[f"{5:064}"], corpus.pk])
         plan = "\n".join(line for (line,) in cursor.fetchall())

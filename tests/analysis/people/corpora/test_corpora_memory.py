@@ -16,7 +16,7 @@ ROWS, CHARACTERS = 1600, 10_000
 
 
 def write_parquet(path: Path, rows_in_group: int) -> None:
-    """Writes WildChat's shape, with text that cannot be compressed below half its size."""
+    """Write WildChat's shape, with text that cannot be compressed below half its size."""
     said = random.Random(1)
     records = [
         {
