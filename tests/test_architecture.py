@@ -339,6 +339,24 @@ def test_modules_say_what_they_are_for() -> None:
     assert silent == []
 
 
+# Verbs that are no nouns, and whatever ends like a verb before its object; "Rows of …" and "Answers that …" are things.
+THIRD_PERSON = re.compile(
+    r"(?:Adds|Asks|Checks|Compares|Computes|Finds|Gives|Keeps|Makes|Puts|Raises|Reads|Returns|Says|Sends|Takes|Tells"
+    r"|Writes|Yields)\b|[A-Z][a-z]*[^\Ws]s (?:an?|the|each|every|all|one|what|how|whether|its|this|these)\b"
+)
+
+
+def test_docstrings_of_functions_are_imperative() -> None:
+    wrong = [
+        place(path, node.lineno)
+        for path in sources(*APPS, "benchmarks", ".ci", "docs", "examples", "tests")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("test_")
+        if THIRD_PERSON.match(ast.get_docstring(node) or "")
+    ]
+    assert wrong == []
+
+
 def test_no_file_outgrows_a_readers_patience() -> None:
     files = [*sources(*APPS, "tests"), *(ROOT / "templates").rglob("*.html")]
     assert {path.name: n for path in files if (n := len(path.read_text().splitlines())) > 500} == {}
