@@ -28,6 +28,7 @@ from analysis.report.pages.shown import (
     Shown,
     chips_of,
     form_of,
+    in_microseconds,
 )
 from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pairs.sides import offered_sides
@@ -149,6 +150,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "all_excluded": are_all_out(report),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
+        "since": in_microseconds(shown.computed_at),
     }
 
 
@@ -297,7 +299,7 @@ def find_notices(slug: str, answers: Row, report: Report, held: int, query: str,
     if report["simulated"]["is_any"]:
         yield Notice(f"Simulated, not real: {made_up(report['simulated'])}.", look="banner")
     if newer:
-        yield Notice("Newer answers are being counted.", is_live=True)
+        yield Notice("These numbers leave the newest answers out.", is_live=True)
     if count := answers["unread"]:
         words = (
             f"{plural(count, 'text')} {is_or_are(count)} not read yet and not counted; the numbers are being brought"

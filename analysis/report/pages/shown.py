@@ -376,10 +376,18 @@ class Shown:
     def computed_at(self) -> datetime:
         return max(row.computed_at for row in self.kept.values())
 
+    def is_newer_than(self, since: int) -> bool:
+        """Whether all parts were computed after those of a page that shows the numbers of `since`."""
+        return 0 < since < min((in_microseconds(row.computed_at) for row in self.kept.values()), default=0)
+
     @cached_property
     def report(self) -> dict[str, Any]:
         """The report as `analysis.report.reports.report` gives it, with these parts and these rows only."""
         return write_report(self.reportings["about"], self.asked.filters, self.kept)
+
+
+def in_microseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1_000_000)
 
 
 SMALL = 1_000  # texts; a report of at most so many is computed while the reader waits
