@@ -11,7 +11,7 @@ from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report, Row
 from analysis.models import Completion
 from analysis.report.claims.candidates import field_of
-from analysis.report.claims.enough import are_all_out
+from analysis.report.claims.enough import all_out
 from analysis.report.columns import ASKED
 from analysis.report.dataset import FIELD, OFFLINE
 from analysis.report.filters import Filters, filter_options
@@ -147,7 +147,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "has_runs": runs_of(request.study).filter(study=request.study).exists,
         "has_failed": Completion.objects.filter(run__in=runs_of(request.study), status="failed").exists,
         "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
-        "all_excluded": are_all_out(report),
+        "all_excluded": all_out(report),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
         "since": in_microseconds(shown.computed_at),
