@@ -1,11 +1,15 @@
-"""Wherever Django runs: tasks reach our Celery's broker, the pool hands out its newest first, any time can be read."""
+"""Wherever Django runs: the tasks' broker, the pool, how times are read, and a warning of links that lead elsewhere."""
 
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning, register
 from django.db import connection
 from django.db.backends.postgresql.psycopg_any import BaseTzLoader, errors, get_adapters_template
+from django.http.request import validate_host
 
 from fieldstudy.celery import app as celery_app
 from fieldstudy.pooled import hand_out_newest_first
@@ -20,6 +24,15 @@ class FieldStudyConfig(AppConfig):
         get_adapters_template(True, UTC).register_loader("timestamptz", NearestTime)
         if connection.pool:
             hand_out_newest_first(connection.pool)
+
+
+@register
+def check_links(**options: Any) -> list[CheckMessage]:
+    """Warn of a SITE_URL that nobody set, or with a name that this site does not answer to."""
+    if settings.DEBUG or validate_host(urlsplit(settings.SITE_URL).hostname or "", settings.ALLOWED_HOSTS):
+        return []
+    words = f"SITE_URL is {settings.SITE_URL}: links for participants, in invitations and notices"
+    return [Warning(f"{words} lead to a name that is not in ALLOWED_HOSTS.", id="fieldstudy.W001")]
 
 
 class NearestTime(BaseTzLoader):
