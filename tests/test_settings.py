@@ -130,6 +130,21 @@ def test_production_without_a_needed_setting_or_with_an_unsafe_one_is_refused(
     assert done.returncode == 1 and words in done.stderr and "s3cret" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("site", "warns"),
+    [
+        ({}, True),
+        ({"SITE_URL": "https://study.example.com"}, True),
+        ({"SITE_URL": "https://study.example.org"}, False),
+        ({"DEBUG": "true"}, False),
+    ],
+)
+def test_links_that_lead_to_no_name_of_ours_are_warned_of(site: dict[str, str], warns: bool) -> None:
+    done = run_with({**SAFE, **site}, "manage.py", "check")
+    assert done.returncode == 0, done.stderr
+    assert ("lead to a name that is not in ALLOWED_HOSTS" in done.stderr) == warns
+
+
 def test_production_is_what_happens_when_nothing_is_said() -> None:
     done = read_settings(**without("DEBUG"))
     assert done.stdout.endswith(" False\n"), done.stderr

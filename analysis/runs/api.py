@@ -202,7 +202,7 @@ def read_order(data: Mapping[str, Any], fields: Iterable[str]) -> tuple[dict[str
 
 def run_for(request: Request, number: int, least: Role = Role.VIEWER) -> Run:
     """The run, for members of its study; 404 for everybody else, 403 if the role is too small."""
-    mine = Run.objects.filter(study__in=studies_of(request.user))
+    mine = Run.objects.filter(study__in=studies_of(request.user, Role.BLINDED))
     run = get_object_or_404(mine.select_related("study", *OWN), pk=number)
     study_for(request.user, run.study.slug, least)
     return run

@@ -49,9 +49,10 @@ def held_back(row: Row, other: Row) -> str:
     return f"Held back: in {unknown:,} of {plural(answers, 'answer')} nothing was found."
 
 
-def are_all_out(report: Report) -> bool:
-    """Whether rules of exclusion leave no answer of a person."""
-    return any(rule["answers"] for rule in report.get("exclusions", ())) and not report["answers"]["field"]
+def all_out(report: Report) -> str:
+    """Says that rules of exclusion leave no answer of a person; empty if they leave some, or left none out."""
+    left_out = any(rule["answers"] for rule in report.get("exclusions", ()))
+    return ALL_OUT if left_out and not report["answers"]["field"] else ""
 
 
 def too_few(rows: Sequence[Row]) -> str:

@@ -11,7 +11,7 @@ from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report, Row
 from analysis.models import Completion
 from analysis.report.claims.candidates import field_of
-from analysis.report.claims.enough import are_all_out
+from analysis.report.claims.enough import all_out
 from analysis.report.columns import ASKED
 from analysis.report.dataset import FIELD, OFFLINE
 from analysis.report.filters import Filters, filter_options
@@ -28,6 +28,7 @@ from analysis.report.pages.shown import (
     Shown,
     chips_of,
     form_of,
+    in_microseconds,
 )
 from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.pairs.sides import offered_sides
@@ -146,9 +147,10 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "has_runs": runs_of(request.study).filter(study=request.study).exists,
         "has_failed": Completion.objects.filter(run__in=runs_of(request.study), status="failed").exists,
         "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
-        "all_excluded": are_all_out(report),
+        "all_excluded": all_out(report),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
+        "since": in_microseconds(shown.computed_at),
     }
 
 
@@ -297,7 +299,7 @@ def find_notices(slug: str, answers: Row, report: Report, held: int, query: str,
     if report["simulated"]["is_any"]:
         yield Notice(f"Simulated, not real: {made_up(report['simulated'])}.", look="banner")
     if newer:
-        yield Notice("Newer answers are being counted.", is_live=True)
+        yield Notice("These numbers leave the newest answers out.", is_live=True)
     if count := answers["unread"]:
         words = (
             f"{plural(count, 'text')} {is_or_are(count)} not read yet and not counted; the numbers are being brought"

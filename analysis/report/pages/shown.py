@@ -15,6 +15,7 @@ from redis import RedisError
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report
 from analysis.models import Completion, MetricValue
+from analysis.report.claims.enough import all_out
 from analysis.report.claims.gate import opening_of
 from analysis.report.columns import ASKED
 from analysis.report.filters import FILTERS, FilterError, Filters, write_value
@@ -42,6 +43,7 @@ class Page:
     kind: str = ""
     switches: tuple[str, ...] = ()
     shown: tuple[str, ...] | None = None
+    of_people: bool = False  # without answers of people it has nothing to say
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -50,7 +52,8 @@ class Page:
     def say(self, report: Report) -> str:
         """Its first claim, that there is none, why nothing is compared, or its question."""
         say = PARTS[self.parts[0]].say
-        return opening_of(report, self.name) or (say(report) if say else "") or self.question
+        why = (all_out(report) if self.of_people else "") or (say(report) if say else "")
+        return opening_of(report, self.name) or why or self.question
 
 
 OVERVIEW = Page(
@@ -92,6 +95,7 @@ PAGES: dict[str, Page] = {
             "In the field",
             "How right is the chatbot for the people who use it, and do runs say so too?",
             ("field_benchmark",),
+            of_people=True,
         ),
         Page(
             "items",
@@ -115,6 +119,7 @@ PAGES: dict[str, Page] = {
             "Blend",
             "Which blend of sources comes nearest to the field, and is it nearer than each of them alone?",
             ("blend",),
+            of_people=True,
         ),
         Page(
             "person-or-dice",
@@ -122,6 +127,7 @@ PAGES: dict[str, Page] = {
             "Do answers differ because people do, or would one person, asked twice, get answers as different?",
             ("person_or_dice", "arms"),
             "person-or-dice",
+            of_people=True,
         ),
         Page(
             "explanations",
@@ -129,6 +135,7 @@ PAGES: dict[str, Page] = {
             "What in a person, their settings or the survey goes with answers far from everybody else’s?",
             ("explanations", "taken", "positions"),
             "explanations",
+            of_people=True,
         ),
         Page(
             "demographics",
@@ -137,6 +144,7 @@ PAGES: dict[str, Page] = {
             ("cells", "contexts"),
             "demographics",
             ("values", "measure"),
+            of_people=True,
         ),
         Page(
             "drift",
@@ -147,7 +155,11 @@ PAGES: dict[str, Page] = {
         ),
         Page("costs", "Cost and latency", "What do completions cost, and how long do they take?", ("costs", "latency")),
         Page(
-            "precision", "Precision", "How wide will the intervals be with a planned number of answers?", ("precision",)
+            "precision",
+            "Precision",
+            "How wide will the intervals be with a planned number of answers?",
+            ("precision",),
+            of_people=True,
         ),
         Page(
             "sensitivity",
@@ -156,6 +168,7 @@ PAGES: dict[str, Page] = {
             ("sensitivity",),
             "",
             ("measure",),
+            of_people=True,
         ),
     )
 }
@@ -376,10 +389,18 @@ class Shown:
     def computed_at(self) -> datetime:
         return max(row.computed_at for row in self.kept.values())
 
+    def is_newer_than(self, since: int) -> bool:
+        """Whether all parts were computed after those of a page that shows the numbers of `since`."""
+        return 0 < since < min((in_microseconds(row.computed_at) for row in self.kept.values()), default=0)
+
     @cached_property
     def report(self) -> dict[str, Any]:
         """The report as `analysis.report.reports.report` gives it, with these parts and these rows only."""
         return write_report(self.reportings["about"], self.asked.filters, self.kept)
+
+
+def in_microseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1_000_000)
 
 
 SMALL = 1_000  # texts; a report of at most so many is computed while the reader waits

@@ -112,16 +112,21 @@ def here(wanted: Page) -> str:
 @compare_page
 def computing(request: HttpRequest, name: str) -> HttpResponse:
     """Show how far the numbers of a page are; reload the page once they, or older ones, are there."""
-    asked, wanted = Asked.read(request, ignore=("looks", "newer")), PAGES[name]
+    asked, wanted = Asked.read(request, ignore=("looks", "newer", "since")), PAGES[name]
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
-    looks = request.GET.get("looks", "0")
-    looks_so_far = int(looks) if looks.isascii() and looks.isdecimal() and len(looks) < 6 else 0
+    looks, since = number_in(request, "looks", 5), number_in(request, "since", 16)
     part = "newer" if "newer" in request.GET else "computing"
     if shown.is_complete and part == "computing":
         return HttpResponse(headers={"HX-Refresh": "true"})
     page = {"study": request.study, "page": wanted, "query": asked.address(), "missing": missing}
-    return render(request, f"report/_{part}.html", page | standing(shown, missing, looks_so_far))
+    page |= {"since": since, "newer_there": bool(missing) and shown.is_newer_than(since)}
+    return render(request, f"report/_{part}.html", page | standing(shown, missing, looks))
+
+
+def number_in(request: HttpRequest, name: str, digits: int) -> int:
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else 0
 
 
 # --- files

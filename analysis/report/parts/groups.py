@@ -14,7 +14,6 @@ from analysis.charts.panels import Panel, draw_grids, grid_of, with_axes
 from analysis.charts.tables import SHARE, Column
 from analysis.charts.theme import printable, series_of_groups
 from analysis.report import columns as col
-from analysis.report.claims.enough import ALL_OUT, are_all_out
 from analysis.report.claims.enough import FEWEST as FEWEST_TOLD
 from analysis.report.columns import Columns, Measure, Part, TableSpec, intervals, is_choice, is_list, rows_in
 from analysis.report.dataset import TOLD
@@ -379,7 +378,7 @@ def pages(part: str, names: tuple[str, str], title: str) -> tuple[TableSpec, Tab
 
 def say(report: Report) -> str:
     if not report["cells"]:
-        return ALL_OUT if are_all_out(report) else "Nobody has answered in a group."
+        return "Nobody has answered in a group."
     return (
         f"No group can be compared: that takes {FEWEST_TOLD} answers to a prompt in the group, and as many from "
         "everybody else with its chatbot."

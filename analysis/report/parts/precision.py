@@ -10,7 +10,7 @@ from analysis.charts.panels import Panel, draw_grids, grid_of, with_axes
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat
 from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
-from analysis.report.claims.enough import ALL_OUT, are_all_out, is_enough, too_few_people
+from analysis.report.claims.enough import is_enough, too_few_people
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.samples import Data, Source, generator_for, low_high, reasons
 from analysis.stats import population
@@ -178,8 +178,6 @@ PAGE = TableSpec(
 
 
 def say(report: Report) -> str:
-    if are_all_out(report):
-        return ALL_OUT
     known = [
         row
         for row in report["precision"]

@@ -9,7 +9,7 @@ from analysis.charts.figure import Options, Report, Row, prompt_name
 from analysis.charts.tables import Column
 from analysis.charts.theme import printable
 from analysis.report import columns as col
-from analysis.report.claims.enough import ALL_OUT, are_all_out, is_enough, too_few_people
+from analysis.report.claims.enough import is_enough, too_few_people
 from analysis.report.claims.sentences import chatbot_name
 from analysis.report.columns import Measure, Part, TableSpec, is_choice, rows_in
 from analysis.report.dataset import FIELD
@@ -125,8 +125,6 @@ def page(name: str, title: str, of_choices: bool) -> TableSpec:
 def say(report: Report) -> str:
     """The largest change that any other choice of answers makes."""
     rows = report["sensitivity"]
-    if are_all_out(report):
-        return ALL_OUT
     if few := too_few_people([row for row in rows if row["set"] == AS_ANALYSED]):
         return few if rows else "No answers of people: there is nothing to leave out."
     if len({(row["prompt"], row["model"], row["n"]) for row in rows}) == len(bases_in(rows)):

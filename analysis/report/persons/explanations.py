@@ -16,7 +16,7 @@ from analysis.charts.marks import Strips, room_for
 from analysis.charts.tables import COUNT, Column, NumberFormat
 from analysis.charts.theme import LIGHT, printable
 from analysis.report import columns as col
-from analysis.report.claims.enough import ALL_OUT, FEWEST, are_all_out, is_enough
+from analysis.report.claims.enough import FEWEST, is_enough
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.persons.askings import BEFORE, DRAWN, Characteristic, Crowd, explanations_of, gather
@@ -222,8 +222,6 @@ PAGE = replace(
 
 def say(report: Report) -> str:
     rows, answers = report["explanations"], report["answers"]
-    if are_all_out(report):
-        return ALL_OUT
     people = rows[0]["units"] if rows else answers["people"]
     if not rows and (people >= FEWEST or not answers["field"]):
         return NOTHING_KNOWN if answers["field"] else NOBODY

@@ -10,7 +10,8 @@ from surveys.studies.imports.responses import import_responses
 class Command(StudyAction):
     help = (
         "Import answers from a CSV file with the columns participant, chatbot, prompt and text, optionally "
-        "model, submitted_at and columns about the people. All rows or none; known rows are skipped."
+        "model, submitted_at and columns about the people, or from an export of responses. All rows or none; known "
+        "rows are skipped."
     )
     arguments = (arg("file", type=Path),)
     reads = {"file": ".csv"}  # noqa: RUF012

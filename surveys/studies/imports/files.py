@@ -303,6 +303,7 @@ class TableReader:
     ) -> None:
         self.columns = {column.name: column for column in columns}
         self.faults = faults or Faults()
+        self.header: list[str] = []
         self.others: dict[str, FileColumn | None] = {}
         self._make_other = other or self._refuse
         self._limits = (longest, longest) if longest else (LONGEST_LINE, LONGEST_TEXT)
@@ -330,7 +331,7 @@ class TableReader:
         if len(first[1]) > MOST_COLUMNS:
             self.faults.add(first[0], f"has {len(first[1]):,} columns; a table has at most {MOST_COLUMNS:,}")
             return
-        header = [self._known_name(name) for name in first[1]]
+        self.header = header = [self._known_name(name) for name in first[1]]
         if not self._check_header(header):
             return
         for line, cells in rows:

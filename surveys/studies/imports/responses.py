@@ -4,7 +4,7 @@ import hashlib
 import re
 import uuid
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -35,6 +35,13 @@ MOST = 1_000  # places in an order, and occasions
 PERSON = 400  # bytes that are kept of a person while a file is checked, beside their name
 NO_TEXT = "the text is empty; leave the row out where there is no answer"
 NO_TIME = "submitted_at {!r} is not a time such as 2026-05-31T14:05:00Z"
+# An export of responses, known by these columns: what it says again, and what has to be so of people who count.
+EXPORTED = {"text_sha256", "version_sha256"}
+SAID_AGAIN = {
+    *("study", "version", "version_sha256", "pid", "previous_prompt", "kind", "language", "revision", "characters"),
+    *("personal_removed", "personal_kept", "unrated"),
+}
+MUST_BE = {"pilot": {"false"}, "unreached": {"false"}, "state": {"completed"}, "origin": {"prolific", "imported"}}
 # The same row gets the same key in every import.
 KEYS = uuid.UUID("6f1f6d0e-6f62-5d0c-9c0b-7f3f5a3b4c11")
 
@@ -80,6 +87,7 @@ class ResponseRow:
     rating: int | None
     position: int | None
     answers: dict[str, str]
+    cell: str = ""  # as an export says
 
 
 class ResponseReader:
@@ -114,6 +122,8 @@ class ResponseReader:
     def read(self, path: Path) -> Iterator[ResponseRow]:
         for row in self.table.read(path):
             values = {"language": self.definition.language, **row.values}
+            if self.is_export:
+                values |= _take_exported(values["text"], row.others)
             asking = Asking(values.pop("prompt"), values.pop("arm"), values.pop("occasion"))
             if asked := self.prompts.get(asking.slug):
                 yield ResponseRow(row.line, prompt=asked, answers=row.others, **values)
@@ -127,12 +137,20 @@ class ResponseReader:
             raise files.CellFault(f"the study has no language {cell[:20]!r}; there are {', '.join(offered)}")
         return cell.strip() or self.definition.language
 
-    def _other_column(self, name: str) -> files.FileColumn:
+    @property
+    def is_export(self) -> bool:
+        return {*self.table.header} >= EXPORTED
+
+    def _other_column(self, name: str) -> files.FileColumn | None:
         """A column about the person: the study's question of this name, or the name as a slug."""
         if not OTHER_COLUMN.fullmatch(name):
             raise files.CellFault(
                 f"{name[:60]!r} is not a valid name for a column: use letters, digits, spaces, - and _"
             )
+        if self.is_export and name in SAID_AGAIN:
+            return None
+        if self.is_export and name in MUST_BE:
+            return files.FileColumn(name, _only(name, MUST_BE[name]))
         slug = re.sub(r"[ _]+", "-", name.strip().lower())
         slug = slug if slug in self.questions else slug.replace("-", "_")
 
@@ -148,6 +166,25 @@ class ResponseReader:
             return value
 
         return files.FileColumn(slug, read)
+
+
+def _take_exported(text: str, others: dict[str, str]) -> dict[str, str]:
+    """Take out of an export's other columns what is not about the person: the cell, and the text as it was stored."""
+    sha256, cell = others.pop("text_sha256"), others.pop("cell", "")
+    for name in MUST_BE:
+        others.pop(name, None)
+    # Exports put an apostrophe in front of what a spreadsheet would take for a formula.
+    return {"text": text[1:] if hash_text(text[1:]) == sha256 else text, "cell": cell}
+
+
+def _only(name: str, allowed: Collection[str]) -> Callable[[str], str]:
+    def read(cell: str) -> str:
+        if cell.strip().lower() not in allowed:
+            words = f"{name} is {cell[:40]!r}, but imported people count as real, completed and not of a pilot"
+            raise files.CellFault(f"{words}; leave the row out")
+        return ""
+
+    return read
 
 
 def _whole(name: str, low: int, high: int) -> Callable[[Any], int]:
@@ -276,6 +313,10 @@ def _give_orders(people: Iterable[Participant], orders: Mapping[str, list[str]])
 def _find_people(study: Study, batch: list[ResponseRow], reader: ResponseReader) -> dict[str, Participant]:
     first = {row.participant: row for row in reversed(batch)}
     people = files.people_there(study, {name: row.line for name, row in first.items()}, reader.faults)
+    if reader.is_export:
+        there = Participant.objects.filter(study=study, pseudonym__in=first)
+        for name in there.values_list("pseudonym", flat=True):
+            reader.faults.add(first[name].line, f"{name} is a label of this study; their answers are here already")
     for name, person in people.items():
         row = first[name]
         if person.origin != Participant.Origin.IMPORTED:
@@ -310,7 +351,7 @@ def _make_person(
     study: Study, row: ResponseRow, definition: Definition, cells: Mapping[tuple[str, str], QuotaCell]
 ) -> Participant:
     """Make a person, in a cell if exactly one fits, but without a place."""
-    fitting = cells_for(definition, [row.chatbot], row.answers)
+    fitting = [(row.chatbot, row.cell)] if row.cell else cells_for(definition, [row.chatbot], row.answers)
     return files.imported_participant(
         study,
         row.participant,

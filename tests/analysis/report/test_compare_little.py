@@ -1,6 +1,8 @@
 """The comparing pages with little to compare, with nothing yet, or at an address that does not exist."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from html import unescape
 
 import pytest
@@ -16,7 +18,9 @@ from analysis.report.pages.shown import PAGES
 from analysis.report.parts import FIGURES
 from surveys.models import Study
 from surveys.studies.files.schema import Exclusion
+from tests.analysis.report.asked_twice import Truth, make_asked_twice
 from tests.analysis.report.compare_samples import address, heading, table
+from tests.analysis.report.field_benchmark_world import make_sums_in_field
 from tests.analysis.report.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_run
 from tests.factories import make_study
@@ -81,6 +85,18 @@ def test_where_rules_leave_everybody_out_nobody_reads_that_nobody_has_completed(
     assert "Nobody has completed" not in words and "of people yet" not in words
     for name in ("precision", "sensitivity", "demographics", "explanations"):
         assert heading(client.get(address(name))) == "The study’s rules of exclusion leave all answers of people out."
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(partial(make_asked_twice, Truth(people=8, calls=10)), "person-or-dice"), (make_sums_in_field, "field-benchmark")],
+)
+def test_where_rules_leave_everybody_out_nobody_reads_that_nobody_was_asked(
+    make: Callable[..., Study], name: str
+) -> None:
+    study = make(slug="teas", exclusions=(Exclusion("fast", "Too fast.", minutes_under=200),))
+    page = log_in(study, "viewer").get(address(name))
+    assert heading(page) == "The study’s rules of exclusion leave all answers of people out."
 
 
 def test_figures_without_anything_found_do_not_say_that_an_answer_is_still_to_come() -> None:

@@ -280,6 +280,32 @@ def test_older_numbers_are_shown_while_newer_ones_are_computed(study: Study, cli
     assert {row[3] for row in rows if row[1] == "Field"} == {"5"}
 
 
+def test_newer_numbers_are_offered_although_answers_keep_coming(study: Study, client: Client, asked: list[Any]) -> None:
+    compute("about", "choices")
+    tell(study, ["Assam"], "C")
+    read_new(study)
+    response = client.get(address("choices"))
+    assert "These numbers leave the newest answers out." in lines_of(response)  # true until the page is loaded again
+    newer = re.search(r'hx-get="([^"]*newer=[^"]*)"', text_of(response))[1].replace("&amp;", "&")
+    assert "newer answers are being counted: 0 of 2 parts done." in lines_of(client.get(newer))
+    compute("about", "choices")
+    tell(study, ["Assam"], "C")
+    read_new(study)
+    offered = text_of(client.get(newer))
+    assert "Newer numbers are there." in offered
+    assert "hx-get" not in offered
+    assert {row[3] for row in table(client.get(address("choices")), "answers") if row[1] == "Field"} == {"5"}
+
+
+def test_numbers_that_are_never_renewed_are_not_promised(study: Study, client: Client, asked: list[Any]) -> None:
+    compute("about", "choices")
+    tell(study, ["Assam"], "C")
+    read_new(study)
+    part = client.get(address("computing", f"newer=1&since=x&looks={shown.PATIENCE + 1}", "choices"))
+    assert "is a worker running?" in lines_of(part)
+    assert "hx-trigger" not in text_of(part)
+
+
 # --- cost -------------------------------------------------------------------
 
 
