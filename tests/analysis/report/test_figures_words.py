@@ -166,6 +166,19 @@ def test_drift_counts_what_is_more_than_chance() -> None:
     assert [point["clear"] for point in made.spec["datasets"]["rows"]] == [False, True]
 
 
+def test_what_has_too_few_answers_is_not_said_to_differ_no_more_than_chance() -> None:
+    row = {"prompt": "a", "kind": "recommendation", "source": "offline", "model": "m", "date": "2026-01-12",
+           "first": 1, "again": 2, "n_first": 40, "n": 6, "jsd_bits": 0.1, "p": 0.9, "p_page": 0.9}  # fmt: skip
+    assert make("drift", [row]).alt == "m: under 20 answers, too few to tell drift."
+    many = row | {"prompt": "b", "n": 40}
+    assert make("drift", [row, many]).alt == "m: 0 of 1 comparison with the first run differ by more than chance."
+    level = {"explanation": "memory", "label": "Memory", "level": "on", "level_name": "On", "base": "off", "n": 5,
+             "units": 19, "persons": 9, "effect": 0.1, "ci": None, "p_holm": None, "by_lot": False}  # fmt: skip
+    few = "Who gets answers further from everybody else’s: fewer than 20 people, too few to tell levels apart."
+    assert make("explanations", [level]).alt == few
+    assert "none of 1 level is told apart" in make("explanations", [level | {"units": 20}]).alt
+
+
 def cost(source: str, usd: float | None, **changes: Any) -> Row:
     tokens = {"prompt_tokens": 1000, "completion_tokens": 500}
     return {"source": source, "model": "m", "completions": 10, "usd": usd, **tokens} | changes
