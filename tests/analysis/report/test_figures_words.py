@@ -179,6 +179,21 @@ def test_what_has_too_few_answers_is_not_said_to_differ_no_more_than_chance() ->
     assert "none of 1 level is told apart" in make("explanations", [level | {"units": 20}]).alt
 
 
+def asked(item: str, entropy: float) -> Row:
+    where = {"benchmark": "sums", "prompt": None, "item": item, "source": "offline", "model": "m", "n": 8}
+    return where | {col.ENTROPY.key: entropy, "ci": None, "counts": {}, "correct": "A", "right": 1.0, "taken": False}
+
+
+def test_only_a_question_that_varies_more_than_all_others_is_the_most_variable() -> None:
+    assert make("variability", [asked("a", 1.0), asked("b", 0.5)]).alt == "The most variable is a, m, 1.00 bits."
+    tied = make("variability", [asked("a", 1.0), asked("b", 1.0), asked("c", 0.0)])
+    assert tied.alt == "2 questions are the most variable, 1.00 bits each, among them a, m."
+    assert tied.own.startswith("3 questions; n\u00a0=\u00a08 repeats each.")
+    assert make("variability", [asked("a", 0.0)]).alt == "To no question do repeats give different letters."
+    many = make("variability", [asked(f"q{number}", 1.0) for number in range(13)])
+    assert many.own.startswith("The 12 that vary most;")
+
+
 def cost(source: str, usd: float | None, **changes: Any) -> Row:
     tokens = {"prompt_tokens": 1000, "completion_tokens": 500}
     return {"source": source, "model": "m", "completions": 10, "usd": usd, **tokens} | changes
