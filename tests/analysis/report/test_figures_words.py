@@ -179,6 +179,15 @@ def test_what_has_too_few_answers_is_not_said_to_differ_no_more_than_chance() ->
     assert "none of 1 level is told apart" in make("explanations", [level | {"units": 20}]).alt
 
 
+def test_people_whose_answers_are_alike_are_not_said_to_have_given_none() -> None:
+    row = {"prompt": "teas", "model": "chatgpt", "n": 25, "planned_n": 50, "ci": None}
+    rows = [row | {"measure": "entropy_bits", "width": None}, row | {"measure": "item_share", "width": 0.07}]
+    said = "The answers so far do not say how wide this measure’s intervals will be."
+    assert make("precision", rows, measure="entropy_bits").alt == said
+    assert make("precision", []).alt.startswith("No answers of people that can be counted")
+    assert make("precision", rows, measure="item_share").alt.startswith("Width for the share")
+
+
 def asked(item: str, entropy: float) -> Row:
     where = {"benchmark": "sums", "prompt": None, "item": item, "source": "offline", "model": "m", "n": 8}
     return where | {col.ENTROPY.key: entropy, "ci": None, "counts": {}, "correct": "A", "right": 1.0, "taken": False}
