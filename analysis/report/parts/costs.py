@@ -242,7 +242,8 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
         f"{dollars(row['usd_per_1000'])} ({name}, {read.shown_model(row['model'], options)})"
         for name, row in (least, most)
     ]
-    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together {dollars(total)}."
+    cost = f"from {ends[0]} to {ends[1]}" if least is not most else ends[0]
+    return f"1,000 completions cost {cost}; all together {dollars(total)}."
 
 
 # Waiting times ---------------------------------------------------------------------------------------------
@@ -313,6 +314,8 @@ def time_entries(table: Sequence[Row]) -> list[KeyEntry]:
 def describe_times(rows: Sequence[tuple[str, Row]], options: Options) -> str:
     fast, slow = (pick(rows, key=lambda pair: pair[1]["p50"]) for pick in (min, max))
     ends = [f"{row['p50']:.1f} s ({name}, {read.shown_model(row['model'], options)})" for name, row in (fast, slow)]
+    if fast is slow:
+        return f"The median waiting time is {ends[0]}."
     return f"Median waiting times go from {ends[0]} to {ends[1]}."
 
 

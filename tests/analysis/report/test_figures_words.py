@@ -239,6 +239,12 @@ def test_waiting_times_are_medians() -> None:
     assert make("latency", rows, "costs").alt == "Median waiting times go from 1.0 s (Offline, m) to 2.5 s (SP-RAG, m)."
 
 
+def test_one_source_does_not_go_from_itself_to_itself() -> None:
+    timed = cost("offline", 0.02, latency_s={"n": 9, "p50": 1.0, "p95": 4.0})
+    assert make("latency", [timed], "costs").alt == "The median waiting time is 1.0 s (Offline, m)."
+    assert make("costs", [timed]).alt == "1,000 completions cost $2.00 (Offline, m); all together $0.02."
+
+
 def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
     made = make("costs", [cost("offline", 0.1, benchmark=None), cost("offline", 0.2, benchmark="mmlu")])
     rows = made.spec["datasets"]["rows"]
