@@ -6,6 +6,7 @@ import pytest
 
 from analysis.charts.figure import Figure, Options
 from analysis.report import columns as col
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.parts import DEFINITIONS, FIGURES, distances, heterogeneity
 from analysis.stats.item_measures import MEASURES
 from tests.analysis.report.figure_rows import make_report
@@ -142,6 +143,13 @@ def test_calibration_draws_a_line_for_each_setting_that_differs() -> None:
         ("SP-RAG, all users’", "100"),
         ("SP-RAG, one user’s", "100"),
     ]
+
+
+def test_one_prompt_is_one_and_several_are_counted() -> None:
+    row = {"source": "sp-rag", "model": "m", "jsd_excess": 0.3, "prompts": 1, "units": 9, "unit": "repeat"}
+    for rows, said in (([row], "1 prompt"), ([row, row | {"model": "k", "prompts": 9}], "1–9 prompts")):
+        drawn = OVERVIEW_FIGURES["far"].draw({"calibration": rows, "groups": []}, Options())
+        assert drawn.own.startswith(f"Means over {said} of the distance")
 
 
 def test_demographics_show_the_measure_asked_for() -> None:
