@@ -251,6 +251,9 @@ def test_one_source_does_not_go_from_itself_to_itself() -> None:
     timed = cost("offline", 0.02, latency_s={"n": 9, "p50": 1.0, "p95": 4.0})
     assert make("latency", [timed], "costs").alt == "The median waiting time is 1.0 s (Offline, m)."
     assert make("costs", [timed]).alt == "1,000 completions cost $2.00 (Offline, m); all together $0.02."
+    both = [timed, timed | {"source": "sp-rag"}]
+    assert make("latency", both, "costs").alt == "The median waiting time is 1.0 s everywhere."
+    assert make("costs", both).alt == "1,000 completions cost $2.00 everywhere; all together $0.04."
 
 
 def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
