@@ -134,7 +134,7 @@ def draw_drift(report: Report, options: Options) -> Figure:
     by_kind = read.grouped(points, "kind")
     sections = [s for kind in MEASURES if kind in by_kind for s in draw_section(kind, by_kind[kind], series, options)]
     told = [point for point, (row, _) in zip(points, known, strict=True) if has_enough(row)]
-    words = Words(TITLE, caption(report, table, rows, points), describe(points, told))
+    words = Words(TITLE, caption(report, rows, points), describe(points, told))
     return figure.make_figure(
         "drift", words, figure.below(sections, 8 if options.column else 14), points, table, DRAWN_COLUMNS, options
     )
@@ -236,11 +236,12 @@ def shown_days(days: Sequence[str]) -> list[alt.DateTime]:
     return [alt.DateTime(year=day.year, month=day.month, date=day.day, utc=True) for day in found]
 
 
-def caption(report: Report, table: Sequence[Row], rows: Sequence[Row], points: Sequence[Row]) -> str:
-    first = count_range(*read.counts_in(table, "n_first"))
+def caption(report: Report, rows: Sequence[Row], points: Sequence[Row]) -> str:
+    drawn = [row for row in rows if value_of(row) is not None]
+    first = count_range(*read.counts_in(drawn, "n_first"))
     return read.write_caption(
         report,
-        f"{read.n_words(table)} answers a mark, against {first} of the first run.",
+        f"{read.n_words(drawn)} answers a mark, against {first} of the first run.",
         f"All marks are more than chance: p below {LIMIT} over all comparisons."
         if all(point["clear"] for point in points)
         else f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers.",

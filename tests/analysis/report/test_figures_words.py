@@ -42,6 +42,28 @@ def test_heterogeneity_says_from_where_to_where_each_source_goes_and_compares_no
     )
 
 
+def test_without_people_nothing_is_drawn_down_to_the_field() -> None:
+    alone, beside = (
+        make("heterogeneity", [variety("a", source, 2.0) | {"rarefied": {"n": 25, "entropy_bits": 1.9}}
+                               for source in sources], rarefied=True).own
+        for sources in (["offline", "sp-rag"], ["offline", "field"])
+    )  # fmt: skip
+    assert alone.startswith("Values are of as many units as the smallest source with 20 or more has; n")
+    assert beside.startswith("Values are of as many units as the smaller of the source and the field has; n")
+
+
+def test_what_is_not_drawn_is_no_n_of_a_mark() -> None:
+    rows = [variety("a", "field", 3.0), variety("b", "field", None) | dict.fromkeys(MEASURES) | {"n": 6}]
+    assert "n\u00a0=\u00a040 responses a mark" in make("heterogeneity", rows).own
+    groups = [row | {"cell": "men"} for row in rows]
+    assert "n\u00a0=\u00a040 responses a mark" in make("demographics", groups, "cells").own
+    pairs = [{"measure": "unique", "over": "prompts", "source": "offline", "model": model, "n": n, "spearman": rho}
+             for model, n, rho in (("m", 9, 0.5), ("k", 2, None))]  # fmt: skip
+    assert "n\u00a0=\u00a09 pairs a mark" in make("scores", pairs).own
+    far = [distance("a", "offline", 0.4), distance("b", "offline", 0.4) | {"n": 3, "n_field": 1, "jsd_bits": None}]
+    assert "n\u00a0=\u00a040 responses a mark, against 50 of the field" in make("distances", far).own
+
+
 def distance(prompt: str, source: str, jsd: float) -> Row:
     row = {"prompt": prompt, "model": "m", "source": source, "n": 40, "n_field": 50, "jsd_bits": jsd, "ci": [0, 1]}
     return row | {"even": jsd, "chance": 0.1}
