@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import altair as alt
 
 from analysis.agreement.kind_tables import MEAN, OF_BOTH, UNNAMED
-from analysis.agreement.tables import MEASURES, MOST_RATERS, clustered
+from analysis.agreement.tables import FEW_RATERS, MEASURES, MOST_RATERS, clustered
 from analysis.charts.figure import (
     SIMULATED,
     Columns,
@@ -81,14 +81,19 @@ def draw_matrix(question: Question, options: Options) -> Figure:
             of_kind("cell").mark_text(fontSize=11, fill=LIGHT["ink"]).encode(x=x, y=y, text=alt.Text("short:N"))
         )
     low, high = (pick(table, key=lambda row: row[measure]) for pick in (min, max))
-    lowest, most = (f"{row[measure]:.2f} ({row['a']} and {row['b']})" for row in (low, high))
+    lowest, most = (f"{decimal(row[measure])} ({row['a']} and {row['b']})" for row in (low, high))
+    told = f"goes from {lowest} to {most}"
+    if low[measure] == high[measure]:
+        told = f"is {lowest}" if len(table) == 1 else f"is {decimal(low[measure])} for each of {len(table)} pairs"
     caption = (
         f"{MEASURES[measure]} over the items that both labelled, where these are {least} or more: the darker, the "
-        "better. Raters who agree stand beside one another."
+        "better."
     )
+    if len(names) > FEW_RATERS:
+        caption += " Raters who agree stand beside one another."
     if everybody > MOST_RATERS:
         caption += f" Of {everybody} raters, the {MOST_RATERS} who gave the most labels."
-    words = Words(title, caption, f"{MEASURES[measure]} goes from {lowest} to {most}.")
+    words = Words(title, caption, f"{MEASURES[measure]} {told}.")
     return make_figure("matrix", words, panel(specs_of(layers), side, side), cells, table, columns, options)
 
 
@@ -202,7 +207,9 @@ def draw_values(
 
 def summarise_ends(table: Sequence[Row]) -> str:
     low, high = (pick(table, key=lambda row: row["value"]) for pick in (min, max))
-    ends = [f"{row['value']:.2f} ({row['row']}, {row['panel']})" for row in (low, high)]
+    ends = [f"{decimal(row['value'])} ({row['row']}, {row['panel']})" for row in (low, high)]
+    if low["value"] == high["value"]:
+        return f"The value is {ends[0]}." if len(table) == 1 else f"All values are {decimal(low['value'])}."
     return f"Values go from {ends[0]} to {ends[1]}."
 
 

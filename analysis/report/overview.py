@@ -118,9 +118,10 @@ def caption(report: Report, rows: Sequence[Row], known: Sequence[Row]) -> str:
         for name, row in zip(variant_names(rows), rows, strict=True)
         if row not in known
     )
+    prompts = {int(row["prompts"]) for row in known}
     return read.write_caption(
         report,
-        f"Means over {count_range(*(int(row['prompts']) for row in known))} prompts of the distance beyond what "
+        f"Means over {count_range(*prompts)} prompt{'s' * (prompts != {1})} of the distance beyond what "
         "sampling alone gives samples of these sizes, with 95 % intervals; no source has a say in another’s.",
         f"Left out without a common prompt: {join_words(few)}." if few else "",
         definitions=[EXCESS.name],

@@ -176,6 +176,7 @@ def weighted(weights: Sequence[float], shares: Sequence[StratumShare]) -> Stratu
 SAMPLES = 40  # future samples to draw
 DRAWS = 400  # the same for shares, which cost less
 NO_PILOT = "The pilot has no answer to judge from."
+ALIKE = "The answers so far are too much alike to show a spread."
 
 
 @dataclass(frozen=True)
@@ -223,5 +224,5 @@ def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> Ex
 def _expected(n: int, pilot: int, widths: Floats) -> ExpectedWidth:
     found = interval(widths)
     if found is None:
-        return ExpectedWidth(n, pilot, None, None, NO_PILOT)
+        return ExpectedWidth(n, pilot, None, None, ALIKE)
     return ExpectedWidth(n, pilot, float(np.nanmean(widths)), found, None)

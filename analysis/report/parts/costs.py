@@ -242,7 +242,10 @@ def describe_costs(rows: Sequence[tuple[str, Row]], options: Options) -> str:
         f"{dollars(row['usd_per_1000'])} ({name}, {read.shown_model(row['model'], options)})"
         for name, row in (least, most)
     ]
-    return f"1,000 completions cost from {ends[0]} to {ends[1]}; all together {dollars(total)}."
+    cost = f"from {ends[0]} to {ends[1]}"
+    if least is most:  # one row, or all cost the same
+        cost = ends[0] if len(priced) == 1 else f"{dollars(least[1]['usd_per_1000'])} everywhere"
+    return f"1,000 completions cost {cost}; all together {dollars(total)}."
 
 
 # Waiting times ---------------------------------------------------------------------------------------------
@@ -313,6 +316,9 @@ def time_entries(table: Sequence[Row]) -> list[KeyEntry]:
 def describe_times(rows: Sequence[tuple[str, Row]], options: Options) -> str:
     fast, slow = (pick(rows, key=lambda pair: pair[1]["p50"]) for pick in (min, max))
     ends = [f"{row['p50']:.1f} s ({name}, {read.shown_model(row['model'], options)})" for name, row in (fast, slow)]
+    if fast is slow:  # one row, or all take as long
+        time = ends[0] if len(rows) == 1 else f"{fast[1]['p50']:.1f} s everywhere"
+        return f"The median waiting time is {time}."
     return f"Median waiting times go from {ends[0]} to {ends[1]}."
 
 

@@ -84,7 +84,7 @@ def draw_distances(report: Report, options: Options) -> Figure:
     panel = Panel(col.DISTANCE.name, "Jensen–Shannon divergence, bits; grey ticks: by chance", top, format=".2~f")
     prompts, series = read.prompt_names(report, known, options), read.series_in(report, points)
     grid = grid_of([panel], points, series, options, prompts, 170, with_chance=True)
-    words = Words(TITLE, caption(report, table), describe(known, options))
+    words = Words(TITLE, caption(report, table, known), describe(known, options))
     return make_figure("distances", words, draw_grids([grid]), points, table, DRAWN_COLUMNS, options)
 
 
@@ -94,11 +94,11 @@ def point_of(row: Row, options: Options) -> Row:
     return read.mark_at(col.DISTANCE.name, *where, row[col.DISTANCE.name], row, said, row["chance"])
 
 
-def caption(report: Report, table: Sequence[Row]) -> str:
-    field = count_range(*read.counts_in(table, "n_field"))
+def caption(report: Report, table: Sequence[Row], known: Sequence[Row]) -> str:
+    field = count_range(*read.counts_in(known, "n_field"))
     return read.write_caption(
         report,
-        f"{read.n_words(table)} responses a mark, against {field} of the field.",
+        f"{read.n_words(known)} responses a mark, against {field} of the field.",
         read.INTERVAL_WORDS,
         definitions=[col.DISTANCE.name, "chance"],
         missing=sum(row[col.DISTANCE.name] is None for row in table),

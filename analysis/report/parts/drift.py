@@ -126,16 +126,22 @@ def draw_drift(report: Report, options: Options) -> Figure:
     rows = read.sorted_by_prompt(report, read.rows_of(report, "drift"))
     table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     names = name_runs(rows, options)
-    points = [point_of(row, name, options) for row, name in zip(rows, names, strict=True) if value_of(row) is not None]
+    known = [(row, name) for row, name in zip(rows, names, strict=True) if value_of(row) is not None]
+    points = [point_of(row, name, options) for row, name in known]
     if not points:
         return figure.empty_figure("drift", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
     series = series_of_groups(read.in_order(point["series"] for point in points))
     by_kind = read.grouped(points, "kind")
     sections = [s for kind in MEASURES if kind in by_kind for s in draw_section(kind, by_kind[kind], series, options)]
-    words = Words(TITLE, caption(report, table, rows, points), describe(points))
+    told = [point for point, (row, _) in zip(points, known, strict=True) if has_enough(row)]
+    words = Words(TITLE, caption(report, rows, points), describe(points, told))
     return figure.make_figure(
         "drift", words, figure.below(sections, 8 if options.column else 14), points, table, DRAWN_COLUMNS, options
     )
+
+
+def has_enough(row: Row) -> bool:
+    return is_enough(row, {"n": row["n_first"]})
 
 
 def kind_of(row: Row) -> str:
@@ -160,7 +166,7 @@ def point_of(row: Row, name: str, options: Options) -> Row:
     value, prompt, day = value_of(row), options.name(row["prompt"]), printable(row["date"])
     told = f"{prompt}, {name}, {day}: {value:.3f}" + (f", p = {p:.3f}" if p is not None else "")
     where = {"prompt": prompt, "series": name, "date": day, "kind": kind_of(row), "text": told}
-    is_clear = p is not None and p < LIMIT and is_enough(row, {"n": row["n_first"]})
+    is_clear = p is not None and p < LIMIT and has_enough(row)
     return read.make_mark(value, row.get("ci"), **where, clear=is_clear)
 
 
@@ -230,11 +236,12 @@ def shown_days(days: Sequence[str]) -> list[alt.DateTime]:
     return [alt.DateTime(year=day.year, month=day.month, date=day.day, utc=True) for day in found]
 
 
-def caption(report: Report, table: Sequence[Row], rows: Sequence[Row], points: Sequence[Row]) -> str:
-    first = count_range(*read.counts_in(table, "n_first"))
+def caption(report: Report, rows: Sequence[Row], points: Sequence[Row]) -> str:
+    drawn = [row for row in rows if value_of(row) is not None]
+    first = count_range(*read.counts_in(drawn, "n_first"))
     return read.write_caption(
         report,
-        f"{read.n_words(table)} answers a mark, against {first} of the first run.",
+        f"{read.n_words(drawn)} answers a mark, against {first} of the first run.",
         f"All marks are more than chance: p below {LIMIT} over all comparisons."
         if all(point["clear"] for point in points)
         else f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers.",
@@ -244,13 +251,14 @@ def caption(report: Report, table: Sequence[Row], rows: Sequence[Row], points: S
     )
 
 
-def describe(points: Sequence[Row]) -> str:
-    """For each run, how many of its marks are more than chance."""
-    found = []
-    for name, here in read.grouped(points, "series").items():
+def describe(points: Sequence[Row], told: Sequence[Row]) -> str:
+    """For each run, how many of its marks are more than chance; `told` are those with enough answers."""
+    found, counted = [], read.grouped(told, "series")
+    for name in read.in_order(point["series"] for point in points):
+        here = counted.get(name, [])
         clear = sum(point["clear"] for point in here)
-        compared = plural(len(here), "comparison")
-        found.append(f"{name}: {clear} of {compared} with the first run differ by more than chance.")
+        said = f"{clear} of {plural(len(here), 'comparison')} with the first run differ by more than chance."
+        found.append(f"{name}: {said if here else f'under {FEWEST} answers, too few to tell drift.'}")
     return " ".join(found)
 
 

@@ -267,9 +267,10 @@ class GroupFigure:
         how = "rarefied" if drawn_down else "not rarefied"
         if self.asked and drawn_down:
             how = "the answers to one question drawn down to one n"
+        drawn = [row for row in table if row[measure.name] is not None]
         return read.write_caption(
             report,
-            f"Field answers only; {self.sizes(table)} responses a mark, {how}.",
+            f"Field answers only; {self.sizes(drawn)} responses a mark, {how}.",
             "Lines are 95 % intervals over people.",
             "The axis need not begin at 0.",
             definitions=[measure.name],

@@ -279,14 +279,17 @@ def point_of(row: Row, measure: Measure, options: Options) -> Row:
 
 
 def caption(report: Report, table: Sequence[Row], options: Options) -> str:
-    ticks = "; grey ticks: the field with as many"
-    ticks *= any(row[f"{measure.name}_field"] is not None for row in table for measure in col.OF_LISTS)
+    has_ticks = any(row[f"{measure.name}_field"] is not None for row in table for measure in col.OF_LISTS)
+    ticks = "; grey ticks: the field with as many" * has_ticks
     of_smaller = f"of as many units as the smaller of the source and the field has{ticks}"
+    if not has_ticks and all(row["source"] != FIELD for row in table):
+        of_smaller = "of as many units as the smallest source with 20 or more has"
     kind = of_smaller if options.rarefied else "raw, not rarefied"
     missing = sum(row[measure.name] is None for row in table for measure in col.OF_LISTS)
+    drawn = [row for row in table if any(row[measure.name] is not None for measure in col.OF_LISTS)]
     return read.write_caption(
         report,
-        f"Values are {kind}; {read.n_words(table)} {'units' if options.rarefied else 'responses'} a mark.",
+        f"Values are {kind}; {read.n_words(drawn)} {'units' if options.rarefied else 'responses'} a mark.",
         read.INTERVAL_WORDS,
         definitions=[*(measure.name for measure in col.OF_LISTS)],
         missing=missing,

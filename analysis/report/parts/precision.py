@@ -68,6 +68,7 @@ def choice_widths(data: Data, field: Source, prompt: str, n: int) -> Iterator[tu
 
 TITLE = "How wide intervals will be"
 NOTHING = "No answers of people that can be counted: nothing says how wide intervals will be."
+UNKNOWN = "The answers so far do not say how wide this measure’s intervals will be."
 MEASURES = (
     Panel(col.ENTROPY.name, "Width for entropy, bits", format=".2~f", short=col.ENTROPY.label),
     Panel(TOP_SHARE, "Width for the share of the most frequent item", format=".2~f", short="Share of the top item"),
@@ -90,7 +91,7 @@ def draw_precision(report: Report, options: Options) -> Figure:
     known = [row for row in table if row["width"] is not None]
     shown = [m for m in MEASURES if options.measure in ("", m.name) and m.name in {row["measure"] for row in known}]
     if not shown:
-        return empty_figure("precision", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+        return empty_figure("precision", TITLE, UNKNOWN if rows else NOTHING, DRAWN_COLUMNS, options, table)
     points = [point_of(row, options) for row in known]
     sizes = sorted({int(row["planned_n"]) for row in known})
     # Prompts with choices and those with lists have different measures.

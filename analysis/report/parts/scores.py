@@ -224,9 +224,10 @@ def dot_layers(strips: Strips, series: Series, options: Options) -> list[alt.Cha
 
 
 def caption(report: Report, table: Sequence[Row]) -> str:
+    drawn = [row for row in table if row["spearman"] is not None]
     return read.write_caption(
         report,
-        f"Spearman's rank correlation of each source's scores with the field's; {read.n_words(table)} pairs a mark.",
+        f"Spearman's rank correlation of each source's scores with the field's; {read.n_words(drawn)} pairs a mark.",
         "A row that is named after a model is over its prompts.",
         "Lines are 95 % bootstrap intervals over pairs. 1: the same order; 0: no relation; -1: the opposite order.",
         missing=sum(row["spearman"] is None for row in table),

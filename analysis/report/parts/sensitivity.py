@@ -9,7 +9,7 @@ from analysis.charts.figure import Options, Report, Row, prompt_name
 from analysis.charts.tables import Column
 from analysis.charts.theme import printable
 from analysis.report import columns as col
-from analysis.report.claims.enough import is_enough, too_few_people
+from analysis.report.claims.enough import FEWEST, is_enough, too_few_people
 from analysis.report.claims.sentences import chatbot_name
 from analysis.report.columns import Measure, Part, TableSpec, is_choice, rows_in
 from analysis.report.dataset import FIELD
@@ -133,11 +133,15 @@ def say(report: Report) -> str:
     if not changes:
         return "No choice of answers leaves enough of them to compare."
     size, row, before = max(changes, key=lambda entry: entry[0])
+    leaves_few = not is_enough(*rows)  # in some sets, which stay out of the sentence
     if size == 0:
-        return "Flagged or excluded answers, in or out: no number changes."
+        return (
+            f"Flagged or excluded answers, in or out: no number{f' of {FEWEST} answers or more' * leaves_few} changes."
+        )
     what, prompt = "share of right answers" if is_choice(row) else "entropy", prompt_name(row["prompt"])
+    of = f"leaves {FEWEST} answers or more" if leaves_few else "could be left out or in"
     return (
-        f"Of what could be left out or in, the largest step is that of answers {printable(shown_set(row['set']))}: "
+        f"Of what {of}, the largest step is that of answers {printable(shown_set(row['set']))}: "
         f"the {what} of {chatbot_name(report, row)}’s answers to “{prompt}” goes from {told(before)} "
         f"to {told(row)}."
     )

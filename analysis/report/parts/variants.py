@@ -144,7 +144,7 @@ def draw_variants(report: Report, options: Options) -> Figure:
         for measure in MEASURES.values()
         if (here := [point for point in points if point["panel"] == measure.name])
     ]
-    words = Words(TITLE, caption(report, table, rows), describe(points))
+    words = Words(TITLE, caption(report, rows), describe(points))
     return make_figure("variants", words, draw_grids(grids), points, table, DRAWN_COLUMNS, options)
 
 
@@ -171,11 +171,12 @@ def point_of(row: Row, options: Options) -> Row:
     return read.mark_at(measure_of(row).name, *where, value or 0.0, ends, said, number(row.get("chance")))
 
 
-def caption(report: Report, table: Sequence[Row], rows: Sequence[Row]) -> str:
-    original = count_range(*read.counts_in(table, "n_original"))
+def caption(report: Report, rows: Sequence[Row]) -> str:
+    drawn = [row for row in rows if value_of(row) is not None]
+    original = count_range(*read.counts_in(drawn, "n_original"))
     return read.write_caption(
         report,
-        f"{read.n_words(table)} answers to a variant, against {original} to the original.",
+        f"{read.n_words(drawn)} answers to a variant, against {original} to the original.",
         read.INTERVAL_WORDS,
         definitions=[col.DISTANCE.name, "chance"],
         missing=sum(value_of(row) is None for row in rows),

@@ -134,7 +134,7 @@ def draw_explanations(report: Report, options: Options) -> Figure:
     if not drawn:
         return figure.empty_figure("explanations", TITLE, NOTHING_KNOWN, DRAWN_COLUMNS, options, table)
     points = [point_of(row) for row in drawn]
-    words = Words(TITLE, caption(report, rows, len(rows) - len(known)), describe(points))
+    words = Words(TITLE, caption(report, rows, len(rows) - len(known)), describe(points, is_enough(*drawn)))
     spec = draw_forest(points, options)
     return figure.make_figure("explanations", words, spec, points, table, DRAWN_COLUMNS, options)
 
@@ -191,7 +191,9 @@ def caption(report: Report, rows: Sequence[Row], missing: int) -> str:
     )
 
 
-def describe(points: Sequence[Row]) -> str:
+def describe(points: Sequence[Row], has_enough: bool) -> str:
+    if not has_enough:
+        return f"{TITLE}: fewer than {FEWEST} people, too few to tell levels apart."
     sure = [point["text"] for point in points if point["sure"]]
     if not sure:
         return f"{TITLE}: none of {plural(len(points), 'level')} is told apart from its base."

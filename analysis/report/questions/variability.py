@@ -28,7 +28,7 @@ from analysis.stats.repeated_runs import Variability, variabilities
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import BenchmarkItem
 from surveys.studies.files.definitions import StudyFileError, parse_study
-from surveys.studies.wording import decimal, number, plural
+from surveys.studies.wording import decimal, join_words, number, plural
 
 MOST = 50  # questions of a benchmark and model that are listed
 DRAWN = 12
@@ -136,7 +136,7 @@ def draw_variability(report: Report, options: Options) -> Figure:
     x = along(alt.X, scale, alt.Axis(title=None, tickCount=5, format=".1~f", ticks=False, grid=True))
     layers = dots(strips.rows_of("row", series), x, series, make_legend(series, options, room), 60)
     panel = figure.panel(figure.specs_of(layers), width, strips.height) | {"title": figure.panel_title("Entropy, bits")}
-    words = Words(TITLE, caption(report, rows, shown), describe(shown, options))
+    words = Words(TITLE, caption(report, rows, shown), describe(most, options))
     return figure.make_figure("variability", words, panel, points, table, DRAWN_COLUMNS, options)
 
 
@@ -146,9 +146,12 @@ def point_of(row: Row, options: Options) -> Row:
 
 
 def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row]) -> str:
+    known = [row for row in rows if number(row[col.ENTROPY.key]) is not None]
+    count, of = (len(read.in_order(name_of(row) for row in some)) for some in (shown, known))
+    which = f"The {count} that vary most" if count < of else plural(count, "question")
     return read.write_caption(
         report,
-        f"The {len(read.in_order(name_of(row) for row in shown))} that vary most; {read.n_words(shown)} repeats each.",
+        f"{which}; {read.n_words(shown)} repeats each.",
         "The highest of many are partly so by chance: further repeats vary less.",
         "Lines are 95 % intervals over repeats.",
         definitions=["offline_variability"],
@@ -158,9 +161,15 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    first = rows[0]
-    which = f"{name_of(first)}, {read.shown_model(first['model'], options)}"
-    return f"The most variable is {which}, {decimal(first[col.ENTROPY.key], 2)} bits."
+    """The most variable of these questions, which come first."""
+    first, bits = rows[0], decimal(rows[0][col.ENTROPY.key], 2)
+    if not first[col.ENTROPY.key]:
+        return "To no question do repeats give different letters."
+    tied = [row for row in rows if decimal(row[col.ENTROPY.key], 2) == bits]
+    which, models = name_of(first), read.in_order(read.shown_model(row["model"], options) for row in tied)
+    if (count := len(read.in_order(map(name_of, tied)))) > 1:
+        return f"{count} questions are the most variable, {bits} bits each, among them {which}, {models[0]}."
+    return f"The most variable is {which}, {join_words(models)}, {bits} bits."
 
 
 # --- in tables

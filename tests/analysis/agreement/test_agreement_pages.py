@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.documents import question_document
-from analysis.agreement.figures import draw_matrix
+from analysis.agreement.figures import draw_matrix, summarise_ends
 from analysis.agreement.tables import summarise_agreement, tone_of
 from analysis.charts.figure import Options
 from analysis.charts.rendering import render
@@ -47,6 +47,26 @@ def test_the_matrix_has_each_pair_with_its_kappa_and_n(annotated: tuple[Client, 
     cell = rows[0].cells[1]
     assert (cell.number.value, cell.number.n, cell.tone) == (pytest.approx(0.75), 8, "k4")
     assert rows[0].cells[0].is_own and rows[0].cells[0].number.n == 8
+
+
+def test_a_matrix_of_few_raters_says_no_order_and_one_pair_does_not_go_from_itself_to_itself() -> None:
+    def rater(name: str) -> dict[str, object]:
+        return {"rater": name, "kind": "person", "n": 9}
+
+    def pair(a: str, b: str, kappa: float) -> dict[str, object]:
+        return {"a": a, "b": b, "n": 9, "kappa": {"value": kappa, "ci": None}}
+
+    question = {"question": "quality", "raters": [rater("a"), rater("b")], "pairs": [pair("a", "b", -0.25)]}
+    drawn = draw_matrix(question, Options())
+    assert (drawn.alt, "beside one another" in drawn.caption) == ("Cohen’s κ is −0.25 (a and b).", False)
+    question = {**question, "raters": [rater("a"), rater("b"), rater("c")]}
+    question["pairs"] = [pair("a", "b", -0.25), pair("a", "c", 0.5)]
+    assert draw_matrix(question, Options()).alt == "Cohen’s κ goes from −0.25 (a and b) to 0.50 (a and c)."
+    question["pairs"] = [pair("a", "b", 0.5), pair("a", "c", 0.5)]
+    assert draw_matrix(question, Options()).alt == "Cohen’s κ is 0.50 for each of 2 pairs."
+    values = [{"row": name, "panel": "F1", "value": 0.0} for name in "ab"]
+    assert summarise_ends(values) == "All values are 0.00."
+    assert summarise_ends(values[:1]) == "The value is 0.00 (a, F1)."
 
 
 def test_a_matrix_of_very_many_raters_stays_about_as_wide_as_a_phone() -> None:

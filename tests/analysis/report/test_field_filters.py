@@ -202,6 +202,20 @@ def test_the_largest_change_is_told_with_chatbot_n_and_interval() -> None:
     )
 
 
+def test_a_larger_step_of_fewer_answers_is_not_denied() -> None:
+    def row(name: str, value: float, n: int) -> dict[str, Any]:
+        who = {"prompt": "teas", "kind": "recommendation", "source": "field", "model": "chatgpt"}
+        return {**who, "set": name, "n": n, "entropy_bits": value, "ci": {}}
+
+    rows = [row("as analysed", 3.5, 22), row("with excluded", 3.4, 26), row("without flagged", 2.0, 17)]
+    said = plain(sensitivity.say({"sensitivity": rows}))
+    assert said.startswith("Of what leaves 20 answers or more, the largest step is that of answers with excluded: ")
+    rows[1]["entropy_bits"] = 3.5
+    assert sensitivity.say({"sensitivity": rows}) == (
+        "Flagged or excluded answers, in or out: no number of 20 answers or more changes."
+    )
+
+
 def test_too_few_to_compare_is_not_nothing_to_leave_out() -> None:
     """Of 25 people, ten are excluded: what is left is too little, but there is something to leave out."""
 

@@ -6,6 +6,7 @@ import pytest
 
 from analysis.charts.figure import Figure, Options
 from analysis.report import columns as col
+from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.parts import DEFINITIONS, FIGURES, distances, heterogeneity
 from analysis.stats.item_measures import MEASURES
 from tests.analysis.report.figure_rows import make_report
@@ -39,6 +40,28 @@ def test_heterogeneity_says_from_where_to_where_each_source_goes_and_compares_no
     assert make("heterogeneity", rows).alt == (
         "m: bits of entropy, by prompt: Field 3.00 to 3.50, Offline 2.00 and SP-RAG 3.25."
     )
+
+
+def test_without_people_nothing_is_drawn_down_to_the_field() -> None:
+    alone, beside = (
+        make("heterogeneity", [variety("a", source, 2.0) | {"rarefied": {"n": 25, "entropy_bits": 1.9}}
+                               for source in sources], rarefied=True).own
+        for sources in (["offline", "sp-rag"], ["offline", "field"])
+    )  # fmt: skip
+    assert alone.startswith("Values are of as many units as the smallest source with 20 or more has; n")
+    assert beside.startswith("Values are of as many units as the smaller of the source and the field has; n")
+
+
+def test_what_is_not_drawn_is_no_n_of_a_mark() -> None:
+    rows = [variety("a", "field", 3.0), variety("b", "field", None) | dict.fromkeys(MEASURES) | {"n": 6}]
+    assert "n\u00a0=\u00a040 responses a mark" in make("heterogeneity", rows).own
+    groups = [row | {"cell": "men"} for row in rows]
+    assert "n\u00a0=\u00a040 responses a mark" in make("demographics", groups, "cells").own
+    pairs = [{"measure": "unique", "over": "prompts", "source": "offline", "model": model, "n": n, "spearman": rho}
+             for model, n, rho in (("m", 9, 0.5), ("k", 2, None))]  # fmt: skip
+    assert "n\u00a0=\u00a09 pairs a mark" in make("scores", pairs).own
+    far = [distance("a", "offline", 0.4), distance("b", "offline", 0.4) | {"n": 3, "n_field": 1, "jsd_bits": None}]
+    assert "n\u00a0=\u00a040 responses a mark, against 50 of the field" in make("distances", far).own
 
 
 def distance(prompt: str, source: str, jsd: float) -> Row:
@@ -144,6 +167,13 @@ def test_calibration_draws_a_line_for_each_setting_that_differs() -> None:
     ]
 
 
+def test_one_prompt_is_one_and_several_are_counted() -> None:
+    row = {"source": "sp-rag", "model": "m", "jsd_excess": 0.3, "prompts": 1, "units": 9, "unit": "repeat"}
+    for rows, said in (([row], "1 prompt"), ([row, row | {"model": "k", "prompts": 9}], "1–9 prompts")):
+        drawn = OVERVIEW_FIGURES["far"].draw({"calibration": rows, "groups": []}, Options())
+        assert drawn.own.startswith(f"Means over {said} of the distance")
+
+
 def test_demographics_show_the_measure_asked_for() -> None:
     rows = [
         variety("a", "field", 3.0) | {"cell": "men"},
@@ -164,6 +194,43 @@ def test_drift_counts_what_is_more_than_chance() -> None:
     made = make("drift", rows)
     assert made.alt == ("m: 1 of 2 comparisons with the first run differ by more than chance.")
     assert [point["clear"] for point in made.spec["datasets"]["rows"]] == [False, True]
+
+
+def test_what_has_too_few_answers_is_not_said_to_differ_no_more_than_chance() -> None:
+    row = {"prompt": "a", "kind": "recommendation", "source": "offline", "model": "m", "date": "2026-01-12",
+           "first": 1, "again": 2, "n_first": 40, "n": 6, "jsd_bits": 0.1, "p": 0.9, "p_page": 0.9}  # fmt: skip
+    assert make("drift", [row]).alt == "m: under 20 answers, too few to tell drift."
+    many = row | {"prompt": "b", "n": 40}
+    assert make("drift", [row, many]).alt == "m: 0 of 1 comparison with the first run differ by more than chance."
+    level = {"explanation": "memory", "label": "Memory", "level": "on", "level_name": "On", "base": "off", "n": 5,
+             "units": 19, "persons": 9, "effect": 0.1, "ci": None, "p_holm": None, "by_lot": False}  # fmt: skip
+    few = "Who gets answers further from everybody else’s: fewer than 20 people, too few to tell levels apart."
+    assert make("explanations", [level]).alt == few
+    assert "none of 1 level is told apart" in make("explanations", [level | {"units": 20}]).alt
+
+
+def test_people_whose_answers_are_alike_are_not_said_to_have_given_none() -> None:
+    row = {"prompt": "teas", "model": "chatgpt", "n": 25, "planned_n": 50, "ci": None}
+    rows = [row | {"measure": "entropy_bits", "width": None}, row | {"measure": "item_share", "width": 0.07}]
+    said = "The answers so far do not say how wide this measure’s intervals will be."
+    assert make("precision", rows, measure="entropy_bits").alt == said
+    assert make("precision", []).alt.startswith("No answers of people that can be counted")
+    assert make("precision", rows, measure="item_share").alt.startswith("Width for the share")
+
+
+def asked(item: str, entropy: float) -> Row:
+    where = {"benchmark": "sums", "prompt": None, "item": item, "source": "offline", "model": "m", "n": 8}
+    return where | {col.ENTROPY.key: entropy, "ci": None, "counts": {}, "correct": "A", "right": 1.0, "taken": False}
+
+
+def test_only_a_question_that_varies_more_than_all_others_is_the_most_variable() -> None:
+    assert make("variability", [asked("a", 1.0), asked("b", 0.5)]).alt == "The most variable is a, m, 1.00 bits."
+    tied = make("variability", [asked("a", 1.0), asked("b", 1.0), asked("c", 0.0)])
+    assert tied.alt == "2 questions are the most variable, 1.00 bits each, among them a, m."
+    assert tied.own.startswith("3 questions; n\u00a0=\u00a08 repeats each.")
+    assert make("variability", [asked("a", 0.0)]).alt == "To no question do repeats give different letters."
+    many = make("variability", [asked(f"q{number}", 1.0) for number in range(13)])
+    assert many.own.startswith("The 12 that vary most;")
 
 
 def cost(source: str, usd: float | None, **changes: Any) -> Row:
@@ -200,6 +267,15 @@ def test_tokens_are_drawn_only_where_they_were_counted() -> None:
 def test_waiting_times_are_medians() -> None:
     rows = [cost(s, 0.0, latency_s={"n": 9, "p50": p50, "p95": 4.0}) for s, p50 in (("offline", 1.0), ("sp-rag", 2.5))]
     assert make("latency", rows, "costs").alt == "Median waiting times go from 1.0 s (Offline, m) to 2.5 s (SP-RAG, m)."
+
+
+def test_one_source_does_not_go_from_itself_to_itself() -> None:
+    timed = cost("offline", 0.02, latency_s={"n": 9, "p50": 1.0, "p95": 4.0})
+    assert make("latency", [timed], "costs").alt == "The median waiting time is 1.0 s (Offline, m)."
+    assert make("costs", [timed]).alt == "1,000 completions cost $2.00 (Offline, m); all together $0.02."
+    both = [timed, timed | {"source": "sp-rag"}]
+    assert make("latency", both, "costs").alt == "The median waiting time is 1.0 s everywhere."
+    assert make("costs", both).alt == "1,000 completions cost $2.00 everywhere; all together $0.04."
 
 
 def test_benchmark_calls_are_told_apart_from_the_studys() -> None:

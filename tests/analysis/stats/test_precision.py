@@ -42,6 +42,11 @@ def test_four_times_the_responses_halve_the_width() -> None:
     assert large == pytest.approx(small / 2, rel=0.1)
 
 
+def test_answers_that_are_alike_are_not_said_to_be_none() -> None:
+    found = entropy_width(make_items("a", "a"), 400, rng())
+    assert (found.pilot, found.width, found.why) == (2, None, "The answers so far are too much alike to show a spread.")
+
+
 def test_pilot_without_answers_tells_nothing() -> None:
     assert entropy_width(make_items("", ""), 50, rng()).why == "The pilot has no answer to judge from."
     found = item_share_width(make_items(), 0, 50, rng())
