@@ -17,7 +17,7 @@ from analysis.charts.ranges import axis_domain, references_of
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, series_of_sources, text_width
 from analysis.report import columns as col
-from analysis.report.claims.enough import too_few
+from analysis.report.claims.enough import TO_CHOICES, TO_LISTS, too_few
 from analysis.report.claims.gate import said_of
 from analysis.report.dataset import FIELD, OFFLINE
 from analysis.report.parts.calibration import EXCESS, MEAN_COLUMNS
@@ -139,7 +139,7 @@ def describe(marks: Sequence[Row]) -> str:
 
 def say(report: Report) -> str:
     """The first claim of a nearest sock puppet, that none is sure, or why there is too little to compare."""
-    return said_of(report, ("nearest",)) or too_few(read.rows_of(report, "heterogeneity"))
+    return said_of(report, ("nearest",)) or too_few(read.rows_of(report, "heterogeneity"), TO_LISTS)
 
 
 # Small figures ---------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def variety_layers(prompts: Sequence[str], series: Series, top: float, is_first:
 
 
 def say_variety(report: Report) -> str:
-    return said_of(report, ("variety",)) or too_few(read.rows_of(report, "heterogeneity"))
+    return said_of(report, ("variety",)) or too_few(read.rows_of(report, "heterogeneity"), TO_LISTS)
 
 
 # Which options are chosen ----------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
 
 
 def say_options(report: Report) -> str:
-    return said_of(report, ("letters", "right")) or too_few(read.rows_of(report, "choices"))
+    return said_of(report, ("letters", "right")) or too_few(read.rows_of(report, "choices"), TO_CHOICES)
 
 
 # Whether benchmark scores hold -----------------------------------------------------------------------------

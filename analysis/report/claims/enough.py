@@ -9,6 +9,7 @@ from surveys.studies.wording import plural
 FEWEST = 20  # people, simulated users or repeats of either side, below which nothing is said
 MOST_UNKNOWN = 0.5  # share of answers in which nothing was found, above which nothing is compared
 ALL_OUT = "The study’s rules of exclusion leave all answers of people out."
+TO_LISTS, TO_CHOICES = " to prompts for recommendations", " to questions with options"
 NOTHING_FOUND = "Nothing is compared: in too many answers nothing was found."
 
 
@@ -50,18 +51,21 @@ def held_back(row: Row, other: Row) -> str:
 
 
 def all_out(report: Report) -> str:
-    """Says that rules of exclusion leave no answer of a person; empty if they leave some, or left none out."""
+    """Say that rules of exclusion leave no answer of a person; empty if they leave some, or left none out."""
     left_out = any(rule["answers"] for rule in report.get("exclusions", ()))
     return ALL_OUT if left_out and not report["answers"]["field"] else ""
 
 
-def too_few(rows: Sequence[Row]) -> str:
-    """Why nothing is compared among a part's rows: whose answers are missing or too few; empty if there are enough."""
+def too_few(rows: Sequence[Row], to: str = "") -> str:
+    """Why nothing is compared among a part's rows: whose answers are missing or too few; empty if there are enough.
+
+    `to`: which prompts the part is about, of which a study may have none.
+    """
     people = [row for row in rows if row["source"] == FIELD and row.get("n")]
     others = [row for row in rows if row["source"] != FIELD and row.get("n")]
     if not people:
         hidden = any("against_field" in row for row in others)
-        return "" if hidden else "No answers of people are counted: there is nothing to compare."
+        return "" if hidden else f"No answers of people{to} are counted: there is nothing to compare."
     if few := too_few_people(people):
         return few
     if not others:

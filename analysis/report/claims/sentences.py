@@ -146,7 +146,7 @@ def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         what = f"{verb} {of} {item['name']}".replace("  ", " ")
         where = "" if "is_right" in item else f" to “{topic}”"
         words = (
-            f"{names[0]} {what} in {shares[0]} of answers{where}, {names[1]} in {shares[1]}: "
+            f"{names[0]} {what} in {shares[0]} of answers{where}, {inside(names[1])} in {shares[1]}: "
             f"{points(item['difference'])} points apart {aside(one)}."
         )
         yield claim(one, "item_share", words, abs(item["difference"]), ["item_share", "simultaneous"], params={})
@@ -161,12 +161,25 @@ def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         same = [other for other in found if (other.candidate.estimate > 0) == more]
         first, second = names if more else reversed(names)
         words = (
-            f"{first} is more varied than {second} for {len(same)} of {plural(len(rows), 'prompt')}, most for "
-            f"“{prompt_name(one.row['prompt'])}”: entropy {abs(one.candidate.estimate):.2f} bits above "
-            f"{min(test['value'], test['other']):.2f} {aside(one, 1, 2)}."
+            f"{first} is more varied than {inside(second)} {for_prompts(one, len(same), len(rows))}: entropy "
+            f"{abs(one.candidate.estimate):.2f} bits above {min(test['value'], test['other']):.2f} {aside(one, 1, 2)}."
         )
         size = abs(one.candidate.estimate) / max(test["other"], test["value"], 1e-9)
         yield claim(one, col.ENTROPY.name, words, size, [col.ENTROPY.name, "rarefied", "simultaneous"], params={})
+
+
+def inside(name: str) -> str:
+    """The name of a side in the middle of a sentence."""
+    first, space, rest = name.partition(" ")
+    return f"{first.lower() if first in ('The', 'Offline') else first}{space}{rest}"
+
+
+def for_prompts(best: Sure, claimed: int, asked: int) -> str:
+    """For how many prompts something is claimed, and for which most."""
+    name = f"“{prompt_name(best.row['prompt'])}”"
+    if asked == 1:
+        return f"for {name}"
+    return f"for {claimed} of {plural(asked, 'prompt')}, {'most for ' if claimed > 1 else ''}{name}"
 
 
 def headline(report: Report, row: Row, field: Row, item: Row) -> str:
@@ -186,10 +199,9 @@ def tell_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         row, test = best.row, best.row["against_field"][col.ENTROPY.key]
         prompts = [other for other in report["heterogeneity"] if is_beside(other, row)]
         words = (
-            f"The field is {'more' if more else 'less'} varied than {who(report, row)} for {len(same)} of "
-            f"{plural(len(prompts), 'prompt')}, most for “{prompt_name(row['prompt'])}”: entropy "
-            f"{abs(best.candidate.estimate):.2f} bits {'above' if more else 'below'} {test['other']:.2f} "
-            f"{aside(best, 1, 2)}."
+            f"The field is {'more' if more else 'less'} varied than {who(report, row)} "
+            f"{for_prompts(best, len(same), len(prompts))}: entropy {abs(best.candidate.estimate):.2f} bits "
+            f"{'above' if more else 'below'} {test['other']:.2f} {aside(best, 1, 2)}."
         )
         size = abs(best.candidate.estimate) / max(test["other"], test["value"], 1e-9)
         params = {"source": row["source"], "model": row["model"]}

@@ -15,13 +15,14 @@ from redis import RedisError
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report
 from analysis.models import Completion, MetricValue
-from analysis.report.claims.enough import all_out
+from analysis.report.claims.enough import all_out, too_few
 from analysis.report.claims.gate import opening_of
 from analysis.report.columns import ASKED
 from analysis.report.filters import FILTERS, FilterError, Filters, write_value
 from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pairs.sides import checked, usual_pair
 from analysis.report.parts import PARTS
+from analysis.report.parts.heterogeneity import say_alone
 from analysis.report.reports import Reporting, views_for, write_report
 from analysis.report.tasks import enqueue_report
 from analysis.stats.resampling import DRAWS
@@ -51,9 +52,13 @@ class Page:
 
     def say(self, report: Report) -> str:
         """Its first claim, that there is none, why nothing is compared, or its question."""
-        say = PARTS[self.parts[0]].say
+        say = say_nothing_tested if self.name == "overview" else PARTS[self.parts[0]].say
         why = (all_out(report) if self.of_people else "") or (say(report) if say else "")
         return opening_of(report, self.name) or why or self.question
+
+
+def say_nothing_tested(report: Report) -> str:
+    return say_alone(report) or too_few(report["heterogeneity"] or report["choices"])
 
 
 OVERVIEW = Page(

@@ -9,7 +9,7 @@ from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_fi
 from analysis.charts.panels import Panel, draw_grids, grid_of
 from analysis.charts.tables import COUNT, FINE, PLAIN, Column
 from analysis.report import columns as col
-from analysis.report.claims.enough import NOTHING_FOUND, is_enough, too_few
+from analysis.report.claims.enough import NOTHING_FOUND, TO_LISTS, is_enough, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons, to_field
@@ -152,14 +152,15 @@ def say(report: Report) -> str:
     sides = [(row, {"source": FIELD, "n": row["n_field"]}) for row in report["distances"]]
     both = [(row, field) for row, field in sides if above_chance(row) is not None]
     if not sides:
-        return "No prompt has answers of both the field and a model."
+        return "No prompt for recommendations has answers of both the field and a model."
     if not both:
-        return too_few([side for pair in sides for side in pair]) or NOTHING_FOUND
+        return too_few([side for pair in sides for side in pair], TO_LISTS) or NOTHING_FOUND
     known = [above_chance(row) or 0.0 for row, field in both if is_enough(row, field)]
     if not known:
-        return too_few([side for pair in both for side in pair])
-    low, high = min(known), max(known)
-    return f"By prompt and source, distances to the field lie {decimal(low)} to {decimal(high)} bits above chance."
+        return too_few([side for pair in both for side in pair], TO_LISTS)
+    ends = dict.fromkeys(decimal(end(known)) for end in (min, max))  # one if they are equal
+    what = "By prompt and source, distances to the field lie" if len(known) > 1 else "The distance to the field is"
+    return f"{what} {' to '.join(ends)} bits above chance."
 
 
 PART = Part(

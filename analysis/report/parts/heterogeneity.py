@@ -13,7 +13,7 @@ from analysis.charts.panels import Grid, draw_grids, with_axes
 from analysis.charts.tables import COUNT, Column
 from analysis.report import columns as col
 from analysis.report.beyond import OF_POPULATION, POPULATION_DRAWN, population_columns, population_row
-from analysis.report.claims.enough import too_few, too_few_people
+from analysis.report.claims.enough import NOTHING_FOUND, TO_LISTS, too_few, too_few_people
 from analysis.report.columns import Measure, Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import FIELD
 from analysis.report.samples import (
@@ -393,14 +393,18 @@ POOLED = TableSpec(
 
 
 def say(report: Report) -> str:
+    rows = report["heterogeneity"]
+    return say_alone(report) or too_few(rows, TO_LISTS) or NOTHING_FOUND
+
+
+def say_alone(report: Report) -> str:
+    """How varied people's answers are, if enough have answered and no model has; else empty."""
     known = [row for row in report["heterogeneity"] if col.ENTROPY.value(row) is not None]
-    if not known:
-        return "No answer with recommendations yet."
-    if not any(row["source"] != FIELD for row in known) and not too_few_people(known):
-        values, n = [row[col.ENTROPY.key] for row in known], [row["n"] for row in known]
-        ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one if they are equal
-        return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {sized(*n)} people."
-    return too_few(known)
+    if too_few_people(known) or any(row["source"] != FIELD for row in known):
+        return ""
+    values, n = [row[col.ENTROPY.key] for row in known], [row["n"] for row in known]
+    ends = dict.fromkeys(f"{end(values):.1f}" for end in (min, max))  # one if they are equal
+    return f"The field’s recommendations have {' to '.join(ends)} bits of entropy, by prompt, {sized(*n)} people."
 
 
 PART = Part(

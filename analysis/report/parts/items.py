@@ -15,7 +15,7 @@ from analysis.charts.panels import GAP
 from analysis.charts.tables import COUNT, POINTS, SHARE, Column
 from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.report import columns as col
-from analysis.report.claims.enough import FEWEST, too_few
+from analysis.report.claims.enough import FEWEST, TO_LISTS, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import ALL, FIELD
 from analysis.report.parts.heterogeneity import item_rows
@@ -295,6 +295,6 @@ PART = Part(
     tables=(DOCUMENT,),
     pages=(PAGE, DIFFERENCES),
     draw=draw_items,
-    say=lambda report: too_few(report["items"]),
+    say=lambda report: too_few(report["items"], TO_LISTS),
     is_long=True,
 )

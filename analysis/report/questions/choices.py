@@ -13,7 +13,7 @@ from analysis.charts.marks import draw_key
 from analysis.charts.tables import CHANGE, ENDS, PLAIN, SHARE, Column
 from analysis.report import columns as col
 from analysis.report.beyond import OF_MISSING_SHARES, SHARE_WITH_MISSING, missing_share_row, missing_share_words
-from analysis.report.claims.enough import held_back, is_read, may_turn, too_few
+from analysis.report.claims.enough import TO_CHOICES, held_back, is_read, may_turn, too_few
 from analysis.report.columns import Part, TableSpec, intervals, rows_in, tested
 from analysis.report.dataset import LETTERS
 from analysis.report.samples import (
@@ -330,6 +330,6 @@ PART = Part(
     tables=(TABLE,),
     pages=(ANSWERS, AGAINST),
     draw=draw_choices,
-    say=lambda report: too_few(report["choices"]),
+    say=lambda report: too_few(report["choices"], TO_CHOICES),
     is_brief=True,
 )

@@ -146,7 +146,7 @@ def test_how_varied_the_field_is() -> None:
     report = make_report(heterogeneity=lists + few)
     (found,) = sentences(report, "heterogeneity")
     assert found.startswith(
-        "The field is more varied than offline with gpt-4o-mini for 1 of 1 prompt, most for “Companies”: entropy 1.50 "
+        "The field is more varied than offline with gpt-4o-mini for “Companies”: entropy 1.50 "
         "bits above 4.00 (simultaneous 95 % interval 1.29–1.71, n = 400)."
     )
     # Compare could have said more, so its interval is wider.
@@ -334,14 +334,14 @@ def test_a_pair_is_most_varied_where_its_difference_is_largest_not_where_it_is_s
         test = {"effect": effect, "value": 4.0 + effect, "other": 4.0, "ci": [effect - 2 * error, effect + 2 * error]}
         return {"prompt": prompt, "n": 200, "differences": {"entropy_bits": test}}
 
-    pair: Row = {"a": {"name": "One"}, "b": {"name": "Other"}, "items": [], "options": []}
+    pair: Row = {"a": {"name": "The field"}, "b": {"name": "Offline with m"}, "items": [], "options": []}
     found = make_report(pair=pair | {"varied": [varied("teas", 0.5, 0.02), varied("movies", 1.5, 0.1)]})
     assert sentences(found, "pair")[0].startswith(
-        "One is more varied than Other for 2 of 2 prompts, most for “Movies”: entropy 1.50 bits above 4.00"
+        "The field is more varied than offline with m for 2 of 2 prompts, most for “Movies”: entropy 1.50 bits above"
     )
     mixed = make_report(pair=pair | {"varied": [varied("teas", 0.5, 0.02), varied("movies", -1.5, 0.1)]})
     assert sentences(mixed, "pair")[0].startswith(
-        "Other is more varied than One for 1 of 2 prompts, most for “Movies”: entropy 1.50 bits above 2.50"
+        "Offline with m is more varied than the field for 1 of 2 prompts, “Movies”: entropy 1.50 bits above 2.50"
     )
 
 

@@ -38,6 +38,19 @@ def test_overview_says_so_when_too_few_have_answered() -> None:
     )
 
 
+def test_a_page_about_other_prompts_than_people_answered_says_which() -> None:
+    client = log_in(make_teas(), "viewer")
+    to_choices = heading(client.get(address("choices", "prompt=teas")))
+    assert to_choices == "No answers of people to questions with options are counted: there is nothing to compare."
+    for name in ("items", "heterogeneity"):
+        to_lists = heading(client.get(address(name, "prompt=water")))
+        assert (
+            to_lists == "No answers of people to prompts for recommendations are counted: there is nothing to compare."
+        )
+    few = "Fewer than 20 people have answered a prompt: too few to compare."
+    assert [heading(client.get(address("overview", f"prompt={slug}"))) for slug in ("teas", "water")] == [few, few]
+
+
 def test_without_runs_the_page_says_what_comes_next() -> None:
     study = make_study(places=20)
     tell(study, ["Assam"], "C")

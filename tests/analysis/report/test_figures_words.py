@@ -83,7 +83,16 @@ def test_distances_say_how_far_each_source_is_above_chance() -> None:
 def test_distances_are_not_compared_where_nothing_was_found() -> None:
     nothing = distance("a", "offline", 0.4) | {"jsd_bits": None, "ci": None, "even": None, "chance": None}
     assert distances.say({"distances": [nothing]}) == "Nothing is compared: in too many answers nothing was found."
-    assert distances.say({"distances": []}) == "No prompt has answers of both the field and a model."
+    assert distances.say({"distances": []}) == (
+        "No prompt for recommendations has answers of both the field and a model."
+    )
+
+
+def test_one_distance_is_no_range() -> None:
+    one, other = distance("a", "offline", 0.4), distance("b", "offline", 0.2)
+    assert distances.say({"distances": [one]}) == "The distance to the field is 0.30 bits above chance."
+    both = distances.say({"distances": [one, other]})
+    assert both == "By prompt and source, distances to the field lie 0.10 to 0.30 bits above chance."
 
 
 def choice(source: str, counts: Row, correct: str | None = "B") -> Row:
