@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from math import isfinite
+from string import Formatter
 from typing import Any
 
 from django.utils.translation import get_language_info
@@ -101,6 +102,17 @@ def counted(number: object, words: str = "") -> object:
     if isinstance(number, bool) or not isinstance(number, int):
         return number
     return plural(number, *words.split(",")) if words else f"{number:,}"
+
+
+class CountFormatter(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        is_word = format_spec[1:2].isalpha()
+        return str(counted(value, format_spec)) if is_word else super().format_field(value, format_spec)
+
+
+def fill(words: str, **values: Any) -> str:
+    """Format as `str.format` does, and counts with their word: `{items:item}` is 1 item, 1,200 items."""
+    return CountFormatter().vformat(words, (), values)
 
 
 def sized(*counts: int) -> str:

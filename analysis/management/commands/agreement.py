@@ -14,7 +14,7 @@ from analysis.agreement.planned import lines_of_plan
 from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
-from surveys.studies.wording import plural, sized
+from surveys.studies.wording import fill, plural, sized
 
 GROUPS = ("corpus", "tag", "user")
 
@@ -61,7 +61,7 @@ def say(question: dict[str, Any]) -> str:
     head = ": ".join(dict.fromkeys((question["question"], question["text"])))
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
-    size = "  {labels:,} labels by {annotators} raters on {items:,} items".format(**question)
+    size = fill("  {labels:label} by {annotators:rater} on {items:item}", **question)
     size += f" about {plural(question['units'], 'user')}" if question["drawn"] == "users" else ""
     group = groups_of(question)[question["group"]]
     whose = [f"  of people alone, {sized(group['n'])}:"] if question["group"] == "humans" else []

@@ -27,7 +27,7 @@ class Command(StudyAction):
     )
     writes = {"file": False}  # noqa: RUF012
     faults = (FilterError, ReportError)
-    words = "{file}: {files} files, {bytes:,} bytes"
+    words = "{file}: {files:file}, {bytes:byte}"
 
     def carry_out(self, study: Study, options: Options) -> Report:
         path = options["file"]

@@ -18,7 +18,10 @@ class Command(Action):
         arg("--seed", type=int, default=1, help="repeat the same simulated people"),
     )
     faults = (NotADemo, PeopleError)
-    words = "{study}: {state}; {simulated} simulated people in all studies, {completions:,} scripted completions"
+    words = (
+        "{study}: {state}; {simulated:simulated person,simulated people} in all studies, "
+        "{completions:scripted completion}"
+    )
     shown = 0.0  # when the last line of progress was written
 
     def run(self, options: Options) -> Report:

@@ -20,7 +20,7 @@ class Command(CorpusAction):
         flag("--index", "also build the approximate index, and measure what it misses"),
     )
     faults = (EmbeddingError, EndpointError)
-    words = "{corpus}: {new:,} conversations embedded by {model}"
+    words = "{corpus}: {new:conversation} embedded by {model}"
 
     def carry_out(self, corpus: Corpus, options: Options) -> Report:
         embedder = choose_embedder(options["endpoint"])

@@ -15,8 +15,8 @@ class Command(CorpusAction):
     arguments = (arg("key", help="the user's key in the corpus"),)
     faults = (PeopleError,)
     words = (
-        "{corpus}: {conversations:,} conversations, {attributes:,} attributes, {items:,} items, {labels:,} labels "
-        "and {completions:,} model calls erased"
+        "{corpus}: {conversations:conversation}, {attributes:attribute}, {items:item}, {labels:label} "
+        "and {completions:model call} erased"
     )
 
     def carry_out(self, corpus: Corpus, options: Options) -> Report:

@@ -14,7 +14,7 @@ class Command(CorpusAction):
     arguments = (arg("--out", type=Path, required=True, metavar="DIR", help="the folder, made if needed"),)
     writes = {"out": True}  # noqa: RUF012
     faults = (PeopleError,)
-    words = "{folder}: {users:,} users and {attributes:,} attributes of {corpus}"
+    words = "{folder}: {users:user} and {attributes:attribute} of {corpus}"
 
     def carry_out(self, corpus: Corpus, options: Options) -> Report:
         with writing(options["out"]):

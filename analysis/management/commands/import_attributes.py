@@ -5,6 +5,7 @@ from pathlib import Path
 from analysis.people.attributes import LEAST_CONFIDENCE, import_attributes
 from analysis.people.steps import PeopleError
 from surveys.studies.imports.actions import Action, Options, Report, arg, flag, reading
+from surveys.studies.wording import fill
 
 
 class Command(Action):
@@ -32,9 +33,9 @@ class Command(Action):
             return import_attributes(*given, allow_erased=options["allow_erased"])
 
     def tell(self, report: Report, options: Options) -> str:
-        line = "{corpus}: {attributes:,} attributes of {users:,} users, {new:,} new"
+        line = "{corpus}: {attributes:attribute} of {users:user}, {new:,} new"
         if report["unlocated"]:
             line += "; {unlocated:,} of {quotes:,} quotes stand in no conversation of their user"
         if report["erased"]:
             line += "; {erased:,} about erased users were left out"
-        return line.format(**report)
+        return fill(line, **report)

@@ -15,7 +15,7 @@ class Command(StudyAction):
     )
     arguments = (arg("file", type=Path), arg("--benchmark", default="", help="the prompts are this benchmark's items"))
     reads = {"file": ".csv"}  # noqa: RUF012
-    words = "{study}: {completions} completions in {runs} new runs, {skipped} already there"
+    words = "{study}: {completions:completion} in {runs:new run}, {skipped} already there"
 
     def carry_out(self, study: Study, options: Options) -> Report:
         with reading(options["file"]):

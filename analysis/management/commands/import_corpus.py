@@ -9,6 +9,7 @@ from analysis.people.corpora import IMPORTERS
 from analysis.people.corpora.importing import ImportFailed, import_corpus, note_origin, say_same_ids
 from analysis.runs.progress import ProgressLine
 from surveys.studies.imports.actions import Action, Options, Report, arg, flag
+from surveys.studies.wording import fill
 
 FAULTS_SHOWN = 5
 
@@ -43,5 +44,5 @@ class Command(Action):
         return asdict(report)
 
     def tell(self, report: Report, options: Options) -> str:
-        line = "{corpus}: {whole:,} whole conversations: {new:,} new, {there:,} repeated, {empty:,} empty"
-        return (line + (", {erased:,} of erased users left out" if report["erased"] else "")).format(**report)
+        line = "{corpus}: {whole:whole conversation}: {new:,} new, {there:,} repeated, {empty:,} empty"
+        return fill(line + (", {erased:,} of erased users left out" if report["erased"] else ""), **report)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from analysis.training.examples import TrainingError, import_examples
 from surveys.studies.imports.actions import Action, Options, Report, arg, reading
+from surveys.studies.wording import fill
 
 
 class Command(Action):
@@ -24,4 +25,4 @@ class Command(Action):
 
     def tell(self, report: Report, options: Options) -> str:
         parts = ", ".join(f"{part} {count['n']:,}" for part, count in report["parts"].items())
-        return "{examples}: {n:,} examples of {groups:,} groups for {task}; ".format(**report) + parts
+        return fill("{examples}: {n:example} of {groups:group} for {task}; ", **report) + parts

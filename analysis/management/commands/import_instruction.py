@@ -5,6 +5,7 @@ from pathlib import Path
 from analysis.models.conditions import ConditionError
 from analysis.runs.asking.registry import TOLD, keep_instruction, kind_told
 from surveys.studies.imports.actions import ACTOR, Action, Options, Report, arg, reading
+from surveys.studies.wording import fill
 
 
 class Command(Action):
@@ -16,7 +17,7 @@ class Command(Action):
     )
     reads = {"file": ".txt"}  # noqa: RUF012
     faults = (ConditionError,)
-    words = "{label}: {state}, {characters:,} characters for {task}"
+    words = "{label}: {state}, {characters:character} for {task}"
 
     def run(self, options: Options) -> Report:
         with reading(options["file"]):
@@ -27,4 +28,4 @@ class Command(Action):
 
     def tell(self, report: Report, options: Options) -> str:
         state = "kept" if report["new"] else "already there"
-        return self.words.format(**report, state=state, characters=self.characters)
+        return fill(self.words, **report, state=state, characters=self.characters)

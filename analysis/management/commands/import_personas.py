@@ -22,7 +22,7 @@ class Command(Action):
     )
     reads = {"file": ".txt"}  # noqa: RUF012
     faults = (PersonaFileError,)
-    words = "{personas}: {lines:,} lines, {new:,} new"
+    words = "{personas}: {lines:line}, {new:,} new"
 
     def run(self, options: Options) -> Report:
         origin = {name: options[name] for name in ("source", "licence")}

@@ -28,6 +28,7 @@ from analysis.runs.commands import INSTRUCTION, TASK_ARGUMENTS, RunAction, execu
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine
 from surveys.studies.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing, reading
+from surveys.studies.wording import fill
 
 ASKED = ("language", "assistant-use", "candidates")
 Show = Callable[[float, int], None]
@@ -141,9 +142,9 @@ def run_merge(corpus: Corpus, options: Options, show: Show) -> Report:
 
 
 def tell_merge(report: Report) -> str:
-    line = "{corpus}: {attributes:,} attributes of {users:,} users became {merged:,} at similarity {similarity:g}; "
-    line += "{pairs:,} pairs that contradict each other are kept apart, of {conflicting_users:,} users"
-    return line.format(**report, pairs=sum(report["conflicts"].values()))
+    line = "{corpus}: {attributes:attribute} of {users:user} became {merged:,} at similarity {similarity:g}; "
+    line += "{pairs:,} pairs that contradict each other are kept apart, of {conflicting_users:user}"
+    return fill(line, **report, pairs=sum(report["conflicts"].values()))
 
 
 SAMPLE = (
@@ -212,15 +213,15 @@ def run_push(corpus: Corpus, options: Options, show: Show) -> Report:
 
 
 def tell_push(report: Report) -> str:
-    line = "{study}: {items:,} items with {slots:,} slots of {users:,} users of {corpus}"
+    line = "{study}: {items:item} with {slots:slot} of {users:user} of {corpus}"
     if report.get("kind") == KIND:
         line += (
-            " in {pairs:,} pairs with {prompts:,} prompts; of {asked:,} pairs asked about {few:,} have too few"
+            " in {pairs:pair} with {prompts:prompt}; of {asked:,} pairs asked about {few:,} have too few"
             " candidates, {not_drawn:,} were not drawn, {not_studied:,} are of users who are no longer studied"
         )
     else:
         line += "; {without_evidence:,} attributes have no evidence to show"
-    return line.format(**report) + say_portion(report)
+    return fill(line, **report) + say_portion(report)
 
 
 STEPS: dict[str, PeopleStep] = {

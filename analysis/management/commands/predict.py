@@ -13,6 +13,7 @@ from analysis.runs.recipes.questions import search_text
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import find_model, label_study, predict, score_replies
 from surveys.studies.imports.actions import Action, Options, Report, arg, find_study, flag, writing
+from surveys.studies.wording import fill
 
 
 class Command(Action):
@@ -52,8 +53,8 @@ class Command(Action):
 
     def tell(self, report: Report, options: Options) -> str:
         words = {
-            "labels": "{study}: {labels:,} items labelled by {model}",
-            "replies": "{study}: {replies:,} different replies scored by {model}, {new:,} of them now",
-            "scores": "{file}: {scores:,} scores by {model}",
+            "labels": "{study}: {labels:item} labelled by {model}",
+            "replies": "{study}: {replies:different reply,different replies} scored by {model}, {new:,} of them now",
+            "scores": "{file}: {scores:score} by {model}",
         }
-        return next(line for name, line in words.items() if name in report).format(**report)
+        return fill(next(line for name, line in words.items() if name in report), **report)

@@ -13,7 +13,7 @@ class Command(StudyAction):
     )
     faults = (PeopleError,)
     words = (
-        "{study}: {items:,} items with {slots:,} slots of {asked:,} attributes asked about; "
+        "{study}: {items:item} with {slots:slot} of {asked:attribute} asked about; "
         "{withdrawn:,} withdrawn, {unchanged:,} unchanged, {already_there:,} already there"
     )
 

@@ -5,6 +5,7 @@ from analysis.people.stages.doubted import RULES, push_rejected
 from analysis.people.steps import PeopleError
 from surveys.models import Study
 from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, find_study, flag, pushing
+from surveys.studies.wording import fill
 
 
 class Command(StudyAction):
@@ -33,6 +34,6 @@ class Command(StudyAction):
         return {"study": study.slug, "into": into.slug, "rule": rule, **vars(done), "categories": categories}
 
     def tell(self, report: Report, options: Options) -> str:
-        words = "{into}: {items} items with {slots} slots from {study}, {skipped} already there"
-        named = "; {categories} categories that models named" if report["categories"] else ""
-        return (words + named).format(**report)
+        words = "{into}: {items:item} with {slots:slot} from {study}, {skipped} already there"
+        named = "; {categories:category,categories} that models named" if report["categories"] else ""
+        return fill(words + named, **report)

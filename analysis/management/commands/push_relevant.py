@@ -29,7 +29,7 @@ class Command(StudyAction):
     )
     faults = (PeopleError, RaterError)
     words = (
-        "{to}: {items:,} items with {slots:,} slots of {relevant:,} relevant attributes in {pairs:,} pairs, "
+        "{to}: {items:item} with {slots:slot} of {relevant:relevant attribute} in {pairs:pair}, "
         "{already_there:,} already there; {without_responses:,} lack a response"
     )
 

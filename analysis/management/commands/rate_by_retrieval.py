@@ -19,7 +19,7 @@ class Command(StudyAction):
         flag("--pilot", "the pilot's items"),
     )
     faults = (RetrievalRaterError, EmbeddingError, EndpointError)
-    words = "{rater}: {rated:,} items rated; threshold {threshold:.4g} chosen on {chosen_on:,} (F1 {f1_there:.3f})"
+    words = "{rater}: {rated:item} rated; threshold {threshold:.4g} chosen on {chosen_on:,} (F1 {f1_there:.3f})"
 
     def carry_out(self, study: Study, options: Options) -> Report:
         name, score = rater_of(options)

@@ -11,7 +11,7 @@ from surveys.studies.imports.actions import Options, Report, StudyAction, flag
 class Command(StudyAction):
     help = "Read the texts that have no answer yet or one by older rules. What a person decided is left alone."
     arguments = (flag("--list", "list what the rules of today read differently, and change nothing"),)
-    words = "{study}: {read:,} texts read by version {rules_version} of the rules in {seconds} s"
+    words = "{study}: {read:text} read by version {rules_version} of the rules in {seconds} s"
 
     def carry_out(self, study: Study, options: Options) -> Report:
         if options["list"]:

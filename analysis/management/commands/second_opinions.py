@@ -9,6 +9,7 @@ from analysis.endpoints.endpoints import EndpointError
 from analysis.runs.progress import ProgressLine, dollars
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg
+from surveys.studies.wording import fill
 
 
 class Command(StudyAction):
@@ -32,8 +33,8 @@ class Command(StudyAction):
         return {"study": study.slug, **vars(given), "usd": float(given.usd)}
 
     def tell(self, report: Report, options: Options) -> str:
-        line = "{study}: {replies} texts read, {failed} calls failed, {cost}"
-        return line.format(**report, cost=dollars(report["usd"]))
+        line = "{study}: {replies:text} read, {failed} calls failed, {cost}"
+        return fill(line, **report, cost=dollars(report["usd"]))
 
     def failure(self, report: Report) -> str:
         return f"Stopped early: {report['stopped']}" if report["stopped"] else ""

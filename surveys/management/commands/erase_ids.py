@@ -11,7 +11,7 @@ class Command(StudyAction):
     help = "Replace the Prolific ids of a closed study with values that do not lead back to them. It can't be undone."
     arguments = (flag("--yes", "confirm that you mean it"),)
     faults = (StudyError,)
-    words = "{study}: {erased} Prolific ids erased"
+    words = "{study}: {erased:Prolific id} erased"
 
     def carry_out(self, study: Study, options: Options) -> Report:
         if not options["yes"]:

@@ -23,7 +23,7 @@ class Command(Action):
     )
     reads = {"file": ".csv"}  # noqa: RUF012
     words = (
-        "{study}: {labels} labels of {items} new items by {annotators} new people and {models} new models, "
+        "{study}: {labels:label} of {items:new item} by {annotators:new person,new people} and {models:new model}, "
         "{skipped} already there"
     )
 

@@ -24,7 +24,7 @@ class Command(Action):
     )
     arguments = (arg("name", help="its name in study files, such as mmlu or ethics"), arg("file", type=Path))
     reads = {"file": ".csv"}  # noqa: RUF012
-    words = "{benchmark}: {items} items, {created} new, {updated} changed"
+    words = "{benchmark}: {items:item}, {created} new, {updated} changed"
 
     def run(self, options: Options) -> Report:
         name, path = options["name"], options["file"]

@@ -14,7 +14,7 @@ class Command(StudyAction):
     )
     arguments = (arg("file", type=Path), flag("--pilot", "for the pilot's annotators only"))
     reads = {"file": ".csv"}  # noqa: RUF012
-    words = "{study}: {items} items with {slots} slots, {skipped} already there"
+    words = "{study}: {items:item} with {slots:slot}, {skipped} already there"
 
     def carry_out(self, study: Study, options: Options) -> Report:
         with reading(options["file"]):

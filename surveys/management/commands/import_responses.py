@@ -15,7 +15,7 @@ class Command(StudyAction):
     )
     arguments = (arg("file", type=Path),)
     reads = {"file": ".csv"}  # noqa: RUF012
-    words = "{study}: {responses} responses of {participants} new participants, {skipped} already there"
+    words = "{study}: {responses:response} of {participants:new participant}, {skipped} already there"
 
     def carry_out(self, study: Study, options: Options) -> Report:
         with reading(options["file"]):

@@ -9,6 +9,7 @@ from surveys.studies.files.definitions import StudyFileError, parse_study, read_
 from surveys.studies.imports.actions import ACTOR, UNNAMED, Action, Options, Report, arg
 from surveys.studies.lifecycle import StudyError, definition_of, load_definition
 from surveys.studies.members import find_account, misfits_here, own_if_nobody_does
+from surveys.studies.wording import fill
 
 NOBODY = "nobody owns it yet: `create_owner NAME` makes an account that does"
 
@@ -24,7 +25,7 @@ class Command(Action):
     )
     reads = {"file": ".toml"}  # noqa: RUF012
     faults = (StudyError,)
-    words = "{study}: {outcome}, {state}, version {version} ({sha256:.8}), {prompts} prompts; {owned}"
+    words = "{study}: {outcome}, {state}, version {version} ({sha256:.8}), {prompts:prompt}; {owned}"
 
     def run(self, options: Options) -> Report:
         path, account = options["file"], find_account(options["owner"])
@@ -54,4 +55,4 @@ class Command(Action):
 
     def tell(self, report: Report, options: Options) -> str:
         owned = f"owned by {', '.join(report['owners'])}" if report["owners"] else NOBODY
-        return "\n".join(filter(None, (self.words.format(**report, owned=owned), report["benchmark"])))
+        return "\n".join(filter(None, (fill(self.words, **report, owned=owned), report["benchmark"])))

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.imports.actions import Action, Options, Report, arg, find_study
+from surveys.studies.wording import fill
 
 
 class Command(Action):
@@ -39,7 +40,7 @@ class Command(Action):
     def tell(self, report: Report, options: Options) -> str:
         if "studies" not in report:
             return in_words(report)
-        last = "{events} events of {count} studies, {head}".format(count=len(report["studies"]), **report)
+        last = fill("{events:event} of {count:study,studies}, {head}", count=len(report["studies"]), **report)
         return "\n".join([*map(in_words, report["studies"]), last])
 
     def failure(self, report: Report) -> str:
@@ -61,4 +62,4 @@ def verify(study: Study, kept: dict[str, Any] | None = None) -> dict[str, Any]:
 def in_words(found: dict[str, Any]) -> str:
     if found["breaks"]:
         return "\n".join(f"{found['study']}: {sentence}" for sentence in found["breaks"])
-    return "The chain of {study} holds: {events} events, the newest with hash {head}.".format(**found)
+    return fill("The chain of {study} holds: {events:event}, the newest with hash {head}.", **found)

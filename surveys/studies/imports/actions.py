@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault
+from surveys.studies.wording import fill
 
 ACTOR = "command line"
 DASH = Path("-")
@@ -45,7 +46,7 @@ class Action(BaseCommand):
 
     arguments: ClassVar[Sequence[Argument]] = ()
     faults: ClassVar[tuple[type[Exception], ...]] = ()
-    words: ClassVar[str] = ""  # with the names of the report and the options in braces
+    words: ClassVar[str] = ""  # with names of the report and the options in braces, and words to count: {items:item}
     reads: ClassVar[dict[str, str]] = {}
     writes: ClassVar[dict[str, bool]] = {}
 
@@ -88,7 +89,7 @@ class Action(BaseCommand):
         raise NotImplementedError
 
     def tell(self, report: Report, options: Options) -> str:
-        return self.words.format(**options | report)
+        return fill(self.words, **options | report)
 
     def as_json(self, report: Report) -> str:
         return json.dumps(report)

@@ -86,6 +86,16 @@ def test_templates_write_counts_alike(number: object, words: str, shown: object)
     assert wording.counted(number, words) == shown
 
 
+def test_sentences_of_commands_count_with_their_words() -> None:
+    words = "{study}: {items:item}, {people:person,people}, {share:.2f}, {new:,} new"
+    assert wording.fill(words, study="teas", items=1, people=1, share=0.5, new=1200) == (
+        "teas: 1 item, 1 person, 0.50, 1,200 new"
+    )
+    assert wording.fill(words, study="teas", items=1200, people=0, share=1, new=0) == (
+        "teas: 1,200 items, 0 people, 1.00, 0 new"
+    )
+
+
 def test_cents_are_written_in_their_currency() -> None:
     assert (wording.money(123456), wording.money(5, "GBP"), wording.money(0)) == ("$1,234.56", "£0.05", "$0.00")
     assert (wording.money_range([900, 1200]), wording.money_range([900], "GBP")) == ("$9.00 to $12.00", "£9.00")
