@@ -1,9 +1,12 @@
 """The spellings page: proposals, the table in force, and who decided what."""
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -13,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.aliases import (
     AliasError,
+    Proposal,
     SpellingCounts,
     accept,
     alias_map,
@@ -32,7 +36,6 @@ from surveys.studies.pages import show, study_page
 
 HERE = "spellings"
 MOST_SHOWN = 20
-MOST_AT_ONCE = 200
 MOST_DECISIONS = 30
 MOST_FOUND = 60
 ACTIONS = {"accept": accept, "reject": reject, "split": split}
@@ -55,7 +58,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
         "answers/spellings.html",
         HERE,
         proposals=[(proposal, prompts.get(proposal.prompt, proposal.prompt)) for proposal in proposals[:MOST_SHOWN]],
-        alike=[proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE],
+        alike=at_once(proposals),
         count=len(proposals),
         mentions=sum(proposal.count for proposal in proposals),
         prompts=prompts.items(),
@@ -67,6 +70,15 @@ def spellings(request: HttpRequest) -> HttpResponse:
         unread=standing(request.study, stamp)["unread"],
         decisions=[(made, prompts.get(made.prompt, made.prompt)) for made in decisions[:MOST_DECISIONS]],
     )
+
+
+def at_once(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Those that differ in marks only, as many as one form may send."""
+    alike = [proposal for proposal in proposals if proposal.why == "marks"]
+    sizes = accumulate((len(proposal.others) + 3 for proposal in alike), initial=2)  # beside the token and the button
+    return [
+        one for one, size in zip(alike, list(sizes)[1:], strict=True) if size <= settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+    ]
 
 
 def asked_prompts(request: HttpRequest) -> dict[str, str]:

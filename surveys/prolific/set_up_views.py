@@ -145,9 +145,14 @@ def publish(request: HttpRequest) -> HttpResponse:
 @study_page(Role.RESEARCHER, require_POST)
 def write(request: HttpRequest) -> HttpResponse:
     """Queue the same message to everybody named; the worker sends it."""
-    study, names = request.study, list(dict.fromkeys(request.POST.get("people", "").split()))
-    with saying(request, draft.SetUpError):
-        asked = ask_messages(study, request.POST.get("template", ""), names, request.user.get_username())
-        keep_contact.delay(study.pk)
-        messages.success(request, f"{plural(asked, 'message')} to be sent in the background.")
+    study, template = request.study, request.POST.get("template", "")
+    named = request.POST.get("people", "").replace("\0", "")
+    try:
+        asked = ask_messages(study, template, list(dict.fromkeys(named.split())), request.user.get_username())
+    except draft.SetUpError as fault:
+        messages.error(request, str(fault))
+        page = set_up_page(study) | {"people_named": named, "message": template}
+        return show(request, "prolific/set_up.html", "paying", 422, **page, **frame())
+    keep_contact.delay(study.pk)
+    messages.success(request, f"{plural(asked, 'message')} to be sent in the background.")
     return redirect("paying:set-up", study.slug)

@@ -140,6 +140,7 @@ FRACTIONS = re.compile("[^\u00bc-\u00be\u2150-\u215e]+")  # all but these, which
 SENTENCE = re.compile(r"(?<=[^\W\d_]{4})(?<!\bProf)[.!]\s+(?=[A-Z])")  # not behind an abbreviation
 GLOSS = re.compile(r"\s[(\[][^()\[\]]{1,80}[)\]]\s+(?=[A-Z]\w*\s+\w+\s+\w+\s+\w)")
 PARENTHESIS = re.compile(r"(?:(?<!\s)\s+)?[(\[](?:[^()\[\]]*[)\]]\s*|[^()\[\]]*)$")
+INITIALS = re.compile(r"\b(?:[^\W\d_]\.)+[^\W\d_]$")  # "D.C" and "E.T", whose last full stop belongs to them
 ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\w)")
 HYPHENED = re.compile(r"^[*_]*\d{1,2}-[^\W\d]")  # 7-Eleven has no number to strip
 # What some put before the name, as in "Film 1: Heat", "Title: Heat" and "First, Heat".
@@ -173,8 +174,10 @@ def clean_name(raw: str) -> str:
     name = strip_markup(name if HYPHENED.match(name) else strip_marker(name))
     if not name.isascii():
         name = _strip_pictures(FRACTIONS.sub(lambda plain: unicodedata.normalize("NFKC", plain[0]), name)).strip()
-    name = cut_explanation(FOREWORD.sub("", name)).strip(EDGES)
-    return " ".join((PARENTHESIS.sub("", name).strip(EDGES) or name).split())
+    written = cut_explanation(FOREWORD.sub("", name))
+    name = written.strip(EDGES)
+    name = " ".join((PARENTHESIS.sub("", name).strip(EDGES) or name).split())
+    return f"{name}." if INITIALS.search(name) and f"{name}." in written else name
 
 
 def cut_explanation(item: str) -> str:

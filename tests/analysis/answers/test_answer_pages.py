@@ -1,5 +1,6 @@
 """The console's pages of answers and spellings: members see them, the address filters, researchers decide."""
 
+import re
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from tests.analysis.answers.answer_samples import LIST, give, run_offline
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint
 from tests.analysis.runs.run_samples import answer
 from tests.factories import make_participant, make_response, make_study
-from tests.surveys.console.console_pages import lines_of, log_in
+from tests.surveys.console.console_pages import lines_of, log_in, text_of
 from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
@@ -322,6 +323,17 @@ def test_all_that_differ_in_marks_only_are_accepted_at_once(study: Study, client
         data[f"spelling-{number}"] = [other.name for other in proposal.others]
     client.post(address("decide-spellings"), data)
     assert alias_map(study) == {"teas": {"earl-grey": "earl grey", "oolong": "oo-long"}}
+
+
+def test_no_more_are_accepted_at_once_than_one_form_may_send(study: Study, client: Client, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 10
+    give(study, "teas", "1. Earl Grey\n2. Oolong\n3. Mateo\n4. Sencha\n5. Assam")
+    give(study, "teas", "1. Earl-Grey\n2. Oo-long\n3. Mate-o\n4. Sen-cha\n5. As-sam")
+    form = text_of(client.get(address("spellings"))).partition('class="at-once"')[2].partition("</form>")[0]
+    fields = re.findall(r'name="([^"]+)"\s+value="([^"]*)"', form)
+    data = {name: [value for known, value in fields if known == name] for name, _ in fields}
+    page = client.post(address("decide-spellings"), data, follow=True)
+    assert (page.status_code, AliasDecision.objects.count()) == (200, 2)
 
 
 def test_pages_say_which_time_or_state_an_answer_is_of() -> None:

@@ -166,6 +166,22 @@ def test_nobody_of_another_study_is_written_to(first: Study, second: Study) -> N
     assert states() == []
 
 
+@pytest.mark.parametrize("wrong", ["nobody", "nobody\0"])
+def test_page_keeps_who_was_named_where_one_of_them_is_nobody(
+    first: Study, books: Books, site: str, wrong: str
+) -> None:
+    people = "\n".join([*names(first), wrong])
+    form = {"template": "return", "people": people}
+    page = log_in(first, "researcher").post("/console/teas/paying/study/write/", form, follow=True)
+    assert (page.status_code, said(page)) == (
+        422,
+        ["Nobody was written to: nobody is nobody of this study on Prolific."],
+    )
+    shown = page.content.decode()
+    assert all(name in shown.partition("<textarea")[2].partition("</textarea>")[0] for name in names(first))
+    assert '<option value="return" selected' in shown and states() == []
+
+
 def test_page_writes_and_the_worker_sends(first: Study, books: Books, site: str, monkeypatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(tasks.keep_contact, "delay", asked.append)

@@ -150,6 +150,14 @@ def test_read_items_of_a_further_example_is_what_a_person_reads(text, items):
 # --- readings with their doubts
 
 
+def test_read_answer_keeps_the_full_stop_of_initials():
+    text = "1. **Washington, D.C.** – the capital\n2. E.T.\n3. R.E.M. (a band)\n4. Nestlé S.A.\n5. Plan B."
+    reading = read_answer(text, "recommendation")
+    assert reading.names == ("Washington, D.C.", "E.T.", "R.E.M.", "Nestlé S.A.", "Plan B")
+    assert reading.items == ("washington, d.c", "e.t", "r.e.m", "nestlé", "plan b")
+    assert read_answer(text.replace("C.*", "C*"), "recommendation").items == reading.items
+
+
 def test_read_answer_keeps_the_names_as_written():
     reading = read_answer("1. **The Walt Disney Company** – films\n2. L’Oréal™", "recommendation", limit=2)
     assert reading == AnswerReading(("walt disney", "l'oréal"), ("The Walt Disney Company", "L'Oréal"))
