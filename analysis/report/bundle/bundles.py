@@ -35,6 +35,7 @@ from analysis.report.planned.part import rows_of, say_verdict
 from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import Progress, ReportError, check_definition, report
 from surveys.models import ChatbotContext, Participant, Study
+from surveys.studies.lifecycle import withdrawals
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(path.name for path in (HERE / "script").glob("*.py"))
@@ -237,10 +238,16 @@ class StudyBundle:
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
-        """Yields the zip file, complete before its first piece is sent, so that a failure leaves no partial file."""
-        self.files = []
+        """Yields the zip file, complete before its first piece is sent, so that a failure leaves no partial file. If
+        somebody withdraws meanwhile it is made again, since it may hold their answers.
+        """
+        before = None
         with TemporaryFile() as file:
-            file.writelines(archived(self.study, self.contents(progress), self.files))
+            while before != (before := withdrawals(self.study)):
+                self.files = []
+                file.seek(0)
+                file.truncate()
+                file.writelines(archived(self.study, self.contents(progress), self.files))
             yield from read_back(file)
 
 
