@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from django.utils import timezone
+
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
@@ -108,7 +110,12 @@ def readme(study: Study, report: Mapping[str, Any], texts: bool) -> str:
         planned="\n".join(filter(None, (planned_lines(report), multiverse_lines(report)))),
         texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
         fewest=FEWEST,
+        made=today(),
     )
+
+
+def today() -> str:
+    return timezone.now().date().isoformat()
 
 
 def planned_lines(report: Mapping[str, Any]) -> str:

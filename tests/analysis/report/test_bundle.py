@@ -245,6 +245,8 @@ def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: 
     assert {row["memory"] for row in read_csv(tmp_path, "answers")} == {""}
     assert recompute(tmp_path).returncode == 0
     words = " ".join((tmp_path / "README.md").read_text().split())
+    made = json.loads((tmp_path / "report.json").read_text())["generated_at"][:10]
+    assert f"This bundle is of {made}. People who withdraw later are still in it: make it anew" in words
     assert "**Made up in part:** 4 of 4 people and 0 completions are simulated" in words
     assert "8 answers of 4 people, and 12 completions" in words
 
