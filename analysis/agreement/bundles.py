@@ -154,6 +154,7 @@ def readme(study: Study, found: Mapping[str, Any], texts: bool) -> str:
         simulated=simulated,
         planned=bundles.planned_lines(found),
         texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
+        made=bundles.today(),
     )
 
 

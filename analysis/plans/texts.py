@@ -40,8 +40,11 @@ def costs_lines(report: Row) -> list[str]:
 
 
 def smallest_lines(report: Row) -> list[str]:
+    which, together = "The hypothesis", ""
+    if len(report["hypotheses"]) > 1:
+        which, together = "Each hypothesis by itself", " all at once perhaps less often,"
     return [
-        f"Every hypothesis supported {percent(report['wish'])} of the time, {entry['scenario']}: "
+        f"{which} supported {percent(report['wish'])} of the time,{together} {entry['scenario']}: "
         f"{plural(entry['people'], 'person', 'people') if entry['people'] else 'none of these sizes'}."
         for entry in report["smallest"]
     ]

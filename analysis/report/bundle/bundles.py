@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from django.utils import timezone
+
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
@@ -35,6 +37,7 @@ from analysis.report.planned.part import rows_of, say_verdict
 from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import Progress, ReportError, check_definition, report
 from surveys.models import ChatbotContext, Participant, Study
+from surveys.studies.lifecycle import withdrawals
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = sorted(path.name for path in (HERE / "script").glob("*.py"))
@@ -107,7 +110,12 @@ def readme(study: Study, report: Mapping[str, Any], texts: bool) -> str:
         planned="\n".join(filter(None, (planned_lines(report), multiverse_lines(report)))),
         texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
         fewest=FEWEST,
+        made=today(),
     )
+
+
+def today() -> str:
+    return timezone.now().date().isoformat()
 
 
 def planned_lines(report: Mapping[str, Any]) -> str:
@@ -237,10 +245,16 @@ class StudyBundle:
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
-        """Yield the zip file, complete before its first piece is sent, so that a failure leaves no partial file."""
-        self.files = []
+        """Yield the zip file, complete before its first piece is sent, so that a failure leaves no partial file. If
+        somebody withdraws meanwhile it is made again, since it may hold their answers.
+        """
+        before = None
         with TemporaryFile() as file:
-            file.writelines(archived(self.study, self.contents(progress), self.files))
+            while before != (before := withdrawals(self.study)):
+                self.files = []
+                file.seek(0)
+                file.truncate()
+                file.writelines(archived(self.study, self.contents(progress), self.files))
             yield from read_back(file)
 
 

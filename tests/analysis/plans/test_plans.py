@@ -28,7 +28,7 @@ from analysis.plans.simulating import (
     size_of,
     width_of,
 )
-from analysis.plans.texts import notes_of, spread
+from analysis.plans.texts import notes_of, smallest_lines, spread
 from analysis.plans.worlds import Prompted, draw_sides, reached, sided_world
 from analysis.report.planned.answers import examine, find_sides
 from analysis.stats.heterogeneity import compare
@@ -119,6 +119,14 @@ def test_more_people_know_more_and_more_hypotheses_less() -> None:
     assert all(one["told_apart"] == other["told_apart"] for one, other in zip(*same, strict=True))
     assert sum(row["supported"] for row in same[0]) >= sum(row["supported"] for row in same[1])
     assert alone["sizes"][1]["pay"] == pytest.approx(4 * alone["sizes"][0]["pay"])
+
+
+def test_a_number_at_which_each_hypothesis_has_its_chance_is_not_said_of_all_at_once() -> None:
+    setting = Setting((100,), 20, wish=0.01)
+    percent, alone_or_two = "1\u202f% of the time", ((ASSAM,), (ASSAM, VARIED))
+    alone, two = (smallest_lines(simulate(defined(*each), setting))[1] for each in alone_or_two)
+    assert alone.startswith(f"The hypothesis supported {percent}, middle: ")
+    assert two.startswith(f"Each hypothesis by itself supported {percent}, all at once perhaps less often, middle: ")
 
 
 def test_worlds_are_as_far_apart_as_the_scenario_says() -> None:
@@ -245,7 +253,7 @@ def test_the_page_asks_a_worker_and_shows_what_is_kept(study: Study, monkeypatch
     keep_plan(study)
     assert under_way.progress_of(study, NAME) is None and find_plan(study) is not None
     page = client.get(address).content.decode()
-    assert "Where nothing differs" in page
+    assert "Where nothing differs" in page and "each hypothesis by itself is supported" in page
     registration = client.get(reverse("plans:registration", args=["teas"]))
     assert registration.content.startswith(b"%PDF") and registration["Content-Type"] == "application/pdf"
     told = page_data(study, find_plan(study))

@@ -19,10 +19,12 @@ from django.urls import reverse
 
 from analysis.answers import aliases
 from analysis.models import Completion, SimulatedUser
+from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import begin_bundle
 from analysis.report.bundle.tables import FEWEST
 from analysis.report.reports import ReportError
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
+from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.report.report_samples import answer_items, listed, make_model_run, make_teas, reply, tell
@@ -243,6 +245,8 @@ def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: 
     assert {row["memory"] for row in read_csv(tmp_path, "answers")} == {""}
     assert recompute(tmp_path).returncode == 0
     words = " ".join((tmp_path / "README.md").read_text().split())
+    made = json.loads((tmp_path / "report.json").read_text())["generated_at"][:10]
+    assert f"This bundle is of {made}. People who withdraw later are still in it: make it anew" in words
     assert "**Made up in part:** 4 of 4 people and 0 completions are simulated" in words
     assert "8 answers of 4 people, and 12 completions" in words
 
@@ -329,6 +333,26 @@ def test_command_names_what_is_wrong(tmp_path: Path) -> None:
         call_command("bundle", "coffees", str(tmp_path / "x.zip"))
     with pytest.raises(CommandError, match="x.zip: cannot be written: No such file or directory"):
         call_command("bundle", "teas", str(tmp_path / "none" / "x.zip"))
+
+
+def test_who_withdraws_while_a_bundle_is_made_is_not_in_it(
+    no_figures: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, listing = make_teas(), bundles.list_files
+    person = study.participants.order_by("pk")[0]
+
+    def withdraw_amid(*arguments: Any) -> Iterator[tuple[str, Iterator[bytes]]]:
+        for name, chunks in listing(*arguments):
+            yield name, chunks
+            if name == "data/answers.csv" and Participant.objects.filter(pk=person.pk).exists():
+                recruitment.withdraw(person)
+
+    monkeypatch.setattr(bundles, "list_files", withdraw_amid)
+    unpack(study, tmp_path)
+    assert not Participant.objects.filter(pk=person.pk).exists()
+    assert person.pseudonym not in (tmp_path / "data" / "answers.csv").read_text()
+    assert json.loads((tmp_path / "report.json").read_text())["answers"]["people"] == 3
+    assert all_agree(recompute(tmp_path).stdout)
 
 
 def test_half_a_bundle_is_never_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
