@@ -1,6 +1,6 @@
 """Plain builders for tests; people and answers come about by the same rules as in the field."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -304,6 +304,12 @@ LABELS = {
 def labels_for(item: AnnotationItem) -> dict[str, str]:
     fields = fields_of(KINDS[item.kind].questions, item.payload)
     return LABELS.get(item.kind) or {name: question.values[0] for name, question in fields.items() if question.values}
+
+
+def tasks_of(participant: Participant) -> Iterator[AnnotationTask]:
+    """Every task that comes to this person, who holds many at a time and does each before the next."""
+    while tasks := next_tasks(participant, 50):
+        yield from tasks
 
 
 def annotate(participant: Participant, task: AnnotationTask | None = None, **labels: str) -> LabelOutcome | None:

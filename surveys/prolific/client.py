@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -126,6 +128,12 @@ def token() -> str:
     return value
 
 
+@cache
+def trusted() -> ssl.SSLContext:
+    """The certificates that connections trust, read once in a process: reading them takes longer than many calls."""
+    return httpx2.create_ssl_context()
+
+
 class ProlificClient:
     """One connection to Prolific's API; use it in a `with` statement.
 
@@ -139,7 +147,7 @@ class ProlificClient:
         self.base = (base or settings.PROLIFIC_API).rstrip("/") + "/"
         self._sleep, self._secret, self._tries = sleep, token(), tries
         headers = {"Authorization": f"Token {self._secret}", "Accept": "application/json"}
-        self._http = httpx2.Client(headers=headers, timeout=patience, follow_redirects=False)
+        self._http = httpx2.Client(headers=headers, timeout=patience, follow_redirects=False, verify=trusted())
 
     def __enter__(self) -> Self:
         return self

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from surveys.annotation.labels import LabelSubmission, submit
-from surveys.annotation.work import next_tasks, open_task, seal_task
+from surveys.annotation.work import open_task, seal_task
 from surveys.models import AnnotationItem, Participant, Study
 from surveys.studies.labels import record_judgement
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items, tasks_of
 
 # What each of three people, and a judge, says about eight items.
 SAID = ("yyyynnnn", "yyyynnny", "yyynnnnn")
@@ -16,14 +16,14 @@ WORDS = {"y": "yes", "n": "no"}
 
 def label_all(person: Participant, said: str) -> None:
     """Give each item the letter at its number in `said`, in whatever order items come."""
-    while task := next(iter(next_tasks(person)), None):
+    for task in tasks_of(person):
         shown = open_task(person, seal_task(person, task))
         submit(person, shown, LabelSubmission({"relevance": WORDS[said[number_of(task.item)]]}, active_ms=12_000))
 
 
 def annotate_all(person: Participant, question: str, said: Mapping[str, str]) -> None:
     """Answer every task of this person by its item in `said`; for a preference that is the rating as it is kept."""
-    while task := next(iter(next_tasks(person)), None):
+    for task in tasks_of(person):
         value = said[task.item.key]
         is_turned = question.startswith("preference") and task.left == "personalised"
         annotate(person, task, **{question: str(6 - int(value)) if is_turned else value})

@@ -23,7 +23,7 @@ from surveys.studies.files.kinds import LabelOption as Option
 from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import annotate_all
 from tests.analysis.runs.baseline_factories import real_data
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items, tasks_of
 
 pytestmark = pytest.mark.django_db
 
@@ -42,8 +42,8 @@ def import_rows(path: Path, rows: list[list[Any]], header: tuple[str, ...] = ("i
 def label_all(study: Study, origin: str = "prolific", **labels: str) -> str:
     """One new annotator labels every available item; returns the pseudonym."""
     annotator = make_annotator(study, origin=origin)
-    while annotate(annotator, **labels):
-        pass
+    for task in tasks_of(annotator):
+        annotate(annotator, task, **labels)
     return annotator.pseudonym
 
 

@@ -26,7 +26,7 @@ from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.people.people_samples import judged
 from tests.analysis.report.unpacked import change, check_codebook, read_csv, recompute, recompute_elsewhere, unpack
 from tests.analysis.stats.test_agreement_textbook import FOUR_OBSERVERS, FOURTEEN_RATERS
-from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items, tasks_of
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def make_preferences() -> Study:
     push_items(study, items, "tests")
     for _ in range(3):
         person = make_annotator(study)
-        while task := next(iter(next_tasks(person)), None):
+        for task in tasks_of(person):
             annotate(person, task, preference__milk=dice.choice("12345"), preference__budget=dice.choice("3345"))
     for item in AnnotationItem.objects.filter(study=study):
         for judge, left in (("mini same-1", "generic"), ("mini same-1", "personalised"), ("plain same-1", "generic")):

@@ -12,10 +12,9 @@ from django.test import Client
 from rest_framework.authtoken.models import Token
 
 from analysis.models import Conversation, Corpus
-from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
 from tests.analysis.runs.baseline_factories import import_file, make_conversation, make_corpus, real_data
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items, tasks_of
 
 CHITCHAT = "conversations/chitchat_a.wildchat.jsonl"
 OASST = "conversations/oasst1_en_validation.wildchat.jsonl"
@@ -94,7 +93,7 @@ def judge_with(study: Study, labels_of: Callable[[AnnotationItem, int], dict[str
     """Three people label all open items, by the item and their own place."""
     for place in range(3):
         person = make_annotator(study)
-        while task := next(iter(next_tasks(person)), None):
+        for task in tasks_of(person):
             annotate(person, task, **labels_of(task.item, place))
 
 

@@ -31,12 +31,11 @@ from analysis.stats.agreement.agreement import head_row, measure_agreement, writ
 from analysis.stats.agreement.estimates import Estimate
 from analysis.stats.agreement.labels import Scale
 from analysis.stats.intervals import wilson_interval
-from surveys.annotation.work import next_tasks
 from surveys.studies import under_way
 from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.files.kinds import GENERIC
 from tests.analysis.agreement.annotation_samples import make_annotated, number_of
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items, tasks_of
 from tests.surveys.console.console_pages import log_in
 
 YES_NO = RatedQuestion(2, Scale(), 30, by_user=False)
@@ -258,7 +257,7 @@ def test_a_pilot_of_items_with_two_things_to_rate_counts_these() -> None:
     study = make_annotation_study("pilot", kind="preference", overlap=2, quota=10)
     make_items(study, 10, pilot=True)
     for person in [make_annotator(study) for _ in range(2)]:
-        while task := next(iter(next_tasks(person)), None):
+        for task in tasks_of(person):
             shown = "4" if (number_of(task.item) % 2 > 0) == (task.left == GENERIC) else "2"
             annotate(person, task, preference__milk=shown, preference__budget=shown)
     found = seen_in_pilot(study, STARS)
