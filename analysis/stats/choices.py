@@ -37,6 +37,7 @@ from analysis.stats.resampling import (
     share_units,
     shuffle_within,
 )
+from analysis.stats.simultaneous import no_surer
 from analysis.stats.speed import subset_weights
 
 NO_RESPONSES = "There are no responses."
@@ -163,22 +164,27 @@ def _entropy_difference(
     a: ChoiceSample, b: ChoiceSample, observed: "Parts", split: "Parts", ways: float
 ) -> TestedDifference:
     """Difference of the unbiased entropies. Interval: Welch's, from the errors of both; none if they share units. p:
-    from the splits of `compare`, two-sided about their mean, since the smaller side's entropy is lower by chance.
+    the larger of Welch's and that of the splits of `compare`, two-sided about their mean, since the smaller side's
+    entropy is lower by chance.
     """
     (one, error), (two, other) = (_unbiased_entropy(sample) for sample in (a, b))
     units = min(a.unit_count, b.unit_count)
     if one is None or two is None:
         return TestedDifference(ci_why=FEW_UNITS if units < FEWEST_UNITS else None)
-    ci = None
+    effect, ci, welch = one - two, None, (0.0, 1.0)
     if not (error is None or other is None or share_units(a, b)):
         parts = np.array([error, other]) ** 2
         freedom = parts**2 / (np.array([a.unit_count, b.unit_count]) - 1)
         if (total := float(parts.sum())) > 0:
-            ci = interval_of_error(one - two, total**0.5, total**2 / float(freedom.sum()))
+            welch = total**0.5, total**2 / float(freedom.sum())
+            ci = interval_of_error(effect, *welch)
     gaps = [_bits(part[0]) - _bits(part[1]) for part in (observed, split)]
     seen, drawn = float(np.nanmean(gaps[0])), gaps[1][~np.isnan(gaps[1])]
     centre = float(np.append(drawn, seen).mean())
-    return _tested(one - two, ci, why_no_interval(ci, units), abs(seen - centre), np.abs(drawn - centre), ways)
+    found = _tested(effect, ci, why_no_interval(ci, units), abs(seen - centre), np.abs(drawn - centre), ways)
+    if ci is None:
+        return found
+    return replace(found, p=no_surer(found.p, effect, *welch), p_tail=no_surer(found.p_tail, effect, *welch))
 
 
 def _unbiased_entropy(sample: ChoiceSample) -> tuple[float | None, float | None]:

@@ -50,7 +50,7 @@ from analysis.stats.resampling import (
     share_units,
     split,
 )
-from analysis.stats.simultaneous import student_p
+from analysis.stats.simultaneous import no_surer, student_p
 
 # --- one source, and two of them compared
 
@@ -114,7 +114,7 @@ def rarefy(sample: ItemSample, n: int, subsets: NDArray[np.float32] | None) -> H
 
 
 def differences(a: Heterogeneity, b: Heterogeneity, chances: dict[str, Chance]) -> dict[str, Difference]:
-    """For each measure `a` minus `b`, both rarefied to the same n, with the p given."""
+    """For each measure `a` minus `b`, both rarefied to the same n, with the p given or the larger of its interval."""
     return {name: _difference(a, b, name, chances[name]) for name in MEASURES}
 
 
@@ -155,9 +155,11 @@ def _difference(a: Heterogeneity, b: Heterogeneity, name: str, chance: Chance) -
     one, two, units = a.error[name], b.error[name], min(a.units, b.units)
     error = None if one is None or two is None or units < FEWEST_UNITS else (one * one + two * two) ** 0.5
     # Fewer degrees of freedom than Welch's: the errors of few unlike users are too small as often as too large.
-    ci = interval_of_error(value - other, error, units - 1)
-    why, (p, tail) = why_no_interval(ci, units), chance
-    return Difference(n=a.n, value=value, other=other, effect=value - other, ci=ci, ci_why=why, p=p, p_tail=tail)
+    effect = value - other
+    ci = interval_of_error(effect, error, units - 1)
+    why = why_no_interval(ci, units)
+    p, tail = (no_surer(each, effect, error, units - 1) if ci and error else each for each in chance)
+    return Difference(n=a.n, value=value, other=other, effect=effect, ci=ci, ci_why=why, p=p, p_tail=tail)
 
 
 def _heterogeneity(

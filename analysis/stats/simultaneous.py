@@ -102,6 +102,13 @@ def student_p(value: float, error: float, freedom: float) -> float:
     return float(2 * stdtr(freedom, -abs(value) / error)) if error > 0 else 1.0
 
 
+def no_surer(p: float | None, value: float, error: float, freedom: float) -> float | None:
+    """A p of splits of both sides together, no smaller than Student's t: sides with other answers are no such splits,
+    even if the measure of both is the same.
+    """
+    return p if p is None else max(p, student_p(value, error, freedom))
+
+
 def reach(strength: float, freedom: float) -> float:
     """Standard errors that an interval reaches if it excludes 0 exactly when a test is stronger than this."""
     return float(-stdtrit(freedom, ndtr(-strength)))

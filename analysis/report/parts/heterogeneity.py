@@ -420,7 +420,7 @@ PART = Part(
         **OF_POPULATION,
         "unit": "What is independent in the answers: a person, a simulated user with all repeats, or a repeat.",
         "against_field": "Field minus source, both of as many units as the smaller has, one answer each; p by "
-        "permuting units, two-sided, Holm over all tests of the page.",
+        "permuting units, two-sided, no smaller than Student’s t of the interval, Holm over all tests of the page.",
         "pooled": "Mean over prompts of the field minus the source, with an interval over people and the source’s "
         "units, whose answers to all prompts go together.",
         **col.HOLM,

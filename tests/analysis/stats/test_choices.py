@@ -162,6 +162,15 @@ def test_entropies_differ_where_one_side_is_more_varied_and_not_where_sizes_do()
     assert bits is not None and (bits.effect, bits.p, bits.ci_why) == (None, None, FEW_UNITS)
 
 
+def test_entropies_are_not_told_apart_because_letters_differ() -> None:
+    """Splits of both together are more varied than either side, so that alone they would nearly always differ."""
+    a, b = (make_choices("A" * ones + "B" * (50 - ones)) for ones in (15, 32))
+    found = compare(a, b, rng(1), draws=400)
+    assert found.tv.p is not None and found.tv.p < 0.01
+    assert found.bits.ci is not None and found.bits.ci[0] < 0 < found.bits.ci[1]
+    assert found.bits.p is not None and found.bits.p > 0.05 and found.bits.p_tail == found.bits.p
+
+
 def test_letters_that_one_side_alone_gives_stand_beside_what_chance_gives() -> None:
     dice = rng(6)
     same = np.array([30, 8, 2])
