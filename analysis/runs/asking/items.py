@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
+
 from analysis.models import Task
 from analysis.people.corpora.records import Message
-from analysis.runs.asking.kinds import NewTask, Object, Schema, TaskFault, TaskKind, ask, closed, reading, text
+from analysis.people.stages.doubted import find_doubts
+from analysis.runs.asking.kinds import Choice, NewTask, Object, Schema, TaskFault, TaskKind, ask, closed, reading, text
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
 from surveys.studies.labels import ModelRater
@@ -44,9 +47,29 @@ REFINE_SCHEMA = closed(
     attribute=text("the new statement, empty where it is withdrawn"),
 )
 LONGEST = 2_000
-
-
 Flags = Mapping[str, Sequence[ModelRater | None]]  # who doubts an item, by its key; None: people
+
+
+def doubted_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+    doubts = find_doubts(study, chosen.rule, chosen.models)
+    return item_tasks(items_of(study, doubts), doubts)
+
+
+def refine_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+    doubts = find_doubts(study, chosen.rule, chosen.models)
+    items = items_of(study, doubts)
+    return item_tasks(items if chosen.again else refined_at_most_once(study, items), doubts)
+
+
+def items_of(study: Study, doubts: Flags) -> QuerySet[AnnotationItem]:
+    return AnnotationItem.objects.filter(study=study, pilot=False, key__in=doubts).order_by("position")
+
+
+def refined_at_most_once(study: Study, items: Iterable[AnnotationItem]) -> list[AnnotationItem]:
+    """Leave out revisions of revisions, by then doubted three times: otherwise refining could go on for ever."""
+    revisions = AnnotationItem.objects.filter(study=study, payload__has_key="before")
+    known = set(revisions.values_list("key", flat=True))
+    return [item for item in items if item.payload.get("before") not in known]
 
 
 def item_tasks(items: Iterable[AnnotationItem], flags: Flags) -> Iterator[NewTask]:
@@ -59,13 +82,14 @@ def flagged_by(item: AnnotationItem, flags: Flags) -> dict[str, Any]:
     return {"flagged_by": models, "doubted": None in flags[item.key]} if models else {}
 
 
-def category_tasks(study: Study, items: Iterable[AnnotationItem], flags: Flags) -> Iterator[NewTask]:
+def category_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
     """Yield tasks with the newest reason that a model gave; items without one are left out."""
     rows = Task.objects.filter(annotation_item__study=study, run__instruction__startswith="reason-")
     reasons = dict(rows.filter(values__isnull=False).order_by("pk").values_list("annotation_item", "values__reason"))
-    for item in items:
+    doubts = find_doubts(study, chosen.rule, chosen.models)
+    for item in items_of(study, doubts):
         if item.pk in reasons:
-            payload = {"reason": reasons[item.pk]} | flagged_by(item, flags)
+            payload = {"reason": reasons[item.pk]} | flagged_by(item, doubts)
             yield NewTask(f"item {item.pk}", payload, annotation_item=item)
 
 
@@ -117,14 +141,14 @@ def revision_in(said: Object) -> Object:
 
 REASON_KIND = TaskKind(
     "reason", 1, about_item(REASON, REASON_SCHEMA), reading("reason", lambda said: {"reason": text_in(said, "reason")}),
-    REASON_SCHEMA, most_tokens=400,
+    REASON_SCHEMA, studies={"attribute": doubted_tasks}, most_tokens=400,
 )  # fmt: skip
 CATEGORY_KIND = TaskKind(
     "category", 1, write_category,
     reading("category", lambda said: {"category": read_choice(text_in(said, "category"), ERROR.values, "category")}),
-    CATEGORY_SCHEMA, most_tokens=200, usual_tokens=20,
+    CATEGORY_SCHEMA, studies={"attribute": category_tasks}, most_tokens=200, usual_tokens=20,
 )  # fmt: skip
 REFINE_KIND = TaskKind(
     "refine", 1, about_item(REFINE, REFINE_SCHEMA), reading("action", revision_in, aside=["reasoning"]),
-    REFINE_SCHEMA, most_tokens=600, usual_tokens=100,
+    REFINE_SCHEMA, studies={"attribute": refine_tasks}, most_tokens=600, usual_tokens=100,
 )  # fmt: skip

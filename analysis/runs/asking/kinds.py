@@ -6,14 +6,15 @@ Here is the one reader of models' replies: it finds the object that a task asks 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from analysis.models import Completion, Conversation, Corpus, CorpusUser, Instruction, Run, Task
 from analysis.people.corpora.records import Message, storable
-from surveys.models import AnnotationItem
+from surveys.models import AnnotationItem, Study
 from surveys.reading.nesting import read_json_at
+from surveys.studies.labels import ModelRater
 
 Object = dict[str, Any]
 Schema = Mapping[str, Any]
@@ -27,6 +28,14 @@ class NewTask(NamedTuple):
     conversation: Conversation | None = None
     user: CorpusUser | None = None
     annotation_item: AnnotationItem | None = None
+
+
+class Choice(NamedTuple):
+    """Which of a study's items to ask about: those that people doubt by a `rule` (empty: none), or that models do."""
+
+    rule: str = ""
+    models: Sequence[ModelRater] = ()
+    again: bool = False  # revisions of revisions too
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class TaskKind:
     keep: Callable[[Run, Sequence[Completion]], Any] | None = None
     conversations: Callable[[Corpus, int], Iterator[NewTask]] | None = None  # of a corpus, in so many characters
     count: Callable[[Run], dict[str, Any]] | None = None  # further figures of a run's report
+    # Of a study of annotators, by the kind of its items; `ask STUDY` knows the task by these.
+    studies: Mapping[str, Callable[[Study, Choice], Iterator[NewTask]]] = field(default_factory=dict)
     temperature: float = 0.0
     most_tokens: int | None = 4_096  # of a reply; None: as many as the endpoint allows
     usual_tokens: int = 60

@@ -1,6 +1,6 @@
 """Tasks about prompts and people: which attributes may matter, a response with them, and which ones it mentions."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,10 +10,9 @@ from analysis.people.pushing import studied_users
 from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged
-from analysis.runs.asking.kinds import NewTask, TaskFault, TaskKind, asking, closed, listed, number, read_object
+from analysis.runs.asking.kinds import Choice, NewTask, TaskFault, TaskKind, asking, closed, listed, number, read_object
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
-from surveys.studies.labels import ModelRater
 
 CANDIDATES = """
 Below are a prompt to a chatbot and numbered attributes of the person who asks. List the numbers of those that might
@@ -77,12 +76,12 @@ def read_candidates(reply: str, task: Task) -> dict[str, Any]:
 # --- responses: a personalised one for each pair of prompt and user, and a generic one for each prompt
 
 
-def respond_tasks(study: Study, by: ModelRater | None = None) -> Iterator[NewTask]:
-    """Yield tasks for a relevance study's responses: to pairs with an attribute that people, or `by`, call relevant.
+def respond_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+    """Yield tasks for a relevance study's responses: to pairs with an attribute that people, or a model, call relevant.
 
     People and models who call the same relevant share a response; the generic one serves all who ask the same.
     """
-    generic = set()
+    by, generic = next(iter(chosen.models), None), set()
     for pair in relevant_pairs(study, count_votes(study, by)):
         for arm, key, known in ((GENERIC, pair.prompt_key, []), (PERSONALISED, pair.key, pair.attributes)):
             if arm == GENERIC and key in generic:
@@ -110,15 +109,15 @@ def read_respond(reply: str, task: Task) -> dict[str, Any]:
 # --- mentions: of what a personalised response could refer to
 
 
-def mention_tasks(responses: Iterable[Task]) -> Iterator[NewTask]:
-    for task in responses:
+def mention_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+    for task in responses_of(study):
         if task.payload["attributes"]:
             payload = {"response": task.values["response"], "attributes": task.payload["attributes"]}
             key = short_hash(payload["response"], *payload["attributes"])
             yield NewTask(f"{key} {task.annotation_item_id}", payload, annotation_item=task.annotation_item)
 
 
-def item_mention_tasks(study: Study) -> Iterator[NewTask]:
+def item_mention_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
     """Yield a task for each personalised response of a preference study, with the attributes that it is rated for."""
     rows = AnnotationItem.objects.filter(study=study, pilot=False, purpose=AnnotationItem.Purpose.WORK)
     for item in rows.order_by("position").iterator(chunk_size=200):
@@ -146,6 +145,9 @@ CANDIDATES_KIND = TaskKind(
 )  # fmt: skip
 MENTIONS_KIND = TaskKind(
     "mentions", 1, asking(MENTIONS, partial(show, "response"), MENTIONS_SCHEMA), read_mentions,
-    MENTIONS_SCHEMA, most_tokens=400, usual_tokens=20,
+    MENTIONS_SCHEMA, studies={"relevance": mention_tasks, "preference": item_mention_tasks},
+    most_tokens=400, usual_tokens=20,
 )  # fmt: skip
-RESPOND_KIND = TaskKind("respond", 1, write_respond, read_respond, temperature=1.0, usual_tokens=500)
+RESPOND_KIND = TaskKind(
+    "respond", 1, write_respond, read_respond, studies={"relevance": respond_tasks}, temperature=1.0, usual_tokens=500
+)

@@ -1,5 +1,7 @@
 """Filters survive the round trip through an address, and reject meaningless values."""
 
+import re
+
 import pytest
 from django.conf import settings
 from django.http import QueryDict
@@ -23,7 +25,7 @@ def test_every_filter_is_declared_whole(name: str) -> None:
         assert name in IN_FORM
     assert name in IN_ADDRESSES
     assert name not in {*OF_API, *OF_FIGURES, *OF_PAGES}
-    assert known.label.lower() in IN_DOCS, "docs/compare.md says nothing of it"
+    assert re.search(rf"\b{known.label.lower()}\b", IN_DOCS), "docs/compare.md says nothing of it"
 
 
 def test_filters_on_rows_are_not_about_the_field() -> None:

@@ -1,5 +1,7 @@
 """Each condition and setting is one record: pages, forms, exports, figures, styles and docs have all of them."""
 
+import ast
+import inspect
 from typing import Any
 
 import pytest
@@ -40,6 +42,21 @@ def test_every_way_to_ask_for_a_run_has_it(setting: RunSetting) -> None:
     assert setting.is_stored == (setting.name in Plan.__dataclass_fields__)
     assert setting.is_stored == (setting.name in RunSerializer.Meta.fields)
     assert bool(setting.column) == (setting.name in {column.name for column in RUNS})
+
+
+def test_settings_take_no_name_of_another_field() -> None:
+    declared = ast.parse(inspect.getsource(Run)).body[0]
+    assert isinstance(declared, ast.ClassDef)
+    assigned = [target for line in declared.body if isinstance(line, ast.Assign) for target in line.targets]
+    own = {target.id for target in assigned if isinstance(target, ast.Name)}
+    assert own & BY_NAME.keys() == set(), "runs have a field of this name; call the setting something else"
+
+
+@pytest.mark.parametrize("setting", STORED, ids=lambda setting: setting.name)
+def test_runs_that_do_not_say_it_can_be_stored(setting: RunSetting) -> None:
+    plan = Plan(Endpoint(name="gpt", model="gpt-4o-mini"), "offline")
+    is_open = getattr(plan, setting.name) is None
+    assert Run._meta.get_field(setting.name).null or not is_open, 'its column is never null: a text has the default ""'
 
 
 @pytest.mark.parametrize("setting", TOLD, ids=lambda setting: setting.name)

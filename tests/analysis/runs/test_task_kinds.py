@@ -1,6 +1,7 @@
 """Each kind of task is declared in full: its schema, its reading, its script and its row in the docs."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from analysis.endpoints.providers.scripted import scripted_task
 from analysis.models import Conversation, Task
 from analysis.runs.asking.conversations import cut, parts_of, read_extract, write_chunk
 from analysis.runs.asking.kinds import TaskFault, TaskKind, read_object
+from analysis.runs.asking.orders import ORDERED
 from analysis.runs.asking.registry import TASKS, VERSIONS
 from surveys.models import AnnotationItem
 from tests.analysis.people.people_samples import said
@@ -137,8 +139,13 @@ def test_withdrawn_statements_have_no_new_words() -> None:
 
 
 @KINDS
-def test_docs_name_the_kind(kind: TaskKind) -> None:
-    assert kind.name in DOCS
+def test_docs_have_a_row_for_the_kind(kind: TaskKind) -> None:
+    assert re.search(rf"^\| `[^`]* {kind.name}\b", DOCS, re.M), f"docs/people.md has no row for {kind.name}"
+
+
+@KINDS
+def test_a_command_asks_it(kind: TaskKind) -> None:
+    assert kind.studies or kind.name in ORDERED, "no command asks it: see `studies` of TaskKind"
 
 
 @pytest.mark.parametrize("share", ["2", -0.1, "much", None, True, [1], 10**400])

@@ -17,6 +17,8 @@ from surveys.reading.checks import CHECKS, Paste
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("FIELDSTUDY_SHARED") or ROOT.parent / "shared") / "data" / "model_answers"
+PAGE = ROOT / "benchmarks" / "rates" / "paste-checks.md"
+RENEW = "python -m benchmarks.reading.measure_checks --write benchmarks/rates/paste-checks.md renews it"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the real model answers are not beside the project")
 
 
@@ -131,11 +133,13 @@ def test_measure_checks_prints_one_json_object(rates):
 
 @needs_data
 def test_published_page_shows_what_is_measured(rates):
-    page = (ROOT / "benchmarks" / "rates" / "paste-checks.md").read_text(encoding="utf-8")
-    assert f"<!-- rates -->\n\n{as_table(rates)}\n<!-- end of rates -->" in page
+    page = PAGE.read_text(encoding="utf-8")
+    is_there = f"<!-- rates -->\n\n{as_table(rates)}\n<!-- end of rates -->" in page
+    assert is_there, RENEW
 
 
 @pytest.mark.parametrize("after", [False, True])
 def test_published_rates_of_pastes_in_many_scripts_are_measured(after):
-    page = (ROOT / "benchmarks" / "rates" / "paste-checks.md").read_text(encoding="utf-8")
-    assert "\n".join(measure_kinds.as_lines(measure_kinds.as_rates(measure_kinds.measure(after)))) in page
+    lines = measure_kinds.as_lines(measure_kinds.as_rates(measure_kinds.measure(after)))
+    is_there = "\n".join(lines) in PAGE.read_text(encoding="utf-8")
+    assert is_there, RENEW

@@ -30,7 +30,7 @@ def arrival(study: str, **more: str) -> tuple[str, dict[str, str]]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_catalogue_has_exactly_the_sentences_of_the_pages(language: str) -> None:
     catalogue = {entry.id for entry in read_catalogue(language) if entry.id}
-    assert catalogue == set(find_messages())
+    assert catalogue == set(find_messages()), "python -m tests.translations renews the catalogues"
     assert len(catalogue) > 150
 
 
@@ -53,7 +53,8 @@ def test_translation_keeps_the_placeholders(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_compiled_catalogue_is_in_step(language: str) -> None:
-    assert po_path(language).with_suffix(".mo").read_bytes() == compiled(read_catalogue(language))
+    is_in_step = po_path(language).with_suffix(".mo").read_bytes() == compiled(read_catalogue(language))
+    assert is_in_step, "python -m tests.translations compiles it"
 
 
 def test_study_speaks_its_own_language_whatever_the_browser_says(client: Client) -> None:
