@@ -69,11 +69,18 @@ def make_labelled(*hypotheses: Hypothesis, people: int = 3, slug: str = "teas") 
 
 
 labelled = lasting_world(lambda: make_labelled(RELIABLE, JUDGE, BETTER, ABSENT))
+at_end = lasting_world(lambda: make_labelled(RELIABLE, JUDGE, slug="mints"))
 
 
 @pytest.fixture
 def study(labelled: int, db: None) -> Study:
     return Study.objects.select_related("current").get(pk=labelled)
+
+
+@pytest.fixture
+def mints(at_end: int, db: None) -> Study:
+    """A study that has all its labels, and the verdicts of which nobody has seen yet."""
+    return Study.objects.select_related("current").get(pk=at_end)
 
 
 def test_verdicts_come_when_all_labels_are_given(study: Study) -> None:
@@ -132,9 +139,8 @@ def test_before_the_end_there_are_numbers_and_neither_p_nor_verdict() -> None:
     assert AuditEvent.objects.get(action=END).detail["alpha"][0]["level"] == 0.05
 
 
-@pytest.mark.django_db
-def test_an_end_that_was_shown_stays_the_end() -> None:
-    study = make_labelled(RELIABLE, JUDGE, slug="herbs")
+def test_an_end_that_was_shown_stays_the_end(mints: Study) -> None:
+    study = mints
     for seed in range(2):
         assert not agreement_of(study, seed=seed)["as_planned"]["deviations"]
     end = AuditEvent.objects.get(action=END)
@@ -156,9 +162,8 @@ def test_an_end_that_was_shown_stays_the_end() -> None:
     assert moved["text"] == f"{(shown + wanted).format(48, 24, 24)} `judge` was then: supported."
 
 
-@pytest.mark.django_db
-def test_of_what_came_after_the_end_only_labels_that_decide_are_counted() -> None:
-    study = make_labelled(RELIABLE, slug="herbs")
+def test_of_what_came_after_the_end_only_labels_that_decide_are_counted(mints: Study) -> None:
+    study = mints
     agreement_of(study)
     person = Participant.objects.filter(study=study).earliest("pk")
     push_items(study, [item_of(99, purpose="gold", gold={"relevance": "yes"})], "tests")

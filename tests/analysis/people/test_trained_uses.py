@@ -9,13 +9,12 @@ from analysis.agreement.agreements import agreement_of
 from analysis.models import CorpusUser, Task
 from analysis.runs.asking.registry import TASKS
 from surveys.annotation.items import push_items
-from surveys.annotation.work import next_tasks
 from surveys.models import AnnotationItem, Study
 from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import as_program, ask, command, judge_items, judged, make_person, people
 from tests.analysis.runs.baseline_factories import use_letters
 from tests.analysis.runs.servers import make_fake
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.factories import annotate, make_annotation_study, make_annotator, make_items, tasks_of
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -175,7 +174,7 @@ def ratings_after(study: Study, value: int) -> dict[str, Any]:
     """Three people rate all open items with `value`: 1 is for the generic response, 5 for the personalised one."""
     for _ in range(3):
         person = make_annotator(study)
-        while task := next(iter(next_tasks(person)), None):
+        for task in tasks_of(person):
             shown = str(6 - value if task.left == "personalised" else value)
             annotate(person, task, **{f"preference__{part['id']}": shown for part in task.item.payload["attributes"]})
     return agreement_of(study)["questions"][0]["ratings"]

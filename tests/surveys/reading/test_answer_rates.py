@@ -126,6 +126,11 @@ def answers():
     return read_labelled_answers(DATA)
 
 
+@pytest.fixture(scope="module")
+def read(answers):
+    return read_all(answers)[0]
+
+
 @needs_data
 def test_sample_is_large_and_labels_no_text_twice(answers):
     lists = [answer for answer in answers if answer.kind == "recommendation"]
@@ -136,8 +141,7 @@ def test_sample_is_large_and_labels_no_text_twice(answers):
 
 
 @needs_data
-def test_reader_is_as_good_as_it_is_said_to_be(answers):
-    read, _ = read_all(answers)
+def test_reader_is_as_good_as_it_is_said_to_be(read):
     items = rates_of(item_rates(read), "clear", "held-out")
     assert min(items.precision.share, items.recall.share) >= 0.95
     letters = rates_of(letter_rates(read), "clear", "held-out")
@@ -167,9 +171,9 @@ def test_measure_answers_refuses_a_text_that_was_not_labelled(tmp_path):
 
 
 @needs_data
-def test_published_page_shows_what_is_measured(answers):
+def test_published_page_shows_what_is_measured(read):
     page = (settings.BASE_DIR / "benchmarks" / "rates" / "answers.md").read_text(encoding="utf-8")
-    tables = f"{as_tables(read_all(answers)[0])}\n{layouts_as_tables(read_layouts())}"
+    tables = f"{as_tables(read)}\n{layouts_as_tables(read_layouts())}"
     assert f"<!-- rates -->\n\n{tables}\n<!-- end of rates -->" in page
 
 

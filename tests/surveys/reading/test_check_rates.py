@@ -123,7 +123,12 @@ def test_checks_stay_as_good_as_they_were(rates):
 
 
 @needs_data
-def test_measure_checks_prints_one_json_object(rates):
+def test_measure_checks_prints_one_json_object(cases, rates, monkeypatch):
+    def known(measured, held_out):
+        assert (measured, held_out) == (cases, True)
+        return rates
+
+    monkeypatch.setattr(measure_checks, "measure_rates", known)
     out = StringIO()
     call_command(measure_checks.Command(), json=True, stdout=out)
     printed = json.loads(out.getvalue())
