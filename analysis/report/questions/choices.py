@@ -319,8 +319,8 @@ PART = Part(
         "new_letters": "How many letters only the field gives among as many answers of each side, on average; chance "
         "is that of two such samples of both together.",
         "entropy_difference": "Entropy of the field’s known letters minus the source’s, each rid of the bias of its "
-        "size; p by permuting units, two-sided, no smaller than Student’s t of the interval, Holm over all tests of the "
-        "page.",
+        "size; p by permuting units, two-sided, no smaller than Student’s t of the interval, Holm over all tests of "
+        "the page.",
     },
     intervals=(
         *(*col.OF_LETTERS, *intervals("wilson", "unit", f"against_field.{col.CORRECT.key}.ci")),
