@@ -36,7 +36,8 @@ class NumberFormat:
         if not self.is_number:
             return "" if value is None else str(value)
         if self.kind == "ends":
-            return with_unit(self.write_ends(value, between), self.unit) if span(value) else ""
+            ends = dict.fromkeys(span(value) or ())  # one if they are equal
+            return with_unit(self.write_ends([*ends], between), self.unit) if ends else ""
         known = number(value)
         if known is None:
             return ""

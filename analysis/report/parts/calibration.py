@@ -343,7 +343,7 @@ def caption(report: Report, table: Sequence[Row], known: Sequence[Row], options:
     counts = [int(row["prompts"]) for row in table if number(row["prompts"])] or [0]
     return read.write_caption(
         report,
-        f"Means over {sized(*counts)} prompts.",
+        f"Means over {sized(*counts)} prompt{'s' * ({*counts} != {1})}.",
         "A ring marks a model's sock puppet from which all others are surely farther."
         * any(row.get("nearest") for row in known),
         *open_questions(known, options),

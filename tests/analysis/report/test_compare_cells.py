@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import pytest
 
 from analysis.charts.figure import Options
-from analysis.charts.tables import CHANGE, COUNT, PLAIN, SHARE, Cell, Column, NumberFormat, P, Row, Table, cells
+from analysis.charts.tables import CHANGE, COUNT, ENDS, PLAIN, SHARE, Cell, Column, NumberFormat, P, Row, Table, cells
 from analysis.report.pages.sections import PageFigure, Places, setting_words
 from analysis.report.pages.texts import mark_names
 from analysis.report.parts import PARTS
@@ -29,6 +29,10 @@ def test_shares_are_per_cent_with_their_interval() -> None:
     cell = write(SHARE, 0.354, [0.3, 0.4])
     assert (cell.text, cell.interval, cell.key) == (f"35{THIN}%", "30–40", 0.354)
     assert (cell.line, cell.range) == (f"35{THIN}% (30 to 40)", f"30{THIN}% to 40{THIN}%")
+
+
+def test_equal_ends_are_written_once() -> None:
+    assert [write(ENDS, ends).text for ends in ([0.3, 0.4], [0.3, 0.3], None)] == [f"30–40{THIN}%", f"30{THIN}%", "–"]
 
 
 def test_behind_nothing_there_is_nothing_to_read() -> None:
