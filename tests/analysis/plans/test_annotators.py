@@ -149,9 +149,9 @@ def test_a_plan_has_the_chance_to_support_each_hypothesis_that_it_draws(monkeypa
 @pytest.mark.django_db
 def test_the_command_says_widths_by_design_and_scenario() -> None:
     study = make_annotation_study("draft", kind="preference", quota=10, overlap=3)
-    few = ["--items", "40", "80", "--overlap", "2", "3", "--replicates", "20"]
+    few, smallest = ["--items", "40", "80", "--overlap", "2", "3"], ["--items", "40", "--overlap", "2"]
     out = StringIO()
-    call_command("plan", "teas", *few, "--json", stdout=out)
+    call_command("plan", "teas", *few, "--replicates", "20", "--json", stdout=out)
     found = json.loads(out.getvalue())
     assert len(found["rows"]) == 3 * 3 * 4 and found["rests_on"].startswith("10 items about each user, assumed")
     assert found["sizes"][3] | {"total": 0} == found["sizes"][3] | {"people": 24, "calls": 160, "total": 0}
@@ -162,7 +162,7 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
     }
     assert widths[80, 3] < widths[40, 2]
     out = StringIO()
-    call_command("plan", "teas", *few, stdout=out)
+    call_command("plan", "teas", *smallest, "--replicates", "20", stdout=out)
     assert out.getvalue().startswith("SIMULATED: 20 studies") and "cautious" in out.getvalue()
     last = found["rows"][-1]  # of a share, so in points
     (line,) = [

@@ -15,6 +15,7 @@ from surveys.models import Participant, Study
 from surveys.studies.files.hypotheses import Hypothesis
 from tests.analysis.report.report_samples import make_teas, tell
 from tests.factories import make_definition
+from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import log_in
 
 ASSAM = Hypothesis(
@@ -23,19 +24,25 @@ ASSAM = Hypothesis(
 VARIED = Hypothesis("varied", "Less varied.", "entropy_bits", "field/chatgpt", "less", "field/gemini", 0.3, ("teas",))
 
 
-def make_pilot(people: int) -> Study:
+def make_pilot() -> Study:
     """A pilot in which nine in ten people with Gemini name Assam; those with ChatGPT are the four of `make_teas`."""
     study = make_teas(definition=replace(make_definition(60), hypotheses=(ASSAM, VARIED)))
-    for number in range(people):
+    for number in range(30):
         tell(study, ["Assam", "Sencha"] if number % 10 else ["Oolong"], chatbot="gemini")
     read_new(study)
     Participant.objects.filter(study=study).update(pilot=True)
     return study
 
 
-@pytest.mark.django_db
-def test_what_came_stands_beside_what_was_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = make_pilot(30)
+world = lasting_world(make_pilot)
+
+
+@pytest.fixture
+def study(world: int, db: None) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
+
+
+def test_what_came_stands_beside_what_was_assumed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     found = find_came(study)
     assert (found["people"], found["pilot"]) == (34, True)
     rows = {row["what"]: row for row in found["rows"]}
@@ -66,9 +73,8 @@ def test_what_came_stands_beside_what_was_assumed(monkeypatch: pytest.MonkeyPatc
     assert planned not in client.get(address).content.decode()  # the pilot gave no scenario
 
 
-@pytest.mark.django_db
-def test_a_decision_about_an_answer_changes_what_came() -> None:
-    study, named = make_pilot(30), "Answers with assam: Gemini in the field, teas"
+def test_a_decision_about_an_answer_changes_what_came(study: Study) -> None:
+    named = "Answers with assam: Gemini in the field, teas"
 
     def value() -> float:
         return next(row["value"] for row in find_came(study)["rows"] if row["what"] == named)
@@ -78,12 +84,10 @@ def test_a_decision_about_an_answer_changes_what_came() -> None:
     assert (before, value()) == (pytest.approx(27 / 30), pytest.approx(28 / 30))
 
 
-@pytest.mark.django_db
-def test_made_up_people_are_no_pilot_and_a_small_one_says_nothing() -> None:
-    study = make_pilot(20)
-    assert find_came(study)["people"] == 24 and plan_study(study, Setting((100,), 20))["main"] == "as in the pilot"
+def test_made_up_people_are_no_pilot_and_a_small_one_says_nothing(study: Study) -> None:
+    assert find_came(study)["people"] == 34 and plan_study(study, Setting((100,), 20))["main"] == "as in the pilot"
     people = Participant.objects.filter(study=study).order_by("-pk")
-    for made_up, left, says in ((4, 20, True), (5, 19, False), (24, 0, False)):
+    for made_up, left, says in ((14, 20, True), (15, 19, False), (34, 0, False)):
         people.filter(pk__in=list(people.values_list("pk", flat=True)[:made_up])).update(origin="simulated")
         found = find_came(study)
         assert (found["people"], found["pilot"], bool(found["rows"])) == (left, True, says)

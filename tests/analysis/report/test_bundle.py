@@ -184,14 +184,17 @@ def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_fig
     # Two by Holm; for each a difference, two ends and p.
     assert counts["as_planned"] == "10"
     row = pair["items"][1]
-    in_pair = ((row, "difference"), (row["ci"], 0), (row["b"], "share"))
-    for name, (holder, key) in zip(("value", "p", "p_holm"), in_pair, strict=True):
-        hypothesis[name], holder[key] = hypothesis[name] + 0.001, holder[key] + 0.001
-        (tmp_path / "report.json").write_text(json.dumps(report))
-        hypothesis[name], holder[key] = hypothesis[name] - 0.001, holder[key] - 0.001
+    for holder, key in ((row, "difference"), (row["ci"], 0), (row["b"], "share")):
+        holder[key] += 0.001
+    # Of a changed p, Holm's too is another.
+    for names, differ in ((("value", "p"), 3), (("p_holm",), 1)):
+        changed = {name: hypothesis[name] + 0.001 for name in names}
+        planned = [report["as_planned"]["hypotheses"][0], hypothesis | changed]
+        told = report | {"as_planned": report["as_planned"] | {"hypotheses": planned}}
+        (tmp_path / "report.json").write_text(json.dumps(told))
         done = recompute(tmp_path)
-        assert done.returncode == 1 and re.search(r"^pair: [\d,]+ numbers, 1 differ$", done.stdout, re.M), key
-        assert re.search(r"^as_planned: 10 numbers, [12] differ$", done.stdout, re.M), name
+        assert done.returncode == 1 and re.search(r"^pair: [\d,]+ numbers, 3 differ$", done.stdout, re.M)
+        assert f"\nas_planned: 10 numbers, {differ} differ\n" in done.stdout, names
 
 
 def test_a_bundle_has_the_texts_and_the_sides_that_are_asked_for(no_figures: None, tmp_path: Path) -> None:
