@@ -393,13 +393,17 @@ POOLED = TableSpec(
 
 
 def say(report: Report) -> str:
-    rows = report["heterogeneity"]
-    return say_alone(report) or too_few(rows, TO_LISTS) or NOTHING_FOUND
+    said = say_alone(report) or too_few(report["heterogeneity"], TO_LISTS)
+    return said if said or known_in(report) else NOTHING_FOUND
+
+
+def known_in(report: Report) -> list[Row]:
+    return [row for row in report["heterogeneity"] if col.ENTROPY.value(row) is not None]
 
 
 def say_alone(report: Report) -> str:
     """How varied people's answers are, if enough have answered and no model has; else empty."""
-    known = [row for row in report["heterogeneity"] if col.ENTROPY.value(row) is not None]
+    known = known_in(report)
     if too_few_people(known) or any(row["source"] != FIELD for row in known):
         return ""
     values, n = [row[col.ENTROPY.key] for row in known], [row["n"] for row in known]

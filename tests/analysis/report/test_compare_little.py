@@ -47,6 +47,8 @@ def test_a_page_about_other_prompts_than_people_answered_says_which() -> None:
         assert (
             to_lists == "No answers of people to prompts for recommendations are counted: there is nothing to compare."
         )
+    hidden = heading(client.get(address("heterogeneity", "source=offline")))
+    assert hidden == "How varied are the answers of each source?"
     few = "Fewer than 20 people have answered a prompt: too few to compare."
     assert [heading(client.get(address("overview", f"prompt={slug}"))) for slug in ("teas", "water")] == [few, few]
 
