@@ -187,7 +187,7 @@ def test_how_many_prompts_are_those_that_are_shown() -> None:
     rows = [{**row, "prompt": name} for name in ("companies", "movies") for row in make_lists(1.5)]
     report = make_report(heterogeneity=rows)
     assert "for 2 of 2 prompts" in opening_of(report, "heterogeneity")
-    assert "for 1 of 1 prompt, most for “Movies”" in opening_of(told(report, "movies"), "heterogeneity")
+    assert "gpt-4o-mini for “Movies”: entropy" in opening_of(told(report, "movies"), "heterogeneity")
 
 
 # --- answers in which nothing was found -------------------------------------
