@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from analysis.endpoints.endpoints import find_endpoint
 from analysis.people.stages.doubted import RULES
-from analysis.runs.asking.kinds import Choice, NewTask
+from analysis.runs.asking.kinds import NewTask, Sought
 from analysis.runs.asking.plans import plan_tasks
 from analysis.runs.asking.registry import TASKS, find_kind
 from analysis.runs.commands import ERRORS, INSTRUCTION, TASK_ARGUMENTS, execute_tasks, tell_tasks
@@ -48,7 +48,7 @@ class Command(StudyAction):
         check_options(kind.name, options)
         models = [find_rater(study, name) for name in names]
         rule = options["rule"] or ("" if models else "doubt")
-        wanted = find_tasks(study, kind.name, Choice(rule, models, options["again"]))
+        wanted = find_tasks(study, kind.name, Sought(rule, models, options["again"]))
         plan = partial(plan_tasks, find_endpoint(options["endpoint"]), kind, wanted, version=study.current)
         chosen_by = {"chosen_by": [model.named for model in models]} if models else {}
         return execute_tasks(kind, plan, {"study": study.slug, **chosen_by}, options)
@@ -65,7 +65,7 @@ def check_options(name: str, options: Options) -> None:
         raise CommandError(f"--relevant-by chooses what responses are written with (respond), not for {name}.")
 
 
-def find_tasks(study: Study, name: str, chosen: Choice) -> Iterator[NewTask]:
+def find_tasks(study: Study, name: str, chosen: Sought) -> Iterator[NewTask]:
     """Find what to ask. Raises CommandError."""
     work = study.current.document.get("annotation") if study.current else None
     if not work or work["kind"] not in ASKED[name]:

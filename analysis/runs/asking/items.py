@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from analysis.models import Task
 from analysis.people.corpora.records import Message
 from analysis.people.stages.doubted import find_doubts
-from analysis.runs.asking.kinds import Choice, NewTask, Object, Schema, TaskFault, TaskKind, ask, closed, reading, text
+from analysis.runs.asking.kinds import NewTask, Object, Schema, Sought, TaskFault, TaskKind, ask, closed, reading, text
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import ERROR
 from surveys.studies.labels import ModelRater
@@ -50,12 +50,12 @@ LONGEST = 2_000
 Flags = Mapping[str, Sequence[ModelRater | None]]  # who doubts an item, by its key; None: people
 
 
-def doubted_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+def doubted_tasks(study: Study, chosen: Sought) -> Iterator[NewTask]:
     doubts = find_doubts(study, chosen.rule, chosen.models)
     return item_tasks(items_of(study, doubts), doubts)
 
 
-def refine_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+def refine_tasks(study: Study, chosen: Sought) -> Iterator[NewTask]:
     doubts = find_doubts(study, chosen.rule, chosen.models)
     items = items_of(study, doubts)
     return item_tasks(items if chosen.again else refined_at_most_once(study, items), doubts)
@@ -82,7 +82,7 @@ def flagged_by(item: AnnotationItem, flags: Flags) -> dict[str, Any]:
     return {"flagged_by": models, "doubted": None in flags[item.key]} if models else {}
 
 
-def category_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+def category_tasks(study: Study, chosen: Sought) -> Iterator[NewTask]:
     """Yield tasks with the newest reason that a model gave; items without one are left out."""
     rows = Task.objects.filter(annotation_item__study=study, run__instruction__startswith="reason-")
     reasons = dict(rows.filter(values__isnull=False).order_by("pk").values_list("annotation_item", "values__reason"))

@@ -30,7 +30,7 @@ class NewTask(NamedTuple):
     annotation_item: AnnotationItem | None = None
 
 
-class Choice(NamedTuple):
+class Sought(NamedTuple):
     """Which of a study's items to ask about: those that people doubt by a `rule` (empty: none), or that models do."""
 
     rule: str = ""
@@ -54,7 +54,7 @@ class TaskKind:
     conversations: Callable[[Corpus, int], Iterator[NewTask]] | None = None  # of a corpus, in so many characters
     count: Callable[[Run], dict[str, Any]] | None = None  # further figures of a run's report
     # Of a study of annotators, by the kind of its items; `ask STUDY` knows the task by these.
-    studies: Mapping[str, Callable[[Study, Choice], Iterator[NewTask]]] = field(default_factory=dict)
+    studies: Mapping[str, Callable[[Study, Sought], Iterator[NewTask]]] = field(default_factory=dict)
     temperature: float = 0.0
     most_tokens: int | None = 4_096  # of a reply; None: as many as the endpoint allows
     usual_tokens: int = 60

@@ -10,7 +10,7 @@ from analysis.people.pushing import studied_users
 from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged
-from analysis.runs.asking.kinds import Choice, NewTask, TaskFault, TaskKind, asking, closed, listed, number, read_object
+from analysis.runs.asking.kinds import NewTask, Sought, TaskFault, TaskKind, asking, closed, listed, number, read_object
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import GENERIC, PERSONALISED
 
@@ -76,7 +76,7 @@ def read_candidates(reply: str, task: Task) -> dict[str, Any]:
 # --- responses: a personalised one for each pair of prompt and user, and a generic one for each prompt
 
 
-def respond_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+def respond_tasks(study: Study, chosen: Sought) -> Iterator[NewTask]:
     """Yield tasks for a relevance study's responses: to pairs with an attribute that people, or a model, call relevant.
 
     People and models who call the same relevant share a response; the generic one serves all who ask the same.
@@ -109,7 +109,7 @@ def read_respond(reply: str, task: Task) -> dict[str, Any]:
 # --- mentions: of what a personalised response could refer to
 
 
-def mention_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+def mention_tasks(study: Study, chosen: Sought) -> Iterator[NewTask]:
     for task in responses_of(study):
         if task.payload["attributes"]:
             payload = {"response": task.values["response"], "attributes": task.payload["attributes"]}
@@ -117,7 +117,7 @@ def mention_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
             yield NewTask(f"{key} {task.annotation_item_id}", payload, annotation_item=task.annotation_item)
 
 
-def item_mention_tasks(study: Study, chosen: Choice) -> Iterator[NewTask]:
+def item_mention_tasks(study: Study, chosen: Sought) -> Iterator[NewTask]:
     """Yield a task for each personalised response of a preference study, with the attributes that it is rated for."""
     rows = AnnotationItem.objects.filter(study=study, pilot=False, purpose=AnnotationItem.Purpose.WORK)
     for item in rows.order_by("position").iterator(chunk_size=200):
