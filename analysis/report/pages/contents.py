@@ -150,6 +150,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "all_excluded": all_out(report),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
+        "unread": report["answers"]["unread"],
         "since": in_microseconds(shown.computed_at),
     }
 
@@ -279,12 +280,12 @@ def pair_of(report: Report, headline: Headline | None) -> tuple[Row, Row] | None
 
 @dataclass(frozen=True)
 class Notice:
-    """A notice. `look` is its class on the page; `is_live` marks the one renewed by itself as newer numbers come."""
+    """A notice. `look` is its class on the page; `part` names the template of one that is renewed by itself."""
 
     words: str
     links: tuple[tuple[str, str], ...] = ()
     look: str = "notice"
-    is_live: bool = False
+    part: str = ""
 
 
 def notices_of(slug: str, report: Report, tested: Row | None, query: str, newer: bool) -> list[Notice]:
@@ -299,12 +300,9 @@ def find_notices(slug: str, answers: Row, report: Report, held: int, query: str,
     if report["simulated"]["is_any"]:
         yield Notice(f"Simulated, not real: {made_up(report['simulated'])}.", look="banner")
     if newer:
-        yield Notice("These numbers leave the newest answers out.", is_live=True)
+        yield Notice("These numbers leave the newest answers out.", part="newer")
     if count := answers["unread"]:
-        words = (
-            f"{plural(count, 'text')} {is_or_are(count)} not read yet and not counted; the numbers are being brought"
-        )
-        yield Notice(f"{words} up to date.", (("Look again", f"?{query}"), ("Answers", page("list"))))
+        yield Notice(f"These numbers leave out {plural(count, 'unread text')}.", part="unread")
     if count := answers["outdated"]:
         words = f"{plural(count, 'reading')} {is_or_are(count)} by earlier rules."
         yield Notice(words, (("See what today’s would change", page("changes")),))

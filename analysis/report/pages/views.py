@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from analysis.answers.aliases import alias_map
 from analysis.answers.compared import families_of, runs_of, spellings_of
+from analysis.answers.readings import unread
 from analysis.charts.theme import COLUMN_PX, SCHEMES
 from analysis.exports.formats import FIGURE_FILES
 from analysis.models import Completion
@@ -112,15 +113,17 @@ def here(wanted: Page) -> str:
 @compare_page
 def computing(request: HttpRequest, name: str) -> HttpResponse:
     """Show how far the numbers of a page are; reload the page once they, or older ones, are there."""
-    asked, wanted = Asked.read(request, ignore=("looks", "newer", "since")), PAGES[name]
+    asked, wanted = Asked.read(request, ignore=("looks", "newer", "since", "unread")), PAGES[name]
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
     looks, since = number_in(request, "looks", 5), number_in(request, "since", 16)
-    part = "newer" if "newer" in request.GET else "computing"
+    part = next((name for name in ("newer", "unread") if name in request.GET), "computing")
     if shown.is_complete and part == "computing":
         return HttpResponse(headers={"HX-Refresh": "true"})
     page = {"study": request.study, "page": wanted, "query": asked.address(), "missing": missing}
     page |= {"since": since, "newer_there": bool(missing) and shown.is_newer_than(since)}
+    if part == "unread":
+        page["unread"] = unread(request.study)
     return render(request, f"report/_{part}.html", page | standing(shown, missing, looks))
 
 

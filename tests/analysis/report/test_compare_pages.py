@@ -79,6 +79,13 @@ def test_unread_texts_lead_to_reading(study: Study, client: Client) -> None:
     response = client.get(address("heterogeneity"))
     assert "2 texts are not read yet and not counted; the numbers are being brought up to date" in lines_of(response)
     assert reverse("answers:list", args=["teas"]) in text_of(response)
+    asked_again = re.search(r'hx-get="([^"]*unread=[^"]*)"', text_of(response))[1].replace("&amp;", "&")
+    tell(study, ["Sencha"], "C")
+    assert "4 texts are not read yet" in lines_of(client.get(asked_again))
+    waiting = client.get(address("computing", f"unread=1&looks={shown.PATIENCE + 1}", "heterogeneity"))
+    assert "is a worker running?" in lines_of(waiting) and "hx-get" not in text_of(waiting)
+    read_new(study)
+    assert "All texts are read. Show the new numbers" in lines_of(client.get(asked_again))
 
 
 # --- filters ----------------------------------------------------------------
