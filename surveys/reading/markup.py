@@ -140,7 +140,7 @@ FRACTIONS = re.compile("[^\u00bc-\u00be\u2150-\u215e]+")  # all but these, which
 SENTENCE = re.compile(r"(?<=[^\W\d_]{4})(?<!\bProf)[.!]\s+(?=[A-Z])")  # not behind an abbreviation
 GLOSS = re.compile(r"\s[(\[][^()\[\]]{1,80}[)\]]\s+(?=[A-Z]\w*\s+\w+\s+\w+\s+\w)")
 PARENTHESIS = re.compile(r"(?:(?<!\s)\s+)?[(\[](?:[^()\[\]]*[)\]]\s*|[^()\[\]]*)$")
-INITIALS = re.compile(r"\b(?:[^\W\d_]\.)+[^\W\d_]$")  # "D.C" and "E.T", whose last full stop belongs to them
+INITIALS = re.compile(r"\b(?:[^\W\d_]\.){1,4}[^\W\d_]$")  # "D.C" and "E.T", whose last full stop belongs to them
 ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\w)")
 HYPHENED = re.compile(r"^[*_]*\d{1,2}-[^\W\d]")  # 7-Eleven has no number to strip
 # What some put before the name, as in "Film 1: Heat", "Title: Heat" and "First, Heat".
