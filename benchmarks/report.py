@@ -103,7 +103,15 @@ def compare(ours: dict[str, Any], plain: dict[tuple[str, ...], Any]) -> dict[str
 
     Numbers that are None, such as an interval of a measure that has reached its end, are not compared.
     """
+    from analysis.stats.intervals import t_quantile
     from analysis.stats.item_measures import MEASURES
+    from analysis.stats.simultaneous import no_surer
+
+    def no_surer_than_interval(p: float, test: dict[str, Any]) -> float | None:
+        if not test["ci"]:
+            return p
+        freedom, (low, high) = test["n"] - 1, test["ci"]
+        return no_surer(p, test["effect"], (high - low) / 2 / float(t_quantile(freedom)), freedom)
 
     worst: dict[str, float] = {}
 
@@ -118,7 +126,7 @@ def compare(ours: dict[str, Any], plain: dict[tuple[str, ...], Any]) -> dict[str
         for place, name in enumerate(MEASURES):
             note(f"ci_{name}", row["ci"][name], plain[key, "ci"][:, place])
             if test := row.get("against_field", {}).get(name):
-                note("p", test["p"], plain[key, "p"][place])
+                note("p", test["p"], no_surer_than_interval(plain[key, "p"][place], test))
     for row in ours["distances"]:
         key = (row["source"], row["model"])
         note("jsd_bits", row["jsd_bits"], plain[key, "jsd"])
