@@ -293,7 +293,7 @@ LOGOUT_REDIRECT_URL = "console:login"
 
 # A 200 kB answer with its HTML flavour and drafts in %-encoding needs room; more is refused with 413.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 500
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000  # the editor sends a dozen a prompt
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 # A participant's address holds their signed link, so no other site may learn it; "no-referrer" would also

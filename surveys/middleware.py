@@ -14,6 +14,7 @@ Answering = Callable[[HttpRequest], HttpResponse]
 PARTICIPANTS = ("/s/", "/a/")
 PRIVATE = (*PARTICIPANTS, "/console/", "/api/", "/admin/")
 NOT_KEPT = {"Cache-Control": "no-store, private", "X-Robots-Tag": "noindex, nofollow"}
+MOST_FIELDS = 500  # of a participant or annotator; researchers' forms have more
 AWAY_STATES = ("08", "53", "57P")  # PostgreSQL: connection lost, no connection left, shut down or starting
 
 
@@ -52,10 +53,12 @@ def come_back(fault: Exception) -> HttpResponse:
 
 
 def cut_short(request: HttpRequest) -> HttpResponse | None:
-    """Refuse a form that was cut off on its way: servers hand over what came, but a part of an answer is none."""
+    """Refuse a form that was cut off on its way, since a part of an answer is none, or that has too many fields."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not request.path.startswith(PARTICIPANTS) or not length.isdecimal():
         return None
-    if len(request.body) >= int(length):
-        return None
-    return HttpResponseBadRequest("This form arrived incomplete. Please send it again.")
+    if len(request.body) < int(length):
+        return HttpResponseBadRequest("This form arrived incomplete. Please send it again.")
+    if request.content_type == "application/x-www-form-urlencoded" and request.body.count(b"&") >= MOST_FIELDS:
+        return HttpResponseBadRequest(f"A form here has at most {MOST_FIELDS} fields.")
+    return None

@@ -36,6 +36,7 @@ from surveys.studies.pages import show, study_page
 
 HERE = "spellings"
 MOST_SHOWN = 20
+MOST_AT_ONCE = 200
 MOST_DECISIONS = 30
 MOST_FOUND = 60
 ACTIONS = {"accept": accept, "reject": reject, "split": split}
@@ -74,7 +75,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
 
 def at_once(proposals: Sequence[Proposal]) -> list[Proposal]:
     """Those that differ in marks only, as many as one form may send."""
-    alike = [proposal for proposal in proposals if proposal.why == "marks"]
+    alike = [proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE]
     sizes = accumulate((len(proposal.others) + 3 for proposal in alike), initial=2)  # beside the token and the button
     return [
         one for one, size in zip(alike, list(sizes)[1:], strict=True) if size <= settings.DATA_UPLOAD_MAX_NUMBER_FIELDS

@@ -65,6 +65,14 @@ def make(site: Client, copy: WorkingCopy, page: str = "", **form: str) -> HttpRe
     return site.post(address, hidden | form, follow=True)
 
 
+def test_a_hundred_prompts_are_sent_in_one_form(site: Client, owner: AbstractUser) -> None:
+    choice = 'kind = "choice"\nquestion = "Which?"\nchoices = ["a", "b", "c", "d"]\nanswer = "A"\n'
+    more = "".join(f'\n[[prompts]]\nslug = "p{number}"\ntitle = "P"\n{choice}' for number in range(100))
+    copy = begin(owner, TEAS + more.encode(), "teas.toml")
+    assert send(site, copy, "prompts", **{"prompts[51].title": "Other"}).status_code == 302
+    assert WorkingCopy.objects.get(pk=copy.pk).text.count('title = "Other"') == 1
+
+
 def test_begun_from_a_template_a_study_or_a_file(site: Client, owner: AbstractUser) -> None:
     study = make_study("draft")
     for unknown in ({"study": study.slug}, {"template": "no-such"}):
