@@ -56,6 +56,12 @@ def all_out(report: Report) -> str:
     return ALL_OUT if left_out and not report["answers"]["field"] else ""
 
 
+def unread_in(report: Report) -> str:
+    """Say how many texts are not read yet, as what is missing may be among them; empty if there are none."""
+    count = report.get("answers", {}).get("unread")
+    return f"Nothing is compared yet: {plural(count, 'text')} still to be read." if count else ""
+
+
 def too_few(rows: Sequence[Row], to: str = "") -> str:
     """Why nothing is compared among a part's rows: whose answers are missing or too few; empty if there are enough.
 

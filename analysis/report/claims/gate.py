@@ -12,7 +12,7 @@ from analysis.charts.tables import at
 from analysis.report.claims import candidates as gathered
 from analysis.report.claims import sentences as told
 from analysis.report.claims.candidates import Candidate, Candidates, Gather, pair_shares, shared_range
-from analysis.report.claims.enough import NOTHING_FOUND, too_few
+from analysis.report.claims.enough import NOTHING_FOUND, too_few, unread_in
 from analysis.report.claims.sentences import Sure, Tell, asked_of, points, who
 from analysis.report.dataset import OFFLINE
 from analysis.stats.simultaneous import LEVEL, PART_WAY, Family, reach
@@ -339,8 +339,7 @@ def opening_of(report: Report, page: str) -> str:
     family = next((family for family in report.get("families") or () if family["page"] == page), None)
     if family:
         return str(family["sentence"])
-    count = report.get("answers", {}).get("unread")
-    return f"Nothing is compared yet: {plural(count, 'text')} still to be read." if count and page in PAGES else ""
+    return unread_in(report) if page in PAGES else ""
 
 
 def said_of(report: Report, kinds: Sequence[str], page: str = "overview") -> str:

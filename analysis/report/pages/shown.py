@@ -15,7 +15,7 @@ from redis import RedisError
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report
 from analysis.models import Completion, MetricValue
-from analysis.report.claims.enough import all_out, too_few
+from analysis.report.claims.enough import all_out, too_few, unread_in
 from analysis.report.claims.gate import opening_of
 from analysis.report.columns import ASKED
 from analysis.report.filters import FILTERS, FilterError, Filters, write_value
@@ -53,8 +53,13 @@ class Page:
     def say(self, report: Report) -> str:
         """Its first claim, that there is none, why nothing is compared, or its question."""
         say = say_nothing_tested if self.name == "overview" else PARTS[self.parts[0]].say
-        why = (all_out(report) if self.of_people else "") or (say(report) if say else "")
+        why = (say_nobody(report) if self.of_people else "") or (say(report) if say else "")
         return opening_of(report, self.name) or why or self.question
+
+
+def say_nobody(report: Report) -> str:
+    """Why no answer of a person counts although there are some; empty if one counts, or there are none."""
+    return "" if report["answers"]["field"] else all_out(report) or unread_in(report)
 
 
 def say_nothing_tested(report: Report) -> str:

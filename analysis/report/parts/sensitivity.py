@@ -126,7 +126,7 @@ def say(report: Report) -> str:
     """The largest change that any other choice of answers makes."""
     rows = report["sensitivity"]
     if few := too_few_people([row for row in rows if row["set"] == AS_ANALYSED]):
-        return few if rows else "No answers of people: there is nothing to leave out."
+        return few if rows else "No answers of people are counted: there is nothing to leave out."
     if len({(row["prompt"], row["model"], row["n"]) for row in rows}) == len(bases_in(rows)):
         return "No answer is flagged or excluded: there is nothing to leave out."
     changes = list(changes_of(rows))

@@ -53,6 +53,15 @@ def test_a_page_about_other_prompts_than_people_answered_says_which() -> None:
     assert [heading(client.get(address("overview", f"prompt={slug}"))) for slug in ("teas", "water")] == [few, few]
 
 
+def test_pages_about_people_say_that_their_answers_are_not_read_yet() -> None:
+    study = make_study(places=20)
+    client = log_in(study, "viewer")
+    assert heading(client.get(address("sensitivity"))).startswith("No answers of people are counted")
+    tell(study, ["Assam"], "C")
+    for name in ("sensitivity", "precision", "explanations", "heterogeneity"):
+        assert heading(client.get(address(name))) == "Nothing is compared yet: 2 texts still to be read."
+
+
 def test_without_runs_the_page_says_what_comes_next() -> None:
     study = make_study(places=20)
     tell(study, ["Assam"], "C")
