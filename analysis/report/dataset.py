@@ -180,6 +180,10 @@ class Frames:
     reworded: int  # answers to a choice with other options than today's: their letters mean something else
     unread_of_field: int = 0  # the people's among the unread ones
 
+    def __len__(self) -> int:
+        """The number of answers."""
+        return len(self.field.table) + len(self.calls.table)
+
     def vocabulary(self, prompt: str) -> list[str]:
         return self.vocabularies.get(self.families.get(prompt, prompt), [])
 

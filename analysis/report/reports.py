@@ -1,9 +1,15 @@
 """A study's report: its parts, computed from the same answers and kept until something changes, and its sentences."""
 
+import gc
 import hashlib
 import json
+import os
+import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, cached_property
 from math import isfinite
@@ -394,12 +400,58 @@ def claims_on(page: str, claims: Iterable[Row]) -> list[Row]:
 def compute_parts(
     views: Mapping[str, Reporting], progress: Progress | None = None
 ) -> Iterator[tuple[str, MetricValue]]:
-    for number, (name, view) in enumerate(views.items()):
-        if progress:
-            progress(number, len(views), name)
-        yield name, view.kept(name)
+    with computed_beside(views):
+        for number, (name, view) in enumerate(views.items()):
+            if progress:
+                progress(number, len(views), name)
+            yield name, view.kept(name)
     if progress:
         progress(len(views), len(views), "")
+
+
+APART = ("blend", "taken", "costs", "latency", "cells", "contexts")  # a third of the work, much of it theirs alone
+MANY = 20_000  # answers
+
+
+@contextmanager
+def computed_beside(views: Mapping[str, Reporting]) -> Iterator[None]:
+    """Compute the parts in APART in a process of its own meanwhile, if there are many answers and it can be.
+
+    It keeps them as any process does; whatever it does not come to is computed as if it were not there.
+    """
+    second = fork(views) if may_fork() else None
+    try:
+        yield
+    finally:
+        if second:  # all is kept by now, or nobody waits for it
+            os.kill(second, signal.SIGKILL)
+            os.waitpid(second, 0)
+
+
+def may_fork() -> bool:
+    """Whether a second process would see the same data and have a processor."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and not connection.in_atomic_block and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1
+
+
+def fork(views: Mapping[str, Reporting]) -> int | None:
+    """Return the second process's id, or None if there is little to gain, or a thread that may hold a lock."""
+    missing = [name for name, view in views.items() if not view.is_kept(name)]
+    apart = [name for name in APART if name in missing]
+    if not apart or len(apart) == len(missing) or len(views[apart[0]].data.frames) < MANY:
+        return None
+    connection.close()  # each process opens its own
+    connection.close_pool()
+    if threading.active_count() > 1:
+        return None
+    if second := os.fork():
+        return second
+    try:
+        gc.freeze()  # what both have stays shared
+        for name in apart:
+            views[name].kept(name)
+    finally:
+        os._exit(0)
 
 
 def prompt_rows(study: Study) -> list[dict[str, Any]]:

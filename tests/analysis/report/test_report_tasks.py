@@ -1,8 +1,11 @@
 """Workers are asked once for a part of a report, and compute it for the filters requested."""
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +13,10 @@ import redis
 from django.conf import settings
 from django.db import connection
 
-from analysis.report import tasks
+from analysis.models import MetricValue
+from analysis.report import reports, tasks
 from analysis.report.filters import Filters
-from analysis.report.reports import Reporting, keep_part
+from analysis.report.reports import APART, Reporting, keep_part, report
 from tests.analysis.report.report_samples import make_teas
 from tests.factories import make_study
 
@@ -77,3 +81,41 @@ def test_two_who_ask_at_once_compute_once() -> None:
     for thread in threads:
         thread.join(20)
     assert (found, done) == ([["computed"]] * 3, [1])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_second_process_takes_parts_of_a_large_report_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dies: bool
+) -> None:
+    study = make_teas()
+    alone = report(study, draws=20)
+    MetricValue.objects.all().delete()
+    first, compute, fork, seconds = os.getpid(), Reporting.kept, os.fork, []
+
+    def forked() -> int:
+        seconds.append(fork())
+        return seconds[0]
+
+    def kept(view: Reporting, name: str) -> MetricValue:
+        began = time.monotonic()
+        while os.getpid() == first and not list(tmp_path.iterdir()) and time.monotonic() < began + 20:
+            time.sleep(0.01)
+        if os.getpid() != first and dies:
+            (tmp_path / "died").touch()
+            os._exit(1)
+        found = compute(view, name)
+        if os.getpid() != first:
+            (tmp_path / name).touch()
+        return found
+
+    monkeypatch.setattr(os, "fork", forked)
+    monkeypatch.setattr(Reporting, "kept", kept)
+    monkeypatch.setattr(reports, "MANY", 1)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # pytest-xdist has a thread of its own
+    together = report(study, draws=20)
+    there = {path.name for path in tmp_path.iterdir()}
+    assert there == {"died"} if dies else there & set(APART) == there != set()
+    assert together | {"generated_at": ""} == alone | {"generated_at": ""}
+    with pytest.raises(ChildProcessError):  # it has ended and nothing of it is left
+        os.waitpid(seconds[0], os.WNOHANG)
