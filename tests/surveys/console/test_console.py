@@ -168,6 +168,7 @@ def test_all_faults_of_a_file_are_listed_with_line_and_place_and_nothing_is_made
     ("content", "says"),
     [
         (b"", "The file is empty"),
+        (b"# To be written.\n", "is empty or has only comments"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
         (b"slug = ", "is not valid TOML"),
         (b"# " + b"x" * 1_000_000, "is larger than 1,000,000 bytes"),
