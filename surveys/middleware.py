@@ -59,6 +59,12 @@ def cut_short(request: HttpRequest) -> HttpResponse | None:
         return None
     if len(request.body) < int(length):
         return HttpResponseBadRequest("This form arrived incomplete. Please send it again.")
-    if request.content_type == "application/x-www-form-urlencoded" and request.body.count(b"&") >= MOST_FIELDS:
+    boundary = f"--{request.content_params.get('boundary')}".encode(errors="replace")
+    most = {
+        "application/x-www-form-urlencoded": (b"&", MOST_FIELDS - 1),
+        "multipart/form-data": (boundary, MOST_FIELDS + 1),  # before each part, and after the last
+    }
+    mark, count = most.get(request.content_type, (b"", 0))
+    if mark and request.body.count(mark) > count:
         return HttpResponseBadRequest(f"A form here has at most {MOST_FIELDS} fields.")
     return None

@@ -46,8 +46,21 @@ def smallest_lines(report: Row) -> list[str]:
     return [
         f"{which} supported {percent(report['wish'])} of the time,{together} {entry['scenario']}: "
         f"{plural(entry['people'], 'person', 'people') if entry['people'] else 'none of these sizes'}."
+        f"{say_close(report, entry['scenario'])}"
         for entry in report["smallest"]
     ]
+
+
+def say_close(report: Row, scenario: str) -> str:
+    """A further sentence on the sizes that the simulation is too coarse to place above or below the wish, if any."""
+    ends: dict[int, list[tuple[float, float]]] = {}
+    for row in report["rows"]:
+        if row["scenario"] == scenario:
+            ends.setdefault(row["people"], []).append(row["supported_ci"])
+    lowest = {people: [min(end) for end in zip(*found, strict=True)] for people, found in sorted(ends.items())}
+    close = [f"{people:,}" for people, (low, high) in lowest.items() if low < report["wish"] <= high]
+    error = f" Within the simulation’s error of {percent(report['wish'])}: {join_words(close)} people."
+    return error if close else ""
 
 
 def looks_lines(report: Row) -> list[str]:

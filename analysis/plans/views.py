@@ -16,7 +16,7 @@ from analysis.plans.kept import NAME, beside_frozen, cells_of, find_kept, find_p
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, write_registration
 from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
-from analysis.plans.texts import looks_lines, opening_of, tables_of
+from analysis.plans.texts import looks_lines, opening_of, say_close, tables_of
 from analysis.report.pages.planned_views import planned
 from surveys.models import Study
 from surveys.studies import under_way
@@ -58,6 +58,7 @@ def show_plan(request: HttpRequest, fault: str = "", status: int = 200) -> HttpR
     if found:
         page |= {"answer": opening_of(found), "tables": tables_of(found), "looks": looks_lines(found)}
         page["wish"] = percent(found["wish"])
+        page["smallest"] = [(entry, say_close(found, entry["scenario"])) for entry in found["smallest"]]
     return show(request, "plans/plan.html", "setup", status, **page)
 
 

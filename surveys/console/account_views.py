@@ -85,12 +85,20 @@ def account(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.BLINDED, require_safe)
 def members(request: HttpRequest) -> HttpResponse:
+    return show_members(request)
+
+
+def show_members(request: HttpRequest, status: int = 200, name: str = "", role: str = Role.RESEARCHER) -> HttpResponse:
+    """`name` and `role`: what the form to add somebody begins with."""
     rows = request.study.memberships.select_related("user").order_by("user__username")
     return show(
         request,
         "console/members.html",
         "members",
+        status,
         members=rows,
+        name=name,
+        chosen=role,
         roles=Role.choices,
         blinded=sum(row.role == Role.BLINDED for row in rows),
         why_blinded=team.why_blinded(request.study),
@@ -102,11 +110,14 @@ def add_to_study(request: HttpRequest) -> HttpResponse:
     name = request.POST.get("username", "").strip().replace("\x00", "")
     user = get_user_model().objects.filter(username=name, is_active=True).first()
     with saying(request, team.MemberError):
+        if not name:
+            raise team.MemberError("Write the name of their account.")
         if user is None:
             raise team.MemberError(f"There is no account called “{name[:150]}”. Invite them instead.")
         team.add_member(request.study, user, wanted_role(request), request.user.get_username())
         messages.success(request, f"{name} now works on this study.")
-    return redirect("console:members", request.study.slug)
+        return redirect("console:members", request.study.slug)
+    return show_members(request, 422, name, request.POST.get("role", ""))
 
 
 @study_page(Role.OWNER, require_POST)

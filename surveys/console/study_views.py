@@ -18,7 +18,14 @@ from surveys.console.monitoring.people import count_in
 from surveys.models import AnonymousExit, Participant, Study
 from surveys.studies.access import Role, may_make_studies, studies_of
 from surveys.studies.differences import VersionDifference, changes_to
-from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, parse_study
+from surveys.studies.files.definitions import (
+    LARGEST_FILE,
+    Definition,
+    StudyFault,
+    StudyFileError,
+    parse_study,
+    refuse_blank,
+)
 from surveys.studies.files.lines import Misfit
 from surveys.studies.flow import WHO, count_exits, kinds_of_people, people_of, simulated_among
 from surveys.studies.lifecycle import STATE_WORDS, StudyError
@@ -105,6 +112,7 @@ def read_upload(request: HttpRequest, also: Callable[[dict[str, Any]], list[Misf
         upload.problem = "The file is empty. Choose a study file, or paste its text."
         return upload
     try:
+        refuse_blank(content)
         upload.definition = parse_study(content, also=also)
     except StudyFileError as error:
         upload.faults = error.faults

@@ -101,6 +101,7 @@ def compare_choices(data: Data, old: Source, new: Source, prompt: str) -> Row:
 TITLE = "Drift: the same prompts on another day"
 NOTHING = "No run has been repeated on another day yet: there is no drift to show."
 LIMIT = 0.05
+TIMES = "p times the number of comparisons"  # as of claims; the p after Holm allows for variants, too
 MOST_DAYS = 6  # labels along x
 OVERHANG = 5  # px by which the highest number of an axis begins above its panel
 # What is drawn for each kind of prompt.
@@ -164,7 +165,7 @@ def name_runs(rows: Sequence[Row], options: Options) -> list[str]:
 def point_of(row: Row, name: str, options: Options) -> Row:
     p = number(row.get("p_page"))
     value, prompt, day = value_of(row), options.name(row["prompt"]), printable(row["date"])
-    told = f"{prompt}, {name}, {day}: {value:.3f}" + (f", p = {p:.3f}" if p is not None else "")
+    told = f"{prompt}, {name}, {day}: {value:.3f}" + (f", {TIMES} = {p:.3f}" if p is not None else "")
     where = {"prompt": prompt, "series": name, "date": day, "kind": kind_of(row), "text": told}
     is_clear = p is not None and p < LIMIT and has_enough(row)
     return read.make_mark(value, row.get("ci"), **where, clear=is_clear)
@@ -242,9 +243,10 @@ def caption(report: Report, rows: Sequence[Row], points: Sequence[Row]) -> str:
     return read.write_caption(
         report,
         f"{read.n_words(drawn)} answers a mark, against {first} of the first run.",
-        f"All marks are more than chance: p below {LIMIT} over all comparisons."
+        f"All marks are more than chance: {TIMES} is below {LIMIT}."
         if all(point["clear"] for point in points)
-        else f"Hollow marks could be chance: p of at least {LIMIT} over all comparisons, or under {FEWEST} answers.",
+        else f"Hollow marks could be chance: {TIMES} is at least {LIMIT}, or under {FEWEST} answers.",
+        "Tables have Holm’s p, over all tests of the page.",
         "Lines are 95 % intervals.",
         definitions=[col.DISTANCE.name],
         missing=sum(value_of(row) is None for row in rows),

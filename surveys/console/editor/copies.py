@@ -17,7 +17,16 @@ from django.utils import timezone
 from surveys.console.editor.sections import keys_of_entry
 from surveys.console.editor.writing import CannotWriteError, Literal, as_toml, literal
 from surveys.models import Study, WorkingCopy
-from surveys.studies.files.definitions import LARGEST_FILE, Definition, StudyFault, StudyFileError, decoded, parse_study
+from surveys.studies.files.definitions import (
+    LARGEST_FILE,
+    Definition,
+    StudyFault,
+    StudyFileError,
+    decoded,
+    file_error,
+    parse_study,
+    refuse_blank,
+)
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import LISTS, MAY_BE_ABSENT, TABLES, Key, StudyHead, keys_of
 from surveys.studies.lifecycle import (
@@ -45,9 +54,12 @@ def text_of(name: str) -> bytes:
 
 def begin(owner: AbstractBaseUser, content: bytes, origin: str, study: Study | None = None) -> WorkingCopy:
     """A working copy of this file, as it is. Raises StudyFileError if it is no text that can be edited."""
-    decoded(content[: LARGEST_FILE + 1])
-    if len(content) > LARGEST_FILE or b"\0" in content:
-        raise StudyFileError([StudyFault("file", None, f"is no text of at most {LARGEST_FILE:,} bytes")])
+    refuse_blank(content)
+    if len(content) > LARGEST_FILE:
+        raise file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
+    decoded(content)
+    if b"\0" in content:
+        raise file_error("is not a text; choose a study file (TOML)")
     return WorkingCopy.objects.create(owner=owner, study=study, origin=origin, text=content.decode())
 
 

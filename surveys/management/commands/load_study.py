@@ -5,7 +5,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from surveys.models import Membership, asked_of_all
-from surveys.studies.files.definitions import StudyFileError, parse_study, read_study
+from surveys.studies.files.definitions import StudyFileError, read_study
 from surveys.studies.imports.actions import ACTOR, UNNAMED, Action, Options, Report, arg
 from surveys.studies.lifecycle import StudyError, definition_of, load_definition
 from surveys.studies.members import find_account, misfits_here, own_if_nobody_does
@@ -32,10 +32,7 @@ class Command(Action):
         if options["owner"] and account is None:
             raise CommandError(f"There is no account {options['owner']}. `create_owner` makes one.")
         try:
-            unnamed = path.stem == UNNAMED
-            definition = (
-                parse_study(path.read_bytes(), also=misfits_here) if unnamed else read_study(path, misfits_here)
-            )
+            definition = read_study(path, misfits_here, named=path.stem != UNNAMED)
             study, outcome = load_definition(definition, ACTOR, options["amend"])
         except StudyFileError as error:
             raise CommandError("\n".join(f"{path}: {fault}" for fault in error.faults)) from None

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
@@ -221,21 +222,29 @@ def frozen(value: Any) -> Any:
 Also = Callable[[dict[str, Any]], Iterable[Misfit]]
 
 
-def read_study(path: Path | str, also: Also | None = None) -> Definition:
-    """Read the study of a file `<slug>.toml`; raises `StudyFileError` with every fault at once."""
+def read_study(path: Path | str, also: Also | None = None, named: bool = True) -> Definition:
+    """Read the study of a file, `<slug>.toml` if it is `named`; raises `StudyFileError` with every fault at once."""
     path = Path(path)
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise _file_error(f"cannot be read: {error.strerror}") from error
-    return parse_study(content, path.stem, also)
+        raise file_error(f"cannot be read: {error.strerror}") from error
+    refuse_blank(content)
+    return parse_study(content, path.stem if named else None, also)
+
+
+def refuse_blank(content: bytes) -> None:
+    """Raise StudyFileError for a file of only spaces and comments: a list of all that it lacks would not say so."""
+    lines = map(bytes.strip, content.removeprefix(BOM_UTF8).splitlines())
+    if len(content) <= LARGEST_FILE and not any(line and not line.startswith(b"#") for line in lines):
+        raise file_error("is empty or has only comments; choose another file, or begin with a template")
 
 
 def parse_study(content: bytes, name: str | None = None, also: Also | None = None) -> Definition:
     """Read the study of a file, called `name`.toml if it has a name; `also` finds further misfits in what was read."""
     if len(content) > LARGEST_FILE:
-        raise _file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
+        raise file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = decoded(content)
     study, misfits = read_keys(read_toml(text))
     if name is not None and study.get("slug", name) != name:
@@ -246,7 +255,7 @@ def parse_study(content: bytes, name: str | None = None, also: Also | None = Non
     return _defined(study)
 
 
-def _file_error(message: str, line: int | None = None) -> StudyFileError:
+def file_error(message: str, line: int | None = None) -> StudyFileError:
     return StudyFileError([StudyFault("file", line, message)])
 
 
@@ -256,15 +265,15 @@ def decoded(content: bytes) -> str:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise _file_error("is not UTF-8 text; save it with the encoding UTF-8", line) from error
+        raise file_error("is not UTF-8 text; save it with the encoding UTF-8", line) from error
 
 
 def read_toml(text: str) -> dict[str, Any]:
     """Parse a text, before anything is known of what its keys may hold. Raises StudyFileError."""
     if endless := ENDLESS_KEY.search(text):
-        raise _file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
+        raise file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
     if is_deep_toml(text):
-        raise _file_error("is nested too deeply")
+        raise file_error("is nested too deeply")
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError) as error:
@@ -274,8 +283,8 @@ def read_toml(text: str) -> dict[str, Any]:
 
 def _syntax_error(message: str, text: str) -> StudyFileError:
     if at := re.search(r" \(at line (\d+), (column \d+)\)$", message):
-        return _file_error(f"is not valid TOML at {at[2]}: {message[: at.start()]}", int(at[1]))
-    return _file_error(f"is not valid TOML: {message}", text.count("\n") + 1 if "end of" in message else None)
+        return file_error(f"is not valid TOML at {at[2]}: {message[: at.start()]}", int(at[1]))
+    return file_error(f"is not valid TOML: {message}", text.count("\n") + 1 if "end of" in message else None)
 
 
 def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:

@@ -129,6 +129,20 @@ def test_a_number_at_which_each_hypothesis_has_its_chance_is_not_said_of_all_at_
     assert two.startswith(f"Each hypothesis by itself supported {percent}, all at once perhaps less often, middle: ")
 
 
+def test_numbers_whose_chance_the_simulation_cannot_tell_from_the_wish_are_named() -> None:
+    chances = {100: (0.5, 0.6), 200: (0.76, 0.82), 400: (0.78, 0.84), 1000: (0.81, 0.9)}
+    rows = [
+        {"scenario": "middle", "people": people, "supported_ci": [low + more, high + more]}
+        for people, (low, high) in chances.items()
+        for more in (0, 0.09)  # of a second hypothesis, which is supported more often
+    ]
+    report = {"wish": 0.8, "rows": rows, "hypotheses": [{}, {}], "smallest": [{"scenario": "middle", "people": 400}]}
+    (line,) = smallest_lines(report)
+    assert line.endswith("middle: 400 people. Within the simulation’s error of 80\u202f%: 200 and 400 people.")
+    (line,) = smallest_lines(report | {"wish": 0.7, "smallest": [{"scenario": "middle", "people": 200}]})
+    assert line.endswith("middle: 200 people.")
+
+
 def test_worlds_are_as_far_apart_as_the_scenario_says() -> None:
     rng = np.random.default_rng(5)
     prompts = [Prompted(MIDDLE.usual, 5)]

@@ -203,6 +203,10 @@ def test_drift_counts_what_is_more_than_chance() -> None:
     made = make("drift", rows)
     assert made.alt == ("m: 1 of 2 comparisons with the first run differ by more than chance.")
     assert [point["clear"] for point in made.spec["datasets"]["rows"]] == [False, True]
+    assert made.spec["datasets"]["rows"][1]["text"].endswith(": 0.110, p times the number of comparisons = 0.030")
+    of_tables = "Tables have Holm’s p, over all tests of the page."
+    assert f"p times the number of comparisons is at least 0.05, or under 20 answers. {of_tables}" in made.caption
+    assert f"p times the number of comparisons is below 0.05. {of_tables}" in make("drift", rows[1:]).caption
 
 
 def test_what_has_too_few_answers_is_not_said_to_differ_no_more_than_chance() -> None:

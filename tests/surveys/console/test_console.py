@@ -168,6 +168,7 @@ def test_all_faults_of_a_file_are_listed_with_line_and_place_and_nothing_is_made
     ("content", "says"),
     [
         (b"", "The file is empty"),
+        (b"# To be written.\n", "is empty or has only comments"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
         (b"slug = ", "is not valid TOML"),
         (b"# " + b"x" * 1_000_000, "is larger than 1,000,000 bytes"),
@@ -409,6 +410,7 @@ def test_owner_adds_changes_and_removes_members_on_the_record() -> None:
 @pytest.mark.parametrize(
     ("form", "says"),
     [
+        ({"username": " ", "role": "viewer"}, "Write the name of their account."),
         ({"username": "nobody", "role": "viewer"}, "There is no account called “nobody”"),
         ({"username": "ada", "role": "viewer"}, "ada already works on this study."),
         ({"username": "bob", "role": "king"}, "Choose a role"),
@@ -419,7 +421,11 @@ def test_member_that_cannot_be_added_is_named(form: dict, says: str) -> None:
     study = make_study("draft")
     client = log_in(study)
     make_account("bob")
-    assert says in said(client.post("/console/teas/members/add/", form, follow=True))[0]
+    page = client.post("/console/teas/members/add/", form, follow=True)
+    assert says in said(page)[0]
+    typed, role = form["username"].strip(" \x00"), form["role"]
+    assert re.search(rf'name="username"\s+value="{typed}"', text_of(page))
+    assert f'<option value="{role}" selected>' in text_of(page).partition("Add somebody")[2] or role != "viewer"
     assert study.memberships.get().role == "owner"
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -55,6 +56,16 @@ def test_nobody_agrees_to_a_version_that_their_page_did_not_show(client: Client)
     assert "Other words." in new.text and not Participant.objects.exists()
     client.post(entry, sent | {"VERSION": hidden(new, "VERSION")})
     assert Participant.objects.get().consent_version == "2"
+
+
+@pytest.mark.parametrize("sort", [{}, {"content_type": "application/x-www-form-urlencoded"}], ids=["parts", "line"])
+def test_a_form_of_either_sort_has_at_most_500_fields(client: Client, sort: dict) -> None:
+    entry, statuses = reverse("survey:arrive", args=[make_study().slug]), []
+    for count in (500, 501):
+        visit = make_visit().as_parameters() | {"consent": "yes"}
+        fields = visit | {f"f{number}": "&--" for number in range(count - len(visit))}
+        statuses.append(client.post(entry, urlencode(fields) if sort else fields, **sort).status_code)
+    assert statuses == [302, 400] and Participant.objects.count() == 1
 
 
 def test_whole_way_by_plain_forms(client: Client) -> None:

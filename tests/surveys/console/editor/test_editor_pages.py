@@ -91,6 +91,22 @@ def test_begun_from_a_template_a_study_or_a_file(site: Client, owner: AbstractUs
         assert site.get(reverse("editor:edit", args=[demo.pk, section])).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        (b"", "file is empty or has only comments; choose another file, or begin with a template"),
+        (b"\xef\xbb\xbf \r\n\t# To be written.\r\n", "file is empty or has only comments"),
+        ("#\xdf".encode() * 400_000, "file is larger than 1,000,000 bytes, the limit for a study"),
+        (b"PK\x03\x04\x14\x00", "file is not a text"),
+    ],
+    ids=["empty", "comments", "large", "zip"],
+)
+def test_file_without_a_study_is_refused_in_one_sentence(site: Client, file: bytes, says: str) -> None:
+    refused = site.post(reverse("editor:start"), {"file": SimpleUploadedFile("mine.toml", file)})
+    assert refused.status_code == 422 and says in refused.content.decode()
+    assert not WorkingCopy.objects.exists()
+
+
 @pytest.mark.parametrize("more", [b"", b'\n[team]\nsecond_person = ["pay"]\n\n[matrix]\nset = "sums"\neach = 3\n'])
 def test_a_study_with_questions_of_benchmarks_is_edited(site: Client, owner: AbstractUser, more: bytes) -> None:
     shipped = (SHIPPED / "field-13.toml").read_bytes()

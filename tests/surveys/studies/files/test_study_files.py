@@ -213,6 +213,17 @@ def test_large_file_is_not_read_to_its_end(tmp_path):
         read_study(path)
 
 
+@pytest.mark.parametrize("content", [b"", b" \n", b"\xef\xbb\xbf# To be written.\r\n"])
+def test_loading_an_empty_file_says_that_it_is_empty(tmp_path, content):
+    path = tmp_path / "teas.toml"
+    path.write_bytes(content)
+    with pytest.raises(StudyFileError) as caught:
+        read_study(path)
+    assert [str(fault) for fault in caught.value.faults] == [
+        "file is empty or has only comments; choose another file, or begin with a template"
+    ]
+
+
 def test_empty_file_names_all_that_is_missing_and_a_byte_order_mark_is_passed_over():
     missing = {fault.place for fault in faults_of(b"") if fault.message.startswith("is missing")}
     assert {"slug", "title", "minutes", "pay", "consent", "codes", "debrief", "chatbots", "cells", "prompts"} <= missing
