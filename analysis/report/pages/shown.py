@@ -44,7 +44,7 @@ class Page:
     kind: str = ""
     switches: tuple[str, ...] = ()
     shown: tuple[str, ...] | None = None
-    of_people: bool = False  # without answers of people it has nothing to say
+    of_people: bool = True  # without answers of people it has nothing to say
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ PAGES: dict[str, Page] = {
     page.name: page
     for page in (
         OVERVIEW,
-        Page("pair", "Pair", "What differs between two sides of your choice?", ("pair",), "pair"),
+        Page("pair", "Pair", "What differs between two sides of your choice?", ("pair",), "pair", of_people=False),
         Page(
             "heterogeneity",
             "Heterogeneity",
@@ -99,13 +99,13 @@ PAGES: dict[str, Page] = {
             "How far apart are the scores of single runs?",
             ("benchmarks", "variability"),
             "benchmarks",
+            of_people=False,
         ),
         Page(
             "field-benchmark",
             "In the field",
             "How right is the chatbot for the people who use it, and do runs say so too?",
             ("field_benchmark",),
-            of_people=True,
         ),
         Page(
             "items",
@@ -129,7 +129,6 @@ PAGES: dict[str, Page] = {
             "Blend",
             "Which blend of sources comes nearest to the field, and is it nearer than each of them alone?",
             ("blend",),
-            of_people=True,
         ),
         Page(
             "person-or-dice",
@@ -137,7 +136,6 @@ PAGES: dict[str, Page] = {
             "Do answers differ because people do, or would one person, asked twice, get answers as different?",
             ("person_or_dice", "arms"),
             "person-or-dice",
-            of_people=True,
         ),
         Page(
             "explanations",
@@ -145,7 +143,6 @@ PAGES: dict[str, Page] = {
             "What in a person, their settings or the survey goes with answers far from everybody else’s?",
             ("explanations", "taken", "positions"),
             "explanations",
-            of_people=True,
         ),
         Page(
             "demographics",
@@ -154,7 +151,6 @@ PAGES: dict[str, Page] = {
             ("cells", "contexts"),
             "demographics",
             ("values", "measure"),
-            of_people=True,
         ),
         Page(
             "drift",
@@ -162,14 +158,20 @@ PAGES: dict[str, Page] = {
             "Does the same run give the same answers on another day, or to a noisy variant of a prompt?",
             ("drift", "variants"),
             "drift",
+            of_people=False,
         ),
-        Page("costs", "Cost and latency", "What do completions cost, and how long do they take?", ("costs", "latency")),
+        Page(
+            "costs",
+            "Cost and latency",
+            "What do completions cost, and how long do they take?",
+            ("costs", "latency"),
+            of_people=False,
+        ),
         Page(
             "precision",
             "Precision",
             "How wide will the intervals be with a planned number of answers?",
             ("precision",),
-            of_people=True,
         ),
         Page(
             "sensitivity",
@@ -178,7 +180,6 @@ PAGES: dict[str, Page] = {
             ("sensitivity",),
             "",
             ("measure",),
-            of_people=True,
         ),
     )
 }
