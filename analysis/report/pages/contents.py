@@ -148,6 +148,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "has_failed": Completion.objects.filter(run__in=runs_of(request.study), status="failed").exists,
         "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
         "all_excluded": all_out(report),
+        "is_narrowed": any(name != "compare" for name, _ in shown.asked.filters.to_pairs()),
         "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
         "looks": 1,
         "unread": report["answers"]["unread"],
