@@ -33,7 +33,7 @@ from analysis.report.samples import (
     low_high,
     reasons,
 )
-from analysis.stats.persons.arms import Change, States, Trio, change_of
+from analysis.stats.persons.arms import FEW_THRICE, Change, States, Trio, change_of
 from analysis.stats.persons.numbers import estimate, mean_of, mean_over
 from surveys.studies.wording import decimal, number, plural
 
@@ -127,7 +127,7 @@ def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Val
 
 def cells_of(told: Sequence[Told], rng: np.random.Generator, draws: int) -> Row:
     far = [one.states.distance() for one in told]
-    beyond = change_of([one.states.beyond_dice() for one in told], rng, draws, 1.0)
+    beyond = change_of([one.states.beyond_dice() for one in told], rng, draws, 1.0, FEW_THRICE)
     people = np.unique(np.concatenate([who for who, _ in far]))
     known = [(np.searchsorted(people, who), values) for who, values in far if len(who)]
     mean = mean_over([mean_of(who, values, len(people)) for who, values in known]) if known else None
@@ -176,6 +176,7 @@ CHANGES: dict[str, tuple[str, NumberFormat]] = {
 
 TITLE = "What another state of the account changes"
 NOTHING = "Nobody was asked in another state of their account: [[arms]] in the study file asks for one."
+NOBODY_THRICE = "Nobody answered a prompt twice in the usual state and once in the other: that takes [repeats] too."
 DRAWN_COLUMNS = [
     Column("prompt", "prompt", value=lambda row: row["prompt"] or "mean"),
     Column("model", "chatbot"),
@@ -194,7 +195,7 @@ def draw_arms(report: Report, options: Options) -> Figure:
     table = [read.drawn_row(row, DRAWN_COLUMNS) for row in rows]
     points = [point_of(row, options) for row in rows if number(row["effect"]) is not None]
     if not points:
-        return empty_figure("arms", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
+        return empty_figure("arms", TITLE, NOBODY_THRICE if rows else NOTHING, DRAWN_COLUMNS, options, table)
     ends = max(0.1, *read.reach(points)), min(0.0, *read.reach(points))
     panel = Panel("effect", "Unlikeness beyond the dice", *ends, ".2~f")
     series = series_of_groups(read.in_order(point["series"] for point in points))

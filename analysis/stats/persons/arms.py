@@ -12,6 +12,9 @@ from analysis.stats.persons.numbers import Jackknifed, PersonEstimate, estimate,
 from analysis.stats.persons.shares import FEWEST_TESTED
 
 FEW_IN_BOTH = f"Fewer than {FEWEST_TESTED} people answered in both states: too few to test."
+FEW_THRICE = (
+    f"Fewer than {FEWEST_TESTED} people answered twice in the usual state and once in the other: too few to test."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +92,16 @@ class States:
         return Trio(who[kept], known - (total - known) / (count - 1))
 
 
-def change_of(trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound: float = np.inf) -> Change:
-    """Change in one prompt, or the mean over several: a person's answers to all of them are drawn together."""
+def change_of(
+    trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound: float = np.inf, few: str = FEW_IN_BOTH
+) -> Change:
+    """Change in one prompt, or the mean over several: a person's answers to all of them are drawn together.
+
+    `few`: why there is no p with fewer than FEWEST_TESTED people.
+    """
     some = [trio for trio in trios if len(trio.who)]
     if not some:
-        return Change(estimate(None), None, None, FEW_IN_BOTH)
+        return Change(estimate(None), None, None, few)
     names, numbered = np.unique(np.concatenate([trio.who for trio in some]), return_inverse=True)
     parts = np.split(numbered, np.cumsum([len(trio.who) for trio in some])[:-1])
     mean: Jackknifed = mean_over(
@@ -101,7 +109,7 @@ def change_of(trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound
     )
     found = estimate(mean, -bound, bound)
     if len(names) < FEWEST_TESTED:
-        return Change(found, None, None, FEW_IN_BOTH)
+        return Change(found, None, None, few)
     drawn = np.zeros(draws)
     luck = rng.random((draws, len(names)))
     for who, trio in zip(parts, some, strict=True):

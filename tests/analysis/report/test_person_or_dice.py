@@ -14,16 +14,18 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.answers.readings import read_new
+from analysis.charts.figure import Options
 from analysis.models import MetricValue
 from analysis.report.filters import Filters
 from analysis.report.outputs import write_text
+from analysis.report.parts import FIGURES
 from analysis.report.parts import PARTS as PARTS_OF_A_REPORT
 from analysis.report.persons.explanations import NOBODY
 from analysis.report.persons.person_or_dice import NOT_ASKED
 from analysis.report.reports import report
 from analysis.runs.imports import import_completions
 from benchmarks import dice
-from surveys.models import Participant, Study
+from surveys.models import Participant, Response, Study
 from surveys.studies.files.askings import Repeats
 from surveys.studies.imports.responses import import_responses
 from tests.analysis.report.asked_twice import ARM, Truth, make_asked_twice
@@ -32,7 +34,7 @@ from tests.analysis.report.report_samples import listed, make_teas, tell
 from tests.analysis.report.unpacked import agreed_in, recompute, unpack
 from tests.factories import make_study
 from tests.lasting import lasting_world
-from tests.surveys.console.console_pages import log_in
+from tests.surveys.console.console_pages import log_in, text_of
 
 pytestmark = pytest.mark.django_db
 DRAWS = 400
@@ -105,6 +107,14 @@ def test_a_state_moves_answers_beyond_the_dice_and_not_all_reach_it(study: Study
     assert row["ci_effect"][0] > 0 and row["p"] < 0.01
     assert set(row["changes"]) == {"top5_share", "items", "unknown_share", "rating"}
     assert row["changes"]["rating"]["effect"] == 0
+
+
+def test_a_state_without_second_answers_in_the_usual_one_is_said_to_lack_these(study: Study) -> None:
+    Response.objects.filter(prompt__occasion=2).delete()
+    page, found = text_of(page_of(study, "person-or-dice")), report(study, draws=20, parts=["arms"])
+    assert "answered twice in the usual state and once in the other: too few to test." in page
+    assert "answered in both states" not in page
+    assert FIGURES["arms"](found, Options()).caption.startswith("Nobody answered a prompt twice in the usual state and")
 
 
 def test_the_page_opens_with_its_claim_and_shows_the_split(study: Study) -> None:
