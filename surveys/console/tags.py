@@ -6,10 +6,11 @@ from django import template
 from django.utils.html import conditional_escape, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from surveys.studies.wording import counted
+from surveys.studies.wording import counted, two_digits
 
 register = template.Library()
 register.filter("counted", counted)
+register.filter("two_digits", two_digits)
 BOLD = re.compile(r"\*\*(?=\S)((?:<mark>[^<*]*</mark>|[^<*\n])+)(?<=\S)\*\*")
 
 

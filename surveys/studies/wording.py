@@ -16,6 +16,7 @@ Span = tuple[float, float]
 THIN = "\u202f"  # narrow no-break space, between a number and its unit
 FIXED = "\u00a0"  # a space at which no line is broken
 INTERVAL = f"95{THIN}% interval"
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SMALL = Decimal("0.1")  # dollars below which cents do not tell one sum from another
 
 
@@ -66,6 +67,12 @@ def dollars(amount: float | Decimal) -> str:
     """Dollars and cents; sums below ten cents with two significant digits."""
     value = Decimal(str(amount))
     return exact_dollars(Decimal(f"{value:.2g}")) if 0 < value < SMALL else f"${value:,.2f}"
+
+
+def two_digits(value: float) -> str:
+    """0.0076, or 8 × 10⁻⁸ where that is shorter."""
+    digits, _, power = f"{value:.2g}".partition("e")
+    return f"{digits} × 10{str(int(power)).translate(RAISED)}" if power else digits
 
 
 def exact_dollars(amount: Decimal) -> str:

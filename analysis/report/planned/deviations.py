@@ -15,7 +15,7 @@ from surveys.reading.answers import RULES_VERSION
 from surveys.studies.exclusions import rules_of
 from surveys.studies.files.hypotheses import TESTS_VERSION
 from surveys.studies.lifecycle import LAUNCHED
-from surveys.studies.wording import join_words, plural
+from surveys.studies.wording import join_words, plural, two_digits
 
 PLANNED = ("hypotheses", "plan")
 
@@ -122,7 +122,7 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
 def spent_in_part(standing: Standing, alphas: Mapping[str, float]) -> Iterator[Row]:
     """Yield a deviation if the end spends only part of alpha: fewer people came than were planned at a look."""
     if standing.is_over and standing.times[-1] < 1:
-        levels = join_words([f"{standing.level(alpha):.2g} ({family})" for family, alpha in alphas.items()])
+        levels = join_words([f"{two_digits(standing.level(alpha))} ({family})" for family, alpha in alphas.items()])
         text = (
             f"The end is at {standing.reached:,} of the {standing.whole:,} people planned when somebody looked, "
             f"so that not all of alpha is spent: a hypothesis alone passes with p ≤ {levels}."

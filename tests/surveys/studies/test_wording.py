@@ -114,3 +114,12 @@ def test_cents_are_written_in_their_currency() -> None:
 )
 def test_bold_words_of_a_chatbot_are_bold_and_all_else_is_escaped(text: str, shown: str) -> None:
     assert with_bold(text) == shown
+
+
+def test_levels_of_p_have_two_digits_and_no_row_of_zeros() -> None:
+    assert [wording.two_digits(level) for level in (0.05, 0.00763, 8.02535e-08, 0.0)] == [
+        "0.05",
+        "0.0076",
+        "8 × 10⁻⁸",
+        "0",
+    ]
