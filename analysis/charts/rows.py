@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from analysis.charts.figure import BESIDE, Columns, Options, Report, Row
+from analysis.charts.figure import BESIDE, SIMULATED, Columns, Options, Report, Row
 from analysis.charts.tables import Column, Made, at
 from analysis.charts.theme import Series, printable, series_of_sources
 from analysis.models.conditions import LABELS, SOURCES
@@ -322,13 +322,16 @@ def rule_words(rule: Row) -> str:
 
 
 def simulated_words(report: Report) -> str:
-    found = report.get("simulated")
-    if not isinstance(found, dict) or not found.get("is_any"):
-        return ""
-    people, all_people = int(found.get("people") or 0), int(found.get("people_in_all") or 0)
-    made_up = [f"{people:,} of {plural(all_people, 'participant')}"] if people else []
-    made_up += [plural(int(found["completions"]), "completion")] if found.get("completions") else []
-    return f"Simulated, not real: {' and '.join(made_up) or 'a part of the data'}."
+    found = report.get("simulated") or {}
+    return f"{SIMULATED}: {made_up(found)}." if found.get("is_any") else ""
+
+
+def made_up(simulated: Row) -> str:
+    """How many people and completions are simulated, and of which models; runs of these if nothing has come of them."""
+    people, calls, models = (simulated[name] for name in ("people", "completions", "models"))
+    of_people = f"{people:,} of {plural(simulated['people_in_all'], 'person', 'people')}" if people else ""
+    what = plural(calls, "completion") if calls else "" if people else "runs"
+    return " and ".join(filter(None, (of_people, what and f"{what} of {', '.join(models)}")))
 
 
 def define(report: Report, names: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ from django.utils.safestring import mark_safe
 
 from analysis.charts.figure import Figure, Options, Report, Row
 from analysis.charts.rendering import render
-from analysis.charts.rows import names_in
+from analysis.charts.rows import names_in, simulated_words
 from analysis.charts.tables import NOTHING, Table
 from analysis.report.claims.gate import opening_of
 from analysis.report.columns import TableSpec
@@ -76,17 +76,13 @@ def heading(report: Mapping[str, Any], columns: int) -> Iterator[str]:
 
 def basis(report: Mapping[str, Any]) -> Iterator[str]:
     """Say in sentences what the numbers rest on."""
-    answers, simulated = report["answers"], report["simulated"]
+    answers = report["answers"]
     yield (
         f"{answers['field']:,} answers of {plural(answers['people'], 'person', 'people')} and {answers['models']:,} of "
         f"models. {report['filters']['words']}"
     )
-    if simulated["is_any"]:
-        models = f" of {', '.join(simulated['models'])}" if simulated["models"] else ""
-        yield (
-            f"SIMULATED: {simulated['people']:,} of {simulated['people_in_all']:,} people and "
-            f"{simulated['completions']:,} answers{models} are made up."
-        )
+    if simulated := simulated_words(report):
+        yield simulated
     if sentence := report["languages"]["sentence"]:
         yield sentence
     if answers["unread"]:

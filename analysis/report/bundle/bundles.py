@@ -14,6 +14,7 @@ from django.utils import timezone
 from analysis.answers.readings import read_new
 from analysis.charts.figure import Figure, Options
 from analysis.charts.rendering import render
+from analysis.charts.rows import made_up
 from analysis.exports.codebook import Codebook, ExportColumn, ExportTable, Row, as_document, as_markdown
 from analysis.exports.everything import File, archived
 from analysis.exports.exports import codebook_of, note_export, stream_rows, write_whole
@@ -106,7 +107,7 @@ def readme(study: Study, report: Mapping[str, Any], texts: bool) -> str:
         people=report["answers"]["people"],
         answers=report["answers"]["field"],
         completions=report["answers"]["models"],
-        simulated=SIMULATED.format(**simulated) if simulated["is_any"] else "None of this is made up.",
+        simulated=SIMULATED.format(made_up(simulated)) if simulated["is_any"] else "None of this is made up.",
         planned="\n".join(filter(None, (planned_lines(report), multiverse_lines(report)))),
         texts=WITH_TEXTS if texts else WITHOUT_TEXTS,
         fewest=FEWEST,
@@ -126,8 +127,8 @@ def planned_lines(report: Mapping[str, Any]) -> str:
 
 
 SIMULATED = (
-    "**Made up in part:** {people} of {people_in_all} people and {completions} completions are simulated, which "
-    "`origin` in `answers.csv` and `simulated` in `runs.csv` mark. Simulated answers say nothing about any chatbot."
+    "**Made up in part:** {}, which `origin` in `answers.csv` and `simulated` in `runs.csv` mark. Simulated answers "
+    "say nothing about any chatbot."
 )
 WITH_TEXTS = "`answers.csv` and `completions.csv` hold the texts themselves in their column `text`."
 WITHOUT_TEXTS = (

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report, Row
+from analysis.charts.rows import simulated_words
 from analysis.models import Completion
 from analysis.report.claims.candidates import field_of
 from analysis.report.claims.enough import all_out
@@ -298,8 +299,8 @@ def find_notices(slug: str, answers: Row, report: Report, held: int, query: str,
     def page(name: str) -> str:
         return reverse(f"answers:{name}", args=[slug])
 
-    if report["simulated"]["is_any"]:
-        yield Notice(f"Simulated, not real: {made_up(report['simulated'])}.", look="banner")
+    if simulated := simulated_words(report):
+        yield Notice(simulated, look="banner")
     if newer:
         yield Notice("These numbers leave the newest answers out.", part="newer")
     if count := answers["unread"]:
@@ -323,13 +324,3 @@ def find_notices(slug: str, answers: Row, report: Report, held: int, query: str,
 
 def is_or_are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def made_up(simulated: dict[str, Any]) -> str:
-    people = f"{simulated['people']:,} of {simulated['people_in_all']:,} people" if simulated["people"] else ""
-    models = ""
-    if simulated["completions"]:
-        models = f"{simulated['completions']:,} completions of {', '.join(simulated['models'])}"
-    elif not people:
-        models = f"runs of {', '.join(simulated['models'])}"
-    return " and ".join(filter(None, (people, models)))

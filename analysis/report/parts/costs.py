@@ -278,7 +278,7 @@ def time_parts(name: str, row: Row, options: Options) -> list[Row]:
     where = {"row": name, "model": read.shown_model(row["model"], options), "series": read.shown_source(row["source"])}
     late = row["p95"] if row["p95"] is not None else row["p50"]
     told = f"{name}: median {row['p50']:.2f} s, 95th percentile {late:.2f} s, {sized(row['n'])}"
-    text = f"{row['p50']:.1f} – {late:.1f} s"
+    text = " – ".join(dict.fromkeys(f"{seconds:.1f}" for seconds in (row["p50"], late))) + " s"
     parts: list[Row] = [{"kind": "time", "start": row["p50"], "end": late, "text": told}]
     parts += [{"kind": "ci", "start": low, "end": high} for low, high in spans_of(row)]
     furthest = max([late, *(high for _, high in spans_of(row))])

@@ -188,7 +188,9 @@ def panel_of(name: str, ends: Sequence[float]) -> Panel:
 
 
 def point_of(row: Row) -> Row:
-    told = f"{MEASURES[row['measure']]} at position {row['position']}: {row['value']:.2f}{read.told_ends(row['ci'])}"
+    told = (
+        f"{MEASURES[row['measure']]} at position {row['position']}: {decimal(row['value'])}{read.told_ends(row['ci'])}"
+    )
     where = {"panel": row["measure"], "model": "", "prompt": str(row["position"]), "series": "mean", "text": told}
     return read.make_mark(row["value"], row["ci"], **where)
 

@@ -38,7 +38,7 @@ def make_report(
         "exclusions": [
             {"slug": "attention", "text": "Two attention checks failed", "answers": 48, "declared": "before launch"}
         ],
-        "simulated": {"people": 800, "people_in_all": 800, "completions": 41600, "is_any": True},
+        "simulated": {"people": 800, "people_in_all": 800, "completions": 41600, "models": ["m"], "is_any": True},
         "heterogeneity": [variety_row(rng, p, m, s) for p in lists for m in models for s in sources],
         "choices": [choice_row(rng, p, m, s) for p in questions for m in models for s in sources],
         "distances": [distance_row(rng, p, m, s) for p in lists for m in models for s in others],

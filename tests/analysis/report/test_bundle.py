@@ -250,7 +250,7 @@ def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: 
     words = " ".join((tmp_path / "README.md").read_text().split())
     made = json.loads((tmp_path / "report.json").read_text())["generated_at"][:10]
     assert f"This bundle is of {made}. People who withdraw later are still in it: make it anew" in words
-    assert "**Made up in part:** 4 of 4 people and 0 completions are simulated" in words
+    assert "**Made up in part:** 4 of 4 people, which" in words
     assert "8 answers of 4 people, and 12 completions" in words
 
 

@@ -306,7 +306,7 @@ def test_caption_states_n_version_exclusions_and_what_is_simulated(name: str) ->
     assert "n\u00a0=\u00a0" in caption
     assert "Study field-13, version 3." in caption
     assert "Two attention checks failed (48 answers, declared before launch)." in caption
-    assert "Simulated, not real: 800 of 800 participants and 41,600 completions." in caption
+    assert "Simulated, not real: 800 of 800 people and 41,600 completions of m." in caption
 
 
 def test_caption_says_when_nothing_is_excluded_or_simulated() -> None:

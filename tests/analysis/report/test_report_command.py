@@ -49,7 +49,7 @@ def test_text_says_what_the_numbers_rest_on_aligns_them_and_names_what_is_made_u
         assert title in every
     assert "nan" not in every.lower() and "None" not in every and "SIMULATED" not in text + every
     type(study.runs.get().endpoint).objects.update(provider="fake")
-    assert "SIMULATED: 0 of 4 people and 12 answers of gpt-4o-mini are made up." in run(parts=["about"])
+    assert "Simulated, not real: 12 completions of gpt-4o-mini." in run(parts=["about"])
 
 
 def test_new_answers_are_read_first(capsys: pytest.CaptureFixture[str]) -> None:
