@@ -6,6 +6,7 @@ from typing import Any
 from celery.exceptions import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
@@ -130,3 +131,15 @@ def registration(request: HttpRequest) -> HttpResponse:
     study = planned(request)
     content = write_registration(study, find_plan(study))
     return as_file(content, "application/pdf", f"{study.slug}-registration.pdf")
+
+
+app_name = "plans"
+HERE = "console/<slug:slug>/plan/"
+urlpatterns = [
+    path(HERE, plan, name="plan"),
+    path(f"{HERE}simulate/", simulate, name="simulate"),
+    path(f"{HERE}progress/", progress, name="progress"),
+    path(f"{HERE}osf.json", osf, name="osf"),
+    path(f"{HERE}aspredicted.txt", aspredicted, name="aspredicted"),
+    path(f"{HERE}registration.pdf", registration, name="registration"),
+]
