@@ -43,8 +43,8 @@ class Later(URLResolver):
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
-    path("", include("surveys.participation.pasting.urls")),
-    path("", include("surveys.annotation.urls")),
+    path("", include("surveys.participation.pasting.views")),
+    path("", include("surveys.annotation.views")),
     path("", include("surveys.participation.urls")),
     Later("surveys.prolific.urls", "paying"),
     Later("surveys.simulation.views", "simulation"),
