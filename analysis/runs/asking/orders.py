@@ -15,9 +15,9 @@ from analysis.people.funnel import conversations_to_ask
 from analysis.people.stages.prompt_lists import ListedPrompt, prompts_in, prompts_of
 from analysis.people.steps import NAMES, PeopleError, step_of
 from analysis.runs.asking.kinds import NewTask, TaskKind
-from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
 from analysis.runs.asking.registry import TASKS
+from analysis.runs.asking.stages import candidate_tasks
 from analysis.runs.lanes.runs import RunError, resume
 from analysis.runs.recipes.fitting import TokenizerError
 from analysis.runs.recipes.plans import RunPlanError

@@ -25,7 +25,7 @@ from analysis.people.stages.standing import (
 )
 from analysis.people.steps import NAMES, PeopleError, require_merged
 from analysis.people.vectors import read_vectors
-from analysis.runs.asking.pairs import ABOUT, ATTRIBUTES_HERE
+from analysis.runs.asking.stages import ABOUT, ATTRIBUTES_HERE
 from analysis.runs.recipes.fitting import Recipe, RecipeContext, base_recipe, corpus_of, part_of
 from analysis.runs.recipes.questions import search_text
 
