@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from analysis.models import Attribute, Corpus, Task
 from analysis.people.corpora.records import Message, short_hash
 from analysis.people.pushing import studied_users
-from analysis.people.stages.doubted import find_doubts
+from analysis.people.stages.judged import find_doubts
 from analysis.people.stages.prompt_lists import ListedPrompt
 from analysis.people.stages.relevant import SUREST, count_votes, relevant_pairs
 from analysis.people.steps import require_merged

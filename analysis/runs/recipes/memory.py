@@ -13,8 +13,7 @@ from analysis.people.corpora.embeddings import embedder_named
 from analysis.people.corpora.records import Message
 from analysis.people.corpora.retrieval import EQUAL
 from analysis.people.corpora.seeded_sampling import draw, generator
-from analysis.people.stages.relevant import without_details
-from analysis.people.stages.standing import (
+from analysis.people.stages.judged import (
     MODELS,
     NOBODY,
     PEOPLE,
@@ -23,6 +22,7 @@ from analysis.people.stages.standing import (
     judged_relevance,
     known_attributes,
 )
+from analysis.people.stages.relevant import without_details
 from analysis.people.steps import NAMES, PeopleError, require_merged
 from analysis.people.vectors import read_vectors
 from analysis.runs.asking.stages import ABOUT, ATTRIBUTES_HERE
