@@ -12,8 +12,8 @@ from redis import RedisError
 
 from analysis.plans.annotators.simulating import find_labelling
 from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, table_of
-from analysis.plans.came import came_on_page
-from analysis.plans.kept import NAME, beside_frozen, cells_of, find_kept, find_plan, has_annotators, head_of
+from analysis.plans.beside import beside_frozen, came_on_page, cells_of, head_of
+from analysis.plans.kept import NAME, find_kept, find_plan, has_annotators
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, write_registration
 from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
