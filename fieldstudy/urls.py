@@ -1,7 +1,8 @@
 """All addresses of the site.
 
 Most pages of researchers are imported when they are first asked for: a process that serves participants holds neither
-pandas nor scipy nor a chart library, which are two thirds of the memory of one that draws a report.
+pandas nor scipy nor a chart library, which are two thirds of the memory of one that draws a report. A room with one
+module of pages lists their addresses at its end; one with several has them in a module `urls`.
 """
 
 from django.contrib import admin
@@ -42,23 +43,23 @@ class Later(URLResolver):
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
-    path("", include("surveys.participation.pasting.urls")),
-    path("", include("surveys.annotation.urls")),
+    path("", include("surveys.participation.pasting.views")),
+    path("", include("surveys.annotation.views")),
     path("", include("surveys.participation.urls")),
     Later("surveys.prolific.urls", "paying"),
-    Later("surveys.simulation.urls", "simulation"),
-    Later("surveys.console.editor.urls", "editor"),
+    Later("surveys.simulation.views", "simulation"),
+    Later("surveys.console.editor.views", "editor"),
     Later("analysis.report.urls", "compare"),
-    Later("analysis.exports.urls", "export"),
-    Later("analysis.endpoints.owners.urls", "sharing"),
+    Later("analysis.exports.views", "export"),
+    Later("analysis.endpoints.owners.views", "sharing"),
     Later("analysis.people.pages.urls", "people"),
-    Later("analysis.training.urls", "training"),
+    Later("analysis.training.views", "training"),
     Later("analysis.runs.urls", "baselines"),
     Later("analysis.answers.urls", "answers"),
     Later("analysis.agreement.urls", "agreement"),
-    Later("analysis.plans.urls", "plans"),
-    Later("analysis.agreement.papers.urls", "papers"),
-    Later("analysis.notices.urls", "notices"),
+    Later("analysis.plans.views", "plans"),
+    Later("analysis.agreement.papers.views", "papers"),
+    Later("analysis.notices.views", "notices"),
     path("console/", include("surveys.console.urls")),
     Later("analysis.api_urls", "api", under="api/v1/", prefix="api/v1/"),
     path("admin/login/", log_in_as_administrator),

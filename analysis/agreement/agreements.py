@@ -17,10 +17,9 @@ from analysis.agreement.annotations import EVERYTHING, LabelChoice, Measuring, Q
 from analysis.agreement.documents import document_of
 from analysis.agreement.follow_ups.doubted import measure_categories, measure_revisions
 from analysis.agreement.follow_ups.mention_rule import MENTION_RULE
-from analysis.agreement.follow_ups.mentions import measure_mention_models
+from analysis.agreement.follow_ups.trained import claims_of, measure_reasonings, measure_trained
 from analysis.agreement.planned import estimate_all, hypotheses_of, planned_of
-from analysis.agreement.ratings import measure_ratings
-from analysis.agreement.trained import claims_of, measure_reasonings, measure_trained
+from analysis.agreement.ratings import measure_mention_models, measure_ratings
 from analysis.models import Endpoint, Task
 from analysis.models.runs import LEADING_INSTRUCTIONS
 from analysis.report.reports import keep_part

@@ -1,16 +1,21 @@
-"""Ratings of personalised responses: by the model that wrote them, by whether they name the attribute, and by judge."""
+"""Ratings of personalised responses: by the model that wrote them, by whether they name the attribute, and by judge.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+Whether they name it, a rule about words says, and beside it models: how far both agree, and what changes.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from analysis.agreement.annotations import Measuring, QuestionLabels, number
 from analysis.agreement.follow_ups.mention_rule import MENTION_RULE, read_mentions
-from analysis.stats.agreement.agreement import Row, write_estimate, write_estimates
-from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, bootstrap
+from analysis.models import Task
+from analysis.stats.agreement.agreement import Row, measure_agreement, write_estimate, write_estimates
+from analysis.stats.agreement.estimates import Estimate, Spread, Statistic, bootstrap, estimate_clustered_share
+from analysis.stats.agreement.labels import NOMINAL, Labels
 from analysis.stats.agreement.ratings import (
     NAMED,
     NOT_NAMED,
@@ -88,13 +93,12 @@ def read_ratings(study: Study, asked: QuestionLabels, pilot: bool) -> Ratings:
     chosen_by = {row.unit: str(row.tags.get(RELEVANT_BY, PEOPLE)) for row in asked.rows}
     conditions = number([PEOPLE, *sorted(set(chosen_by.values()) - {PEOPLE})])
     said = find_mentions(study, asked, pilot)
-    decided = {True: NAMED, False: NOT_NAMED, None: UNDECIDED}
     return Ratings(
         items=np.array([units[row.unit] for row in asked.given], np.intp),
         values=np.array([asked.names.index(row.value) for row in asked.given], np.intp),
         rater=np.array([raters[name] for name in names], np.intp),
         generator=np.array([generators[by_unit[unit]] for unit in asked.units], np.intp),
-        named=np.array([decided[said[unit][0]] for unit in asked.units], np.intp),
+        named=code_named(asked, {unit: is_named for unit, (is_named, _) in said.items()}),
         condition=np.array([conditions[chosen_by[unit]] for unit in asked.units], np.intp),
         units=group_ratings(asked),
         numbers=np.array(asked.scale.numbers, float),
@@ -116,6 +120,12 @@ def find_mentions(study: Study, asked: QuestionLabels, pilot: bool) -> dict[str,
         for key, payload in rows.values_list("key", "payload").iterator(chunk_size=200)
         for part, said in read_mentions(payload).items()
     }
+
+
+def code_named(asked: QuestionLabels, said: Mapping[str, bool | None]) -> Codes:
+    """Code whether the attribute is named, (units,), in the question's order."""
+    codes = {True: NAMED, False: NOT_NAMED, None: UNDECIDED}
+    return np.array([codes[said.get(unit)] for unit in asked.units], np.intp)
 
 
 def group_ratings(asked: QuestionLabels) -> csr_array:
@@ -327,3 +337,119 @@ def write_gaps(rows: Ratings, both: RatingGroups, gaps: list[Estimate], generato
 def correlate(rows: Ratings, rater: int, spreads: dict[str, Spread]) -> Estimate:
     shared = np.intersect1d(rows.items[rows.rater == rater], rows.items[rows.rater == 0])
     return spreads["spearman"].estimates([len(shared)], CONSTANT)[0]
+
+
+# --- which attributes a response names according to models ------------------
+
+TASK, RESPONSE = "mentions-", "respond-"  # how the instructions of their runs begin
+NOTHING = "the rule and the model both decided of no attribute"
+
+NamedByModel = dict[str, dict[str, bool]]  # by author and unit
+
+
+def measure_mention_models(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
+    """Measure each model's agreement with the word rule, and, by its word, writers' mention rates and raters' gaps."""
+    study, pilot = measuring.study, measuring.choice.pilot
+    items = list(AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items)))
+    named = find_named(items)
+    if not named:
+        return []
+    rng = measuring.rng(asked)
+    rows, rule = read_ratings(study, asked, pilot), code_named(asked, rule_of(items))
+    return [
+        {"model": author} | measure_by_model(rows, rule, code_named(asked, said), rng, measuring.draws)
+        for author, said in sorted(named.items())
+    ]
+
+
+def measure_by_model(rows: Ratings, rule: Codes, named: Codes, rng: np.random.Generator, draws: int) -> Row:
+    own = replace(rows, named=named)
+    raters, naming = by_rater(own), naming_statistic(rows.generator, named, len(rows.generators))
+    rates, gaps = bootstrap([naming, raters.gap_statistic(own)], rows.units, rng, draws)
+    both = (rule != UNDECIDED) & (named != UNDECIDED)
+    of_unit = rows.units.tocoo()
+    units = np.empty(rows.n_items, np.intp)
+    units[of_unit.col] = of_unit.row
+    agreement = estimate_clustered_share(rule[both] == named[both], units[both], NOTHING)
+    return {
+        **{"n": int(both.sum()), "units": agreement.units or len(np.unique(units[both]))},
+        **{"unit": "user" if rows.by_user else "item", "named": int((named == NAMED).sum())},
+        **write_estimates({"agreement": agreement, "kappa": compare_with_rule(rule, named, both, units, rng, draws)}),
+        "generators": [
+            {"generator": name, "mention_rate": write_estimate(rate)}
+            for name, rate in zip(rows.generators, estimate_rates(own, rates["rate"]), strict=True)
+        ],
+        "gaps": [
+            {"rater": name, "gap": write_estimate(gap)}
+            for name, gap, n in zip(rows.raters, raters.estimate_gaps(own, gaps["gap"]), raters.sizes, strict=True)
+            if n
+        ],
+    }
+
+
+def compare_with_rule(
+    rule: Codes, named: Codes, both: np.ndarray, units: Codes, rng: np.random.Generator, draws: int
+) -> Estimate:
+    """Measure Cohen's kappa of the rule and the model, as of two raters."""
+    n = int(both.sum())
+    if not n:
+        return Estimate(None, 0, None, NOTHING)
+    labels = Labels(
+        items=np.tile(np.arange(n, dtype=np.int32), 2),
+        raters=np.repeat(np.arange(2, dtype=np.int32), n),
+        values=np.concatenate([rule[both], named[both]]).astype(np.int16),
+        n_items=n,
+        n_raters=2,
+        n_labels=2,
+        clusters=units[both].astype(np.int32),
+        is_model=np.zeros(2, np.bool_),
+    )
+    return measure_agreement(labels, rng, NOMINAL, 1, draws).pairs[0].measures["kappa"]
+
+
+def rule_of(items: list[AnnotationItem]) -> dict[str, bool | None]:
+    """Apply the word rule to each attribute, even if the item itself says whether it is named."""
+    return {
+        f"{item.key}{PART}{part}": said
+        for item in items
+        for part, (said, _) in read_mentions(
+            item.payload
+            | {"attributes": [{"id": each["id"], "text": each["text"]} for each in item.payload["attributes"]]}
+        ).items()
+    }
+
+
+def find_named(items: list[AnnotationItem]) -> NamedByModel:
+    """Find each author's newest reply about each item, or else about the response that the item was made of."""
+    by_pk = {item.pk: item for item in items}
+    named: NamedByModel = {}
+    for item, task in [*replies_about_responses(items), *replies_about_items(by_pk)]:
+        parts = [part["id"] for part in item.payload["attributes"]]
+        said = task.values["mentioned"]
+        if len(said) == len(parts):
+            units = (f"{item.key}{PART}{part}" for part in parts)
+            named.setdefault(task.run.author, {}).update(zip(units, said, strict=True))
+    return named
+
+
+def readable_replies() -> Any:
+    rows = Task.objects.filter(run__instruction__startswith=TASK, values__isnull=False)
+    return rows.select_related("run__endpoint").order_by("pk")
+
+
+def replies_about_items(by_pk: dict[int, AnnotationItem]) -> Iterator[tuple[AnnotationItem, Task]]:
+    return ((by_pk[task.annotation_item_id], task) for task in readable_replies().filter(annotation_item__in=by_pk))
+
+
+def replies_about_responses(items: list[AnnotationItem]) -> Iterator[tuple[AnnotationItem, Task]]:
+    """Yield replies from the study of relevance, about the response that an item names as its source."""
+    sources = {int(item.source): item for item in items if item.source.isdecimal() and len(item.source) < 16}
+    written = Task.objects.filter(pk__in=sources, run__instruction__startswith=RESPONSE, values__isnull=False)
+    found = {
+        (row.annotation_item_id, row.values["response"], tuple(row.payload["attributes"])): sources[row.pk]
+        for row in written
+    }
+    for task in readable_replies().filter(annotation_item__in={item for item, *_ in found}):
+        name = (task.annotation_item_id, task.payload["response"], tuple(task.payload["attributes"]))
+        if name in found:
+            yield found[name], task

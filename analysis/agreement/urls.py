@@ -2,8 +2,7 @@
 
 from django.urls import path
 
-from analysis.agreement import views
-from analysis.agreement.gate import views as gate_views
+from analysis.agreement import gate_views, views
 
 app_name = "agreement"
 HERE = "console/<slug:slug>/agreement/"

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
+from django.urls import path
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 from rest_framework.authtoken.models import Token
 
@@ -176,3 +177,18 @@ def token(request: HttpRequest) -> HttpResponse:
             made = Token.objects.create(user=request.user)
     has_token = Token.objects.filter(user=request.user).exists()
     return render(request, "exports/token.html", {"made": made, "has_token": has_token})
+
+
+app_name = "export"
+urlpatterns = [
+    path("console/account/token/", token, name="token"),
+    path("console/<slug:slug>/export/", page, name="page"),
+    path("console/<slug:slug>/export/codebook.<slug:kind>", codebook, name="codebook"),
+    path("console/<slug:slug>/export/everything.zip", everything, name="everything"),
+    path("console/<slug:slug>/export/everything/", everything_progress, name="progress"),
+    *(
+        path(f"console/<slug:slug>/export/{name}", example, {"name": name}, name=name.partition(".")[0])
+        for name in EXAMPLE_FILES
+    ),
+    path("console/<slug:slug>/export/<slug:table>.<slug:kind>", download, name="download"),
+]

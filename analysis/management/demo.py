@@ -34,8 +34,7 @@ from analysis.people.merging import merge_attributes
 from analysis.people.pushing import push_attributes
 from analysis.people.sampling import sample_users
 from analysis.people.steps import NAMES, PeopleError, step_of
-from analysis.runs.asking.orders import order_asking
-from analysis.runs.asking.plans import plan_judging
+from analysis.runs.asking.plans import order_asking, plan_judging
 from analysis.runs.asking.replies import read_replies
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.recipes.plans import Plan, plan_run

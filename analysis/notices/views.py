@@ -7,6 +7,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
 from django.views.decorators.http import require_http_methods
 
 from analysis.models import NoticeAddress
@@ -70,3 +71,7 @@ def change(request: HttpRequest) -> HttpResponse:
     else:
         messages.success(request, f"The test went to {shown(row)}.")
     return redirect("notices:page", request.study.slug)
+
+
+app_name = "notices"
+urlpatterns = [path("console/<slug:slug>/notices/", notices, name="page")]

@@ -1,29 +1,24 @@
-"""Kept plans, the finished parts of one under way, its progress, and the plan frozen at the launch beside today's."""
+"""Kept plans, the finished parts of one under way, its progress, and the plan frozen at the launch."""
 
 import hashlib
 import json
 import time
-from collections.abc import Callable
 from datetime import date, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from django.db import transaction
 from django.db.models import Count, Max
 
 from analysis.models import MetricValue
 from analysis.plans.annotators.simulating import RaterSetting, plan_annotators
 from analysis.plans.simulating import Cell, Setting, plan_study
-from analysis.plans.texts import say_chance
-from analysis.report.planned.verdicts import unit_word, written
 from analysis.report.reports import code_version, tidy
-from analysis.stats.intervals import Interval, Z, share_difference
 from surveys.models import Annotation, Study
 from surveys.studies import under_way
 from surveys.studies.lifecycle import definition_of, hold_withdrawals, lock_study, withdrawals
-from surveys.studies.wording import decimal, join_words, plural
+from surveys.studies.wording import join_words
 
 NAME, CELL = "plan", "plan cell"
 Row = dict[str, Any]
@@ -140,56 +135,6 @@ def keep_plan(study: Study) -> None:
             rows.get_or_create(study=study, name=NAME, fingerprint=fingerprint, defaults=given)
 
 
-# --- beside today's, if study, analysis or pilot have changed since it was frozen ---
-
-
-def beside_frozen(study: Study, found: Row | None, at: datetime | None) -> Row | None:
-    """Both plans at their own number of people, by hypothesis and scenario; None without a frozen plan or a change.
-
-    `found`: today's plan, simulated at `at`.
-    """
-    frozen = find_frozen(study)
-    if frozen is None or frozen.fingerprint == fingerprint_of_plan(study):
-        return None
-    before, now = by_place(frozen.value), by_place(found) if found else {}
-    plans = [plan for plan in (frozen.value, found) if plan]
-    return {
-        "why": say_changes(study, frozen, at),
-        "simulated": [{name: plan[name] for name in ("version", "planned", "replicates")} for plan in plans],
-        "rows": [compare(place, before.get(place), now.get(place)) for place in dict.fromkeys((*before, *now))],
-    }
-
-
-def by_place(plan: Row) -> dict[tuple[str, ...], Row]:
-    return {
-        (entry["hypothesis"], entry["measure"], row["scenario"]): row
-        for entry in plan["hypotheses"]
-        for row in plan["rows"]
-        if (row["hypothesis"], row["people"]) == (entry["hypothesis"], plan["planned"])
-    }
-
-
-def compare(place: tuple[str, ...], frozen: Row | None, today: Row | None) -> Row:
-    """Today's minus frozen numbers, with 95 % intervals as for simulations that share no draws."""
-    found: Row = dict(zip(("hypothesis", "measure", "scenario"), place, strict=True))
-    found |= {"frozen": frozen, "today": today, "wider": None, "wider_ci": None, "more": None, "more_ci": None}
-    if frozen is None or today is None:
-        return found
-    found["more"] = today["supported"] - frozen["supported"]
-    found["more_ci"] = share_difference(
-        today["supported"], today["supported_ci"], frozen["supported"], frozen["supported_ci"]
-    )
-    if frozen["width"] is not None and today["width"] is not None:
-        found["wider"] = wider = today["width"] - frozen["width"]
-        if None not in (errors := (frozen["width_error"], today["width_error"])):
-            half = Z * float(np.hypot(*errors))
-            found["wider_ci"] = (wider - half, wider + half)
-    return found
-
-
-# --- in words
-
-
 def day(at: date) -> str:
     return f"{at:%-d %b %Y}"
 
@@ -212,48 +157,3 @@ def say_changes(study: Study, frozen: MetricValue, at: datetime | None) -> str:
         f"{say_simulated(frozen)}, frozen at the launch on {day(study.launched_at)}; since it was "
         f"simulated, {join_words(changes) or 'the pilot has changed'}; today’s numbers {now}."
     )
-
-
-def head_of(beside: Row) -> str:
-    """The numbers of people and simulated studies behind each plan."""
-    words = [
-        f"{name}: {plural(plan['planned'], 'person', 'people')}, {plural(plan['replicates'], 'study', 'studies')}"
-        for name, plan in zip(("Frozen", "today"), beside["simulated"], strict=False)
-    ]
-    return f"Simulated. {'; '.join(words)} for each number."
-
-
-def cells_of(row: Row) -> Row:
-    measure, plans = row["measure"], (row["frozen"], row["today"])
-    widths = [plan["width"] if plan else None for plan in plans]
-    return {
-        "hypothesis": row["hypothesis"],
-        "scenario": row["scenario"],
-        "unit": unit_word(measure),
-        "widths": ["–" if width is None else written(measure, width) for width in widths],
-        "wider": say_ends(partial(written, measure), row["wider"], row["wider_ci"]),
-        "chances": [say_chance(plan, "supported") if plan else "–" for plan in plans],
-        "more": say_ends(points, row["more"], row["more_ci"]),
-    }
-
-
-def points(share: float, sign: bool = False) -> str:
-    return decimal(100 * share, sign=sign, digits=0)
-
-
-def say_ends(say: Callable[..., str], value: float | None, ends: Interval | None) -> str:
-    """+2 (−6 to 10)"""
-    if value is None:
-        return "–"
-    return say(value, sign=True) + (f" ({' to '.join(map(say, ends))})" if ends else "")
-
-
-def lines_of_frozen(beside: Row) -> list[str]:
-    found = ["", beside["why"], f"{head_of(beside)} Differences are today’s minus frozen, in points or bits:"]
-    for row in map(cells_of, beside["rows"]):
-        widths, chances = (" → ".join(row[name]) for name in ("widths", "chances"))
-        found.append(
-            f"{row['hypothesis']}, {row['scenario']}: ± {widths} {row['unit']}, difference {row['wider']}; "
-            f"supported {chances}, difference {row['more']}"
-        )
-    return found

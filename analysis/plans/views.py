@@ -6,13 +6,14 @@ from typing import Any
 from celery.exceptions import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 from redis import RedisError
 
 from analysis.plans.annotators.simulating import find_labelling
 from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, table_of
-from analysis.plans.came import came_on_page
-from analysis.plans.kept import NAME, beside_frozen, cells_of, find_kept, find_plan, has_annotators, head_of
+from analysis.plans.beside import beside_frozen, came_on_page, cells_of, head_of
+from analysis.plans.kept import NAME, find_kept, find_plan, has_annotators
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, write_registration
 from analysis.plans.simulating import PlanError
 from analysis.plans.tasks import simulate_plan
@@ -131,3 +132,15 @@ def registration(request: HttpRequest) -> HttpResponse:
     study = planned(request)
     content = write_registration(study, find_plan(study))
     return as_file(content, "application/pdf", f"{study.slug}-registration.pdf")
+
+
+app_name = "plans"
+HERE = "console/<slug:slug>/plan/"
+urlpatterns = [
+    path(HERE, plan, name="plan"),
+    path(f"{HERE}simulate/", simulate, name="simulate"),
+    path(f"{HERE}progress/", progress, name="progress"),
+    path(f"{HERE}osf.json", osf, name="osf"),
+    path(f"{HERE}aspredicted.txt", aspredicted, name="aspredicted"),
+    path(f"{HERE}registration.pdf", registration, name="registration"),
+]

@@ -19,7 +19,7 @@ from analysis.models.settings import STORED
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
-from analysis.runs.asking.orders import ORDERED
+from analysis.runs.asking.plans import ORDERED
 from analysis.runs.lanes.runs import COUNTS, RunError, RunProgress, failures, progress, stand
 from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, MOST_NOTE, act, read_given
 from analysis.runs.pages.asking_views import AskForm

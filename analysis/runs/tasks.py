@@ -13,7 +13,7 @@ from django.conf import settings
 
 from analysis.models import Corpus, Run
 from analysis.people.steps import PeopleError, Whose, ask_again, note_failure
-from analysis.runs.asking.orders import order_asking
+from analysis.runs.asking.plans import order_asking
 from analysis.runs.asking.replies import read_all_replies, read_replies
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneTaken, run_lane

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -378,3 +379,15 @@ def say_scores(report: Mapping[str, Any]) -> str:
         if by[word]
     ]
     return f"By {LABELS.get(main, main)} {report['model']} {'; it '.join(parts)}."
+
+
+app_name = "training"
+ADDRESS = "console/<slug:slug>/models/"
+ONE = f"{ADDRESS}<slug:name>/"
+urlpatterns = [
+    path(ADDRESS, models, name="models"),
+    path(ONE, model, name="model"),
+    path(f"{ONE}progress/", progress, name="progress"),
+    path(f"{ONE}stop/", stop_training, name="stop"),
+    path(f"{ONE}resume/", resume_training, name="resume"),
+]

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import URLPattern, include, path
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
@@ -27,9 +28,12 @@ from surveys.annotation.work import (
     open_task,
 )
 from surveys.models import Annotation, AnnotationItem, Participant
+from surveys.participation import arrival_views as arrival
 from surveys.participation import views
+from surveys.participation.pasting.views import DRAFT
 from surveys.participation.places import touch_participant
 from surveys.participation.steps import address, has_reached
+from surveys.participation.urls import OWN, shared
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
 from surveys.studies.files.label_questions import questions_for
@@ -287,3 +291,28 @@ def paid_way_out(request: HttpRequest) -> dict:
         "paid_after": max(0, missing),
         "debrief_url": debrief,
     }
+
+
+# Addresses: some are participants' pages in annotators' own form.
+INSTRUCTIONS, TROUBLE = {"template": "annotation/instructions.html"}, {"template": "annotation/trouble.html"}
+ADMIT = {"admit": annotation_work.admit}
+BEGIN = {"begin": annotation_work.begin, "may_return": annotation_work.may_sit_again}
+annotating: list[URLPattern] = [
+    DRAFT,
+    path("<slug:study>/", arrival.arrive, BEGIN, name="arrive"),
+    path(f"{OWN}questions/", views.questions, ADMIT, name="questions"),
+    path(f"{OWN}questions/<int:page>/", views.questions, ADMIT, name="questions"),
+    path(f"{OWN}instructions/", views.instructions, INSTRUCTIONS, name="instructions"),
+    path(f"{OWN}work/", work, name="work"),
+    path(f"{OWN}item/<int:item>/", item, name="item"),
+    path(f"{OWN}item/<int:item>/skip/", skip, name="skip"),
+    path(f"{OWN}item/<int:item>/feedback/", feedback, name="feedback"),
+    path(f"{OWN}undo/", undo, name="undo"),
+    path(f"{OWN}labels/", labels, name="labels"),
+    path(f"{OWN}guidelines/", guidelines, name="guidelines"),
+    path(f"{OWN}alive/", alive, name="alive"),
+    path(f"{OWN}debrief/", debrief, name="debrief"),
+    path(f"{OWN}help/", views.trouble, TROUBLE, name="trouble"),
+    path(f"{OWN}stop/", stop, name="stop"),
+]
+urlpatterns = [path("a/", include((shared + annotating, "annotation")))]

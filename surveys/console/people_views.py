@@ -1,4 +1,4 @@
-"""Participants: the list with its filters, one person with everything they gave, and decisions about them."""
+"""Participants: the list, one person with everything they gave, decisions about them, and notes on them and others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,10 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Left, Length
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.monitoring.people import CHECK_NAMES, SORTS, DecisionError, find_people, mark_returned, reason_name
@@ -19,11 +21,13 @@ from surveys.models import (
     AnnotationItem,
     AuditEvent,
     Flag,
+    Note,
     Participant,
     QuotaCell,
     ReadBack,
     Response,
     Study,
+    StudyVersion,
 )
 from surveys.studies.access import BLINDED, Role, may_see_answers
 from surveys.studies.files.definitions import Definition
@@ -338,3 +342,59 @@ def call_returned(request: HttpRequest, pseudonym: str) -> HttpResponse:
         mark_returned(person, request.user.get_username())
         messages.success(request, f"{person} has been marked as returned{freed}.")
     return redirect("console:participant", request.study.slug, person.pseudonym)
+
+
+# --- notes: only its author changes one; the audit trail has none, as they must be erasable
+
+# What a note can be about: the model, and the lookup from its row to the study.
+ABOUT: dict[str, tuple[type, str]] = {
+    "participant": (Participant, "study"),
+    "response": (Response, "participant__study"),
+    "version": (StudyVersion, "study"),
+}
+
+
+class NoteError(Exception):
+    """A note that says nothing or too much."""
+
+
+def read_note(text: str) -> str:
+    said = text.replace("\x00", "").replace("\r\n", "\n").strip()
+    if not said:
+        raise NoteError("The note is empty.")
+    if len(said) > Note.LONGEST:
+        raise NoteError(f"A note has at most {Note.LONGEST:,} characters; this one has {len(said):,}.")
+    return said
+
+
+@study_page(Role.RESEARCHER, require_POST)
+def write_note(request: HttpRequest, kind: str, key: int) -> HttpResponse:
+    if kind not in ABOUT:
+        raise Http404
+    model, way = ABOUT[kind]
+    thing = get_object_or_404(model, **{way: request.study, "pk": key})
+    with saying(request, NoteError):
+        text = read_note(request.POST.get("text", ""))
+        Note.objects.create(study=request.study, author=request.user, text=text, **{kind: thing})
+    return back_from_note(request)
+
+
+@study_page(Role.RESEARCHER, require_POST)
+def change_note(request: HttpRequest, number: int) -> HttpResponse:
+    """Change or delete a note, which only its author may do."""
+    note = get_object_or_404(Note, study=request.study, author=request.user, pk=number)
+    with saying(request, NoteError):
+        if "delete" in request.POST:
+            note.delete()
+        else:
+            note.text, note.changed_at = read_note(request.POST.get("text", "")), timezone.now()
+            note.save(update_fields=["text", "changed_at"])
+    return back_from_note(request)
+
+
+def back_from_note(request: HttpRequest) -> HttpResponse:
+    """Redirect to the page of this study that has the form."""
+    address = request.POST.get("back", "")
+    if address.startswith(f"/console/{request.study.slug}/") and url_has_allowed_host_and_scheme(address, None):
+        return redirect(address)
+    return redirect("console:study", request.study.slug)

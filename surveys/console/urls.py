@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from surveys.console import account_views, collect_views, notes_views, people_views, setup_views, study_views
+from surveys.console import account_views, collect_views, people_views, setup_views, study_views
 
 app_name = "console"
 urlpatterns = [
@@ -34,8 +34,8 @@ urlpatterns = [
     path(
         "<slug:slug>/participants/<slug:pseudonym>/<int:number>.txt", people_views.response_text, name="response-text"
     ),
-    path("<slug:slug>/notes/<slug:kind>/<int:key>/", notes_views.write, name="write-note"),
-    path("<slug:slug>/notes/<int:number>/", notes_views.change, name="change-note"),
+    path("<slug:slug>/notes/<slug:kind>/<int:key>/", people_views.write_note, name="write-note"),
+    path("<slug:slug>/notes/<int:number>/", people_views.change_note, name="change-note"),
     path("<slug:slug>/flow/", collect_views.flow, name="flow"),
     path("<slug:slug>/flow/flow.svg", collect_views.flow_file, {"kind": "svg"}, name="flow-svg"),
     path("<slug:slug>/flow/flow.json", collect_views.flow_file, {"kind": "json"}, name="flow-json"),

@@ -20,16 +20,17 @@ from surveys.models.prolific import (
     Submission,
     fee_of,
 )
-from surveys.models.responses import Draft, Flag, ReadBack, Response
+from surveys.models.responses import Draft, Flag, Note, ReadBack, Response
 from surveys.models.studies import (
     AuditEvent,
     BenchmarkItem,
+    Invitation,
     Membership,
     Prompt,
     Study,
     StudyVersion,
+    TeamRequest,
     WorkingCopy,
     asked_of_all,
     base_slug,
 )
-from surveys.models.team import Invitation, Note, TeamRequest

@@ -1,12 +1,13 @@
-"""Responses, read-backs of their readings, drafts, and flags of the paste checks."""
+"""Responses, read-backs of their readings, drafts, flags of the paste checks, and researchers' notes."""
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
 from surveys.models.participants import Participant
-from surveys.models.studies import Prompt, StudyVersion
+from surveys.models.studies import Prompt, Study, StudyVersion
 
 
 class Response(models.Model):
@@ -135,3 +136,33 @@ class Flag(models.Model):
 
     def __str__(self) -> str:
         return f"{self.check_name} {self.outcome}"
+
+
+class Note(models.Model):
+    """A researcher's few words about a person, a response or a version; the database erases it with its subject."""
+
+    LONGEST = 1000  # characters
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="notes")
+    participant = models.ForeignKey(Participant, null=True, on_delete=models.CASCADE, related_name="notes")
+    response = models.ForeignKey(Response, null=True, on_delete=models.CASCADE, related_name="notes")
+    version = models.ForeignKey(StudyVersion, null=True, on_delete=models.CASCADE, related_name="notes")
+    text = models.CharField(max_length=LONGEST)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    written_at = models.DateTimeField(default=timezone.now)
+    changed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                name="note_about_one_thing",
+                condition=Q(participant__isnull=False, response__isnull=True, version__isnull=True)
+                | Q(participant__isnull=True, response__isnull=False, version__isnull=True)
+                | Q(participant__isnull=True, response__isnull=True, version__isnull=False),
+            ),
+            models.CheckConstraint(name="note_says_something", condition=~Q(text="")),
+        ]
+
+    def __str__(self) -> str:
+        return self.text[:50]

@@ -7,6 +7,7 @@ from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.views.decorators.http import require_safe
 from redis import RedisError
 
@@ -73,3 +74,8 @@ def progress(request: HttpRequest) -> HttpResponse:
     if page["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "simulation/_progress.html", {"study": request.study, **page})
+
+
+app_name = "simulation"
+HERE = "console/<slug:slug>/setup/rehearsal/"
+urlpatterns = [path(HERE, rehearsal, name="page"), path(f"{HERE}progress/", progress, name="progress")]

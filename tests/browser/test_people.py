@@ -15,8 +15,7 @@ from analysis.people.merging import merge_attributes
 from analysis.people.pages import source_views, views
 from analysis.people.sampling import sample_users
 from analysis.people.tasks import people_step
-from analysis.runs.asking.orders import order_asking
-from analysis.runs.asking.plans import plan_conversations
+from analysis.runs.asking.plans import order_asking, plan_conversations
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.pages import asking_views
 from analysis.runs.tasks import ask_step

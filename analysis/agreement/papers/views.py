@@ -1,6 +1,7 @@
 """The page with every figure and table of the paper that a study's stages repeat, and their files."""
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import path
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
@@ -61,3 +62,11 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     if made is None or made.figure is None or kind not in FIGURE_FILES:
         raise Http404
     return HttpResponse(file_of(made.figure, kind), content_type=FIGURE_FILES[kind])
+
+
+app_name = "papers"
+ADDRESS = "console/<slug:slug>/paper/"
+urlpatterns = [
+    path(ADDRESS, paper, name="paper"),
+    path(f"{ADDRESS}<slug:name>.<slug:kind>", figure, name="figure"),
+]

@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from analysis.endpoints.owners.sharing import KINDS, called, require_owner, share, word_for
@@ -81,3 +81,7 @@ def find(request: HttpRequest, kind: str, name: str) -> Any:
     if model is not Run:
         return get_object_or_404(rows, name=name)
     return get_object_or_404(rows, pk=int(name) if name.isdecimal() and len(name) < 19 else 0)
+
+
+app_name = "sharing"
+urlpatterns = [path("console/<slug:slug>/sharing/<slug:kind>/<slug:name>/", share_thing, name="share")]

@@ -6,7 +6,7 @@ from functools import partial
 from django.core.management.base import CommandError
 
 from analysis.endpoints.endpoints import find_endpoint
-from analysis.people.stages.doubted import RULES
+from analysis.people.stages.judged import RULES
 from analysis.runs.asking.kinds import NewTask, Sought
 from analysis.runs.asking.plans import plan_tasks
 from analysis.runs.asking.registry import TASKS, find_kind

@@ -21,9 +21,9 @@ from analysis.people.sampling import POOLS, RULES, SIZE, SampleDraw, sample_besi
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
 from analysis.people.stages.prompt_lists import ListedPrompt, is_list, prompts_of, read_prompts
 from analysis.people.steps import ACTOR, PeopleError
-from analysis.runs.asking.pairs import candidate_tasks
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
 from analysis.runs.asking.registry import find_kind
+from analysis.runs.asking.stages import candidate_tasks
 from analysis.runs.commands import INSTRUCTION, TASK_ARGUMENTS, RunAction, execute_tasks, tell_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from analysis.runs.progress import ProgressLine

@@ -10,7 +10,8 @@ from django.utils import timezone
 from analysis.answers.readings import read_new
 from analysis.plans.annotators.simulating import FEWEST_ITEMS, MOST_ITEMS, WITHIN, RaterSetting, plan_annotators
 from analysis.plans.annotators.texts import lines_of_annotators
-from analysis.plans.kept import KeptCells, beside_frozen, has_annotators, lines_of_frozen
+from analysis.plans.beside import beside_frozen, lines_of_frozen
+from analysis.plans.kept import KeptCells, has_annotators
 from analysis.plans.registries import write_registration
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of

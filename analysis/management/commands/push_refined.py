@@ -1,6 +1,6 @@
 """Hand revisions of doubted attributes back to the annotators of their study."""
 
-from analysis.people.stages.doubted import push_refined
+from analysis.people.stages.judged import push_refined
 from analysis.people.steps import PeopleError
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, pushing

@@ -1,7 +1,7 @@
 """Hand rejected attributes to annotators who say what is wrong with them."""
 
 from analysis.agreement.follow_ups.doubted import record_categories
-from analysis.people.stages.doubted import RULES, push_rejected
+from analysis.people.stages.judged import RULES, push_rejected
 from analysis.people.steps import PeopleError
 from surveys.models import Study
 from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, find_study, flag, pushing

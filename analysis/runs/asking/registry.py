@@ -11,10 +11,16 @@ from analysis.models.conditions import ConditionError
 from analysis.models.runs import ASIDE, LONGEST_INSTRUCTION, LONGEST_NAME
 from analysis.people.corpora.records import storable
 from analysis.runs.asking.conversations import EXTRACT, LANGUAGE_KIND, USE_KIND
-from analysis.runs.asking.items import CATEGORY_KIND, REASON_KIND, REFINE_KIND
 from analysis.runs.asking.judges import JUDGES, PROMPTS, judge_told
 from analysis.runs.asking.kinds import TaskKind
-from analysis.runs.asking.pairs import CANDIDATES_KIND, MENTIONS_KIND, RESPOND_KIND
+from analysis.runs.asking.stages import (
+    CANDIDATES_KIND,
+    CATEGORY_KIND,
+    MENTIONS_KIND,
+    REASON_KIND,
+    REFINE_KIND,
+    RESPOND_KIND,
+)
 
 # Older versions stay, since what was sent is rebuilt from them; new runs ask the last of each name.
 VERSIONS: dict[str, TaskKind] = {

@@ -17,7 +17,7 @@ from analysis.people.pages.views import find_corpus, order_step
 from analysis.people.pages.waiting import CorpusStanding, asking_runs
 from analysis.people.stages.prompt_lists import prompts_in
 from analysis.people.steps import NAMES, PeopleError
-from analysis.runs.asking.orders import ORDERED
+from analysis.runs.asking.plans import ORDERED
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.pages.new_run import budget_field, endpoint_field, usual_endpoint
 from analysis.runs.pages.reads import ANSWERS, any_answers

@@ -13,8 +13,7 @@ from analysis.people.corpora.embeddings import embedder_named
 from analysis.people.corpora.records import Message
 from analysis.people.corpora.retrieval import EQUAL
 from analysis.people.corpora.seeded_sampling import draw, generator
-from analysis.people.stages.relevant import without_details
-from analysis.people.stages.standing import (
+from analysis.people.stages.judged import (
     MODELS,
     NOBODY,
     PEOPLE,
@@ -23,9 +22,10 @@ from analysis.people.stages.standing import (
     judged_relevance,
     known_attributes,
 )
+from analysis.people.stages.relevant import without_details
 from analysis.people.steps import NAMES, PeopleError, require_merged
 from analysis.people.vectors import read_vectors
-from analysis.runs.asking.pairs import ABOUT, ATTRIBUTES_HERE
+from analysis.runs.asking.stages import ABOUT, ATTRIBUTES_HERE
 from analysis.runs.recipes.fitting import Recipe, RecipeContext, base_recipe, corpus_of, part_of
 from analysis.runs.recipes.questions import search_text
 

@@ -9,7 +9,7 @@ from csp.decorators import csp_replace, csp_update
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
@@ -347,3 +347,18 @@ def drop(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     copy.delete()
     messages.success(request, "Your working copy is gone. Nothing else was changed.")
     return redirect("console:setup", copy.study.slug) if copy.study else redirect("editor:start")
+
+
+app_name = "editor"
+urlpatterns = [
+    path("console/new/start/", start, name="start"),
+    path("console/new/<int:number>/", edit, name="first"),
+    path("console/new/<int:number>/text/", edit_text, name="text"),
+    path("console/new/<int:number>/file.toml", download, name="download"),
+    path("console/new/<int:number>/make/", make, name="make"),
+    path("console/new/<int:number>/drop/", drop, name="drop"),
+    path("console/new/<int:number>/seen/<int:page>/", seen, name="seen"),
+    path("console/new/<int:number>/<slug:section>/", edit, name="edit"),
+    path("console/new/<int:number>/<slug:section>/standing/", standing, name="standing"),
+    path("console/<slug:slug>/setup/edit/", edit_study, name="study"),
+]

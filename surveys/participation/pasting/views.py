@@ -8,11 +8,14 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.urls import URLPattern, include, path
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 
 from surveys.models import Participant, Prompt, ReadBack, Response
+from surveys.participation import arrival_views as arrival
+from surveys.participation import views as participation
 from surveys.participation.pasting import capture
 from surveys.participation.pasting.read_back import (
     NO_READING,
@@ -27,6 +30,7 @@ from surveys.participation.pasting.read_back import (
 from surveys.participation.prepared import mark, may_prepare, show_prepared
 from surveys.participation.statements import find_at_prompt, save_draft_at_once, standing_of
 from surveys.participation.steps import address, after_prompt, answered_slugs, minutes_left, next_prompt, way_of
+from surveys.participation.urls import OWN, shared
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.reading.answers import LONGEST_TEXT, clean_text
 from surveys.reading.checks import UNREAD, Finding
@@ -398,3 +402,22 @@ def draft_steps(request: HttpRequest) -> set[str]:
     checks = (f"attention:{check.slug}" for check in request.definition.attention)
     between = {Step.CONTEXT} if request.definition.settings_later else set()
     return {*way_of(request.definition), *between, *prompts, *checks}
+
+
+DRAFT = path(f"{OWN}draft/", draft, name="draft")
+# What is asked for most is looked up first.
+answering: list[URLPattern] = [
+    path(f"{OWN}prompt/<int:number>/", prompt, name="prompt"),
+    DRAFT,
+    path("<slug:study>/", arrival.arrive, name="arrive"),
+    path(f"{OWN}questions/", participation.questions, name="questions"),
+    path(f"{OWN}questions/<int:page>/", participation.questions, name="questions"),
+    path(f"{OWN}instructions/", participation.instructions, name="instructions"),
+    path(f"{OWN}chatbot/", participation.context, name="context"),
+    path(f"{OWN}attention/<slug:slug>/", participation.attention, name="attention"),
+    path(f"{OWN}perception/", participation.perception, name="perception"),
+    path(f"{OWN}debrief/", participation.debrief, name="debrief"),
+    path(f"{OWN}help/", participation.trouble, name="trouble"),
+    path(f"{OWN}stop/", participation.stop, name="stop"),
+]
+urlpatterns = [path("s/", include((answering + shared, "survey")))]

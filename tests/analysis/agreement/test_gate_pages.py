@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.agreement import annotations
-from analysis.agreement.gate.rules import (
+from analysis.agreement.gate_views import (
     LIMITS,
     AnnotatorFigures,
     broken_limits,

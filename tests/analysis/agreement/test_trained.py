@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.agreement.trained import Row, beside, claims_of, swapped_p
+from analysis.agreement.follow_ups.trained import Row, beside, claims_of, swapped_p
 
 MODELS, JUDGES = ("trained a", "trained b"), ("judge 1", "judge 2", "judge 3")
 ITEMS = 80

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from analysis.people.stages.doubted import find_rejected, push_rejected
+from analysis.people.stages.judged import find_rejected, push_rejected
 from analysis.people.steps import PeopleError
 from analysis.runs.asking.judges import SHOWN
 from surveys.models import AnnotationItem, Study

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import LabelChoice, read_choice
 from analysis.models import Task
-from analysis.people.stages.doubted import push_refined
+from analysis.people.stages.judged import push_refined
 from analysis.training.study_labels import study_examples
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.labels import record_judgement

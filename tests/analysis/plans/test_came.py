@@ -8,7 +8,7 @@ from django.urls import reverse
 from analysis.answers.readings import read_new
 from analysis.answers.reviews import decide
 from analysis.models import Answer
-from analysis.plans.came import came_on_page, find_came, width_beside
+from analysis.plans.beside import came_on_page, find_came, width_beside
 from analysis.plans.kept import find_kept, keep_plan
 from analysis.plans.simulating import Setting, plan_study
 from surveys.models import Participant, Study

@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from analysis.models import MetricValue
 from analysis.plans import kept, seen
-from analysis.plans.kept import NAME, beside_frozen, compare, find_frozen, find_plan, keep_plan
+from analysis.plans.beside import beside_frozen, compare
+from analysis.plans.kept import NAME, find_frozen, find_plan, keep_plan
 from analysis.plans.registries import page_data
 from analysis.plans.simulating import Setting
 from surveys.models import Study

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from analysis.models import Attribute, Corpus, Run
 from analysis.models.conditions import ConditionError
 from analysis.people.erasing import erase_user
-from analysis.people.stages.standing import StandingAttribute, known_attributes
+from analysis.people.stages.judged import StandingAttribute, known_attributes
 from analysis.runs.lanes.runs import run_inline, start
 from analysis.runs.pages.reads import read_messages
 from analysis.runs.recipes.fitting import counter_for

@@ -10,7 +10,7 @@ from analysis.answers.compared import runs_of
 from analysis.models import Attribute, Completion, CorpusUser, Run, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.stages.prompt_lists import ListedPrompt
-from analysis.runs.asking import pairs
+from analysis.runs.asking import stages
 from surveys.models import AnnotationItem
 from tests.analysis.people.people_samples import ask, judged, make_person, people, talk
 from tests.analysis.runs.servers import make_fake
@@ -86,7 +86,7 @@ def test_tasks_are_asked_about_studies_of_their_kind() -> None:
 
 
 def test_the_surest_attributes_are_those_of_known_confidence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "MOST_ATTRIBUTES", 2)
+    monkeypatch.setattr(stages, "MOST_ATTRIBUTES", 2)
     corpus = make_person("ann", talk("ann", 3))[0].corpus
     people(corpus.name, "filter")
     given = {"Sings.": None, "Bakes.": 0.5, "Knits.": 0.9}
@@ -95,7 +95,7 @@ def test_the_surest_attributes_are_those_of_known_confidence(monkeypatch: pytest
         Attribute.objects.filter(pk=row.pk).update(
             merged_into=row.pk, cluster_size=1, cluster_confidence=given[row.text]
         )
-    (task,) = pairs.candidate_tasks(corpus, [ListedPrompt("Which bread?")])
+    (task,) = stages.candidate_tasks(corpus, [ListedPrompt("Which bread?")])
     assert task.payload["attributes"] == ["Knits.", "Bakes."]
 
 

@@ -13,7 +13,7 @@ from analysis.endpoints.providers.scripted import scripted_task
 from analysis.models import Conversation, Task
 from analysis.runs.asking.conversations import cut, parts_of, read_extract, write_chunk
 from analysis.runs.asking.kinds import TaskFault, TaskKind, read_object
-from analysis.runs.asking.orders import ORDERED
+from analysis.runs.asking.plans import ORDERED
 from analysis.runs.asking.registry import TASKS, VERSIONS
 from surveys.models import AnnotationItem
 from tests.analysis.people.people_samples import said

@@ -1,14 +1,17 @@
-"""*Assumed beside came*: the scenarios' assumptions beside what the pilot or, at its end, the study shows."""
+"""A plan beside others: the one frozen at the launch beside today's, and what was assumed beside what came."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from analysis.plans.kept import fingerprint_of
+from analysis.plans.kept import find_frozen, fingerprint_of, fingerprint_of_plan, say_changes
 from analysis.plans.scenarios import SCENARIOS, Assumed, truth_of
 from analysis.plans.seen import FEWEST, PILOT, richness, slope_of
 from analysis.plans.simulating import share_of
+from analysis.plans.texts import say_chance
 from analysis.report.filters import Filters
 from analysis.report.planned.answers import Sides, ask, examine, find_sides
 from analysis.report.planned.looks import stand
@@ -17,7 +20,7 @@ from analysis.report.reports import Reporting, keep_part, stamp_of, tidy
 from analysis.report.samples import Data
 from analysis.stats.heterogeneity import describe
 from analysis.stats.hypotheses.measures import PromptSides
-from analysis.stats.intervals import Interval, wilson_interval
+from analysis.stats.intervals import Interval, Z, share_difference, wilson_interval
 from analysis.stats.resampling import UNKNOWN, ItemSample
 from surveys.models import Study
 from surveys.studies.files.hypotheses import OF_ONE_PROMPT, Hypothesis
@@ -27,6 +30,101 @@ from surveys.studies.wording import decimal, percent, plural
 Row = dict[str, Any]
 SHARE, SLOPE = "share", "slope"
 OF_LISTS = ("entropy_bits", "jsd_excess")
+
+
+# --- the frozen plan beside today's, if study, analysis or pilot have changed since
+
+
+def beside_frozen(study: Study, found: Row | None, at: datetime | None) -> Row | None:
+    """Both plans at their own number of people, by hypothesis and scenario; None without a frozen plan or a change.
+
+    `found`: today's plan, simulated at `at`.
+    """
+    frozen = find_frozen(study)
+    if frozen is None or frozen.fingerprint == fingerprint_of_plan(study):
+        return None
+    before, now = by_place(frozen.value), by_place(found) if found else {}
+    plans = [plan for plan in (frozen.value, found) if plan]
+    return {
+        "why": say_changes(study, frozen, at),
+        "simulated": [{name: plan[name] for name in ("version", "planned", "replicates")} for plan in plans],
+        "rows": [compare(place, before.get(place), now.get(place)) for place in dict.fromkeys((*before, *now))],
+    }
+
+
+def by_place(plan: Row) -> dict[tuple[str, ...], Row]:
+    return {
+        (entry["hypothesis"], entry["measure"], row["scenario"]): row
+        for entry in plan["hypotheses"]
+        for row in plan["rows"]
+        if (row["hypothesis"], row["people"]) == (entry["hypothesis"], plan["planned"])
+    }
+
+
+def compare(place: tuple[str, ...], frozen: Row | None, today: Row | None) -> Row:
+    """Today's minus frozen numbers, with 95 % intervals as for simulations that share no draws."""
+    found: Row = dict(zip(("hypothesis", "measure", "scenario"), place, strict=True))
+    found |= {"frozen": frozen, "today": today, "wider": None, "wider_ci": None, "more": None, "more_ci": None}
+    if frozen is None or today is None:
+        return found
+    found["more"] = today["supported"] - frozen["supported"]
+    found["more_ci"] = share_difference(
+        today["supported"], today["supported_ci"], frozen["supported"], frozen["supported_ci"]
+    )
+    if frozen["width"] is not None and today["width"] is not None:
+        found["wider"] = wider = today["width"] - frozen["width"]
+        if None not in (errors := (frozen["width_error"], today["width_error"])):
+            half = Z * float(np.hypot(*errors))
+            found["wider_ci"] = (wider - half, wider + half)
+    return found
+
+
+def head_of(beside: Row) -> str:
+    """The numbers of people and simulated studies behind each plan."""
+    words = [
+        f"{name}: {plural(plan['planned'], 'person', 'people')}, {plural(plan['replicates'], 'study', 'studies')}"
+        for name, plan in zip(("Frozen", "today"), beside["simulated"], strict=False)
+    ]
+    return f"Simulated. {'; '.join(words)} for each number."
+
+
+def cells_of(row: Row) -> Row:
+    measure, plans = row["measure"], (row["frozen"], row["today"])
+    widths = [plan["width"] if plan else None for plan in plans]
+    return {
+        "hypothesis": row["hypothesis"],
+        "scenario": row["scenario"],
+        "unit": unit_word(measure),
+        "widths": ["–" if width is None else written(measure, width) for width in widths],
+        "wider": say_ends(partial(written, measure), row["wider"], row["wider_ci"]),
+        "chances": [say_chance(plan, "supported") if plan else "–" for plan in plans],
+        "more": say_ends(points, row["more"], row["more_ci"]),
+    }
+
+
+def points(share: float, sign: bool = False) -> str:
+    return decimal(100 * share, sign=sign, digits=0)
+
+
+def say_ends(say: Callable[..., str], value: float | None, ends: Interval | None) -> str:
+    """+2 (−6 to 10)"""
+    if value is None:
+        return "–"
+    return say(value, sign=True) + (f" ({' to '.join(map(say, ends))})" if ends else "")
+
+
+def lines_of_frozen(beside: Row) -> list[str]:
+    found = ["", beside["why"], f"{head_of(beside)} Differences are today’s minus frozen, in points or bits:"]
+    for row in map(cells_of, beside["rows"]):
+        widths, chances = (" → ".join(row[name]) for name in ("widths", "chances"))
+        found.append(
+            f"{row['hypothesis']}, {row['scenario']}: ± {widths} {row['unit']}, difference {row['wider']}; "
+            f"supported {chances}, difference {row['more']}"
+        )
+    return found
+
+
+# --- assumed beside came: the scenarios' assumptions, and what the pilot or, at its end, the study shows
 
 
 def find_came(study: Study) -> Row:
@@ -130,9 +228,6 @@ def came(what: str, measure: str, assumed: dict[str, float], value: float, ci: I
         "of": of,
         "excluded": excluded,
     }
-
-
-# --- for a page
 
 
 def came_on_page(study: Study, plan: Row | None) -> Row | None:
