@@ -364,11 +364,13 @@ def say_nothing(report: Report, fields: Sequence[Row]) -> str:
 
 
 def say_field(row: Row, chatbot: str | None) -> str:
+    benchmark = row["benchmark"]
     asked = f"all {row['size']:,}" if row["questions"] == row["size"] else f"{row['questions']:,} of {row['size']:,}"
-    ends = f"{INTERVAL} {percent(row['ci'][0])} to {percent(row['ci'][1])}, " if row["ci"] else ""
-    few = "" if row["ci"] else f" {row['ci_why']}"
     n = f"n = {plural(row['units'], 'person', 'people')}, {plural(row['n'], 'answer')} to {asked} questions"
-    return f"{chatbot or 'The chatbot'} is right on {percent(row['accuracy'])} of {row['benchmark']} ({ends}{n}).{few}"
+    if not row["ci"]:
+        return f"How often {chatbot or 'the chatbot'} is right on {benchmark} cannot be said yet ({n}). {row['ci_why']}"
+    ends = f"{INTERVAL} {percent(row['ci'][0])} to {percent(row['ci'][1])}"
+    return f"{chatbot or 'The chatbot'} is right on {percent(row['accuracy'])} of {benchmark} ({ends}, {n})."
 
 
 PART = Part(
