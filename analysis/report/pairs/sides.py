@@ -20,6 +20,7 @@ from django.http import QueryDict
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Row
 from analysis.charts.theme import printable
+from analysis.models import Completion
 from analysis.models.conditions import LABELS
 from analysis.report.columns import settings as settings_of
 from analysis.report.dataset import ALL, FIELD, load_frames
@@ -372,9 +373,13 @@ def name_of_model(source: str, model: str) -> str:
 
 
 def usual_pair(study: Study) -> tuple[str, ...]:
-    """The pair that a page opens with: the first two chatbots, or the field and the first run's model; else none."""
+    """The pair that a page opens with: the first two chatbots, or the field and the first run's model; else none.
+
+    Only runs with answers to the study's prompts can be sides.
+    """
     bots = [f"{FIELD}/{bot.slug}" for bot in definition_of(study.current_id).chatbots]
     if len(bots) > 1:
         return tuple(bots[:2])
-    runs = runs_of(study).order_by("pk")[:1]
+    answered = Completion.objects.filter(run=OuterRef("pk"), prompt__isnull=False, answer__isnull=False)
+    runs = runs_of(study).filter(Exists(answered), first_run=None).order_by("pk")[:1]
     return (FIELD, *(f"{run.source}/{run.model}" for run in runs)) if runs else ()

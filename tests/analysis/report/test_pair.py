@@ -23,9 +23,9 @@ from analysis.stats.simultaneous import LEVEL, Family, share_gaps
 from surveys.models import ReadBack, Study
 from tests.analysis.report.asked_twice import ARM, Truth, make_asked_twice
 from tests.analysis.report.compare_samples import FEW, address, heading, links, make_compared, pair_of
-from tests.analysis.report.report_samples import tell
+from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.analysis.report.unpacked import agreed_in, recompute, unpack
-from tests.factories import make_study
+from tests.factories import make_definition, make_study
 from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in
 
@@ -194,6 +194,15 @@ def test_the_page_opens_with_the_usual_pair_and_can_be_swapped(study: Study, cli
     opened = client.get(address("pair"))
     assert heading(opened).startswith("ChatGPT in the field names Planted")
     assert b"compare=field%2Fgemini&amp;compare=field%2Fchatgpt" in opened.content
+
+
+def test_no_usual_pair_has_a_run_without_answers_to_prompts() -> None:
+    study = make_study(slug="one-chatbot", chatbots=make_definition().chatbots[:1])
+    run = make_model_run(study)
+    reply(run, "teas", listed(["Assam"]))
+    assert usual_pair(study) == ()
+    read_new(study)
+    assert usual_pair(study) == ("field", "offline/gpt-4o-mini")
 
 
 def test_one_run_and_a_puppet_can_be_sides(study: Study) -> None:
