@@ -18,7 +18,7 @@ from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import by_column
 from analysis.report.samples import Data, is_made_up, low_high, source_of, source_order
 from analysis.stats.scores import percentiles
-from surveys.studies.wording import dollars, number, sized, span
+from surveys.studies.wording import dollars, number, plural, sized, span
 
 Status = Completion.Status
 CALLS = ("run", "prompt", "status", "prompt_tokens", "cached_tokens", "completion_tokens", "latency_ms", "usd")
@@ -278,11 +278,15 @@ def time_parts(name: str, row: Row, options: Options) -> list[Row]:
     where = {"row": name, "model": read.shown_model(row["model"], options), "series": read.shown_source(row["source"])}
     late = row["p95"] if row["p95"] is not None else row["p50"]
     told = f"{name}: median {row['p50']:.2f} s, 95th percentile {late:.2f} s, {sized(row['n'])}"
-    text = " – ".join(dict.fromkeys(f"{seconds:.1f}" for seconds in (row["p50"], late))) + " s"
+    text = " – ".join(dict.fromkeys(map(seconds, (row["p50"], late)))) + " s"
     parts: list[Row] = [{"kind": "time", "start": row["p50"], "end": late, "text": told}]
     parts += [{"kind": "ci", "start": low, "end": high} for low, high in spans_of(row)]
     furthest = max([late, *(high for _, high in spans_of(row))])
     return [where | part for part in [*parts, text_part("time", furthest, text)]]
+
+
+def seconds(value: float) -> str:
+    return f"{value:.{1 if value >= 1 else 2}f}"
 
 
 def spans_of(row: Row) -> list[tuple[float, float]]:
@@ -315,9 +319,11 @@ def time_entries(table: Sequence[Row]) -> list[KeyEntry]:
 
 def describe_times(rows: Sequence[tuple[str, Row]], options: Options) -> str:
     fast, slow = (pick(rows, key=lambda pair: pair[1]["p50"]) for pick in (min, max))
-    ends = [f"{row['p50']:.1f} s ({name}, {read.shown_model(row['model'], options)})" for name, row in (fast, slow)]
+    ends = [
+        f"{seconds(row['p50'])} s ({name}, {read.shown_model(row['model'], options)})" for name, row in (fast, slow)
+    ]
     if fast is slow:  # one row, or all take as long
-        time = ends[0] if len(rows) == 1 else f"{fast[1]['p50']:.1f} s everywhere"
+        time = ends[0] if len(rows) == 1 else f"{seconds(fast[1]['p50'])} s everywhere"
         return f"The median waiting time is {time}."
     return f"Median waiting times go from {ends[0]} to {ends[1]}."
 
@@ -391,10 +397,10 @@ def say(report: Report) -> str:
     cost = f"cost {dollars(usd)}" if usd else "cost nothing"
     timed = [row for row in rows if at(row, "latency_s.p50") is not None]
     if not timed:
-        return f"{answers:,} completions {cost}; none of them was timed."
+        return f"{plural(answers, 'completion')} {cost}; none of them was timed."
     medians = [row["latency_s"]["p50"] for row in timed]
-    waits = " to ".join(dict.fromkeys(f"{wait:.1f}" for wait in (min(medians), max(medians))))
-    return f"{answers:,} completions {cost}; in the median a source takes {waits} s."
+    waits = " to ".join(dict.fromkeys(map(seconds, (min(medians), max(medians)))))
+    return f"{plural(answers, 'completion')} {cost}; in the median a source takes {waits} s."
 
 
 COSTS = Part(

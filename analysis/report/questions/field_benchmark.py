@@ -352,7 +352,8 @@ def say(report: Report) -> str:
     known = [row for row in fields if row["accuracy"] is not None]
     if not known:
         return say_nothing(report, fields)
-    return " ".join(say_field(row, (report.get("chatbots") or {}).get(row["chatbot"])) for row in known)
+    of_chatbots = [row for row in known if row["chatbot"]]  # everybody stands there for models of no chatbot
+    return " ".join(say_field(row, (report.get("chatbots") or {}).get(row["chatbot"])) for row in of_chatbots or known)
 
 
 def say_nothing(report: Report, fields: Sequence[Row]) -> str:

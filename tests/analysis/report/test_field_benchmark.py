@@ -149,6 +149,15 @@ def test_of_nobody_it_says_so_while_replies_of_models_wait() -> None:
     assert say(report(study, parts=PARTS)) == NO_ANSWERS
 
 
+def test_everybody_beside_a_chatbot_is_not_said_first(study: Study) -> None:
+    found = report(study, parts=PARTS)
+    (some, *_) = (row for row in found["field_benchmark"] if row["source"] == "field")
+    everybody = some | {"chatbot": None, "model": "all"}
+    alone, beside = (found | {"field_benchmark": rows} for rows in ([everybody], [some, everybody]))
+    assert say(alone).startswith("The chatbot is right on")
+    assert "The chatbot" not in say(beside) and say(beside).count("is right on") == 1
+
+
 def test_of_three_people_who_are_all_wrong_it_says_how_few_they_are() -> None:
     study = make_sums_in_field(3)
     Answer.objects.filter(response__prompt__is_drawn=True).update(letter="A")

@@ -291,6 +291,17 @@ def test_one_source_does_not_go_from_itself_to_itself() -> None:
     assert make("costs", both).alt == "1,000 completions cost $2.00 everywhere; all together $0.04."
 
 
+def test_waits_below_a_second_are_told_apart() -> None:
+    quick = cost("offline", 0.02, latency_s={"n": 9, "p50": 0.03, "p95": 0.06})
+    slow = cost("sp-rag", 0.02, latency_s={"n": 9, "p50": 0.08, "p95": 2.0})
+    made = make("latency", [quick, slow], "costs")
+    assert made.alt == "Median waiting times go from 0.03 s (Offline, m) to 0.08 s (SP-RAG, m)."
+    assert [row["text"] for row in made.spec["datasets"]["rows"] if row["kind"] == "time-text"] == [
+        "0.03 – 0.06 s",
+        "0.08 – 2.0 s",
+    ]
+
+
 def test_benchmark_calls_are_told_apart_from_the_studys() -> None:
     made = make("costs", [cost("offline", 0.1, benchmark=None), cost("offline", 0.2, benchmark="mmlu")])
     rows = made.spec["datasets"]["rows"]
