@@ -140,6 +140,25 @@ def test_a_rater_is_compared_with_the_majority_of_the_others(annotated: tuple[Cl
     assert [split.item for split, *_ in one.context["shown"]] == ["item-7"]
 
 
+def test_disagreements_open_with_raters_who_share_items_and_claim_nothing_of_others() -> None:
+    alone = make_annotation_study(slug="alone", overlap=1)
+    items = make_items(alone, 2)
+    label_all(make_annotator(alone), "yn")
+    client, address = log_in(alone), reverse("agreement:differing", args=["alone"])
+    assert "No two people have judged the same items yet." in lines_of(client.get(address))
+    for item in items:
+        record_judgement(item, "mini", {"relevance": "yes"})
+    assert "mini and the majority of the others differ on 1 of 2." in lines_of(client.get(address))
+    (person,) = pseudonyms_of(alone)
+    words = lines_of(client.get(address, {"question": "relevance", "a": person}))
+    assert f"No item that {person} labelled has a majority of the others." in words
+    assert "They agree on everything" not in words
+    for name, item in zip(("one", "two"), items, strict=True):
+        record_judgement(item, name, {"relevance": "yes"})
+    words = lines_of(client.get(address, {"question": "relevance", "a": "one", "b": "two"}))
+    assert "No item has labels of both one and two." in words and "They agree on everything" not in words
+
+
 @pytest.mark.parametrize("query", ["question=nothing&a=mini", "question=relevance&a=nobody", "question=relevance"])
 def test_unknown_raters_and_questions_are_not_found(annotated: tuple[Client, list[str]], query: str) -> None:
     client, _ = annotated
