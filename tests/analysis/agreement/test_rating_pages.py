@@ -45,6 +45,25 @@ def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     assert [cell.text for cell in ratings.raters.rows[2][1:-1]] == ["3.50", "75\u202f%", "75\u202f%", "0.82", "2.00"]
 
 
+@pytest.mark.parametrize(
+    ("items", "intervals"),
+    [
+        (1, "95 % intervals take at least 3 pairs of responses."),
+        (3, "95 % intervals: 3 pairs of responses, each left out once, by Student’s t."),
+        (10, "10 pairs of responses are drawn 20 times for the 95 % intervals."),
+    ],
+)
+def test_how_intervals_of_ratings_are_made_is_said_of_few_and_of_many(items: int, intervals: str) -> None:
+    study = make_annotation_study(slug="herbs", kind="preference", overlap=1)
+    make_items(study, items)
+    person = make_annotator(study)
+    while annotate(person):
+        pass
+    (question,) = rows_for(study, draws=20)["questions"]
+    found = make_ratings(question)
+    assert found and found.intervals == intervals
+
+
 def test_without_people_the_sentence_names_the_judge_whose_numbers_it_gives(rated: Study) -> None:
     Annotation.objects.filter(item__study=rated, participant__isnull=False).delete()
     (question,) = rows_for(rated, draws=20)["questions"]
