@@ -305,8 +305,9 @@ def find_first_compared(every: Iterable[QuestionLabels]) -> tuple[QuestionLabels
         shared, voters = [labels for labels in asked.said.values() if len(labels) > 1], asked.voters
         if shared:
             held = {name for labels in shared for name in labels if majority_without(labels, name, voters)}
+            first, second = list(shared[0])[:2]
             a = next((name for name in asked.raters if name in held), "")
-            return (asked, a, "") if a else (asked, *list(shared[0])[:2])
+            return (asked, a, "") if a else (asked, first, second)
     return None
 
 

@@ -80,6 +80,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     page: dict[str, Any] = {"question": question, "answer": tables.summarise_agreement(question)}
     if question["labels"]:
         page |= contents_of(question, found["times"], read_measure(request), read_least(request))
+        page["items"] = tables.say_items(question)
         page["intervals"] = tables.say_intervals(question, found["seed"])
         if page["many"]:
             page["heat"] = heat_map(

@@ -45,6 +45,15 @@ def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     assert [cell.text for cell in ratings.raters.rows[2][1:-1]] == ["3.50", "75\u202f%", "75\u202f%", "0.82", "2.00"]
 
 
+def test_one_rating_that_prefers_no_side_and_parts_of_one_item_are_said_as_such() -> None:
+    study = make_annotation_study(slug="herbs", kind="preference", overlap=1)
+    make_items(study, 1)
+    annotate(make_annotator(study))  # 4 for one attribute, 3 for the other
+    words = lines_of(log_in(study, "viewer").get(reverse("agreement:overview", args=["herbs"])))
+    assert "2 labels by 1 rater of 2 labelled parts of 1 item" in words
+    assert "1 rating prefers neither side." in words
+
+
 @pytest.mark.parametrize(
     ("items", "intervals"),
     [
