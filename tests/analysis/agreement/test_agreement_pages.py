@@ -89,6 +89,23 @@ def test_the_answer_says_agreement_of_people_and_with_judges(annotated: tuple[Cl
     assert "Precision, recall and F1: of “yes”" in words
 
 
+def test_ties_are_counted_of_comparisons_and_a_judge_among_judges_is_held_against_the_others(
+    annotated: tuple[Client, list[str]],
+) -> None:
+    client, people = annotated
+    words = lines_of(open_page(client))
+    # Without one of three people, items 3 and 7 are tied twice each; of the eight, no item always is.
+    assert words.count("8 4 of 24 comparisons tied") == 2  # the judge, and people together
+    assert "mini: rows are the majority of all, columns" in words
+    assert f"{people[0]}: rows are the majority of the others, columns" in words
+    study = make_annotation_study(slug="herbs")
+    (item,) = make_items(study, 1)
+    for name in ("mini", "maxi"):
+        record_judgement(item, name, {"relevance": "yes"})
+    words = lines_of(open_page(log_in(study, name="bob"), slug="herbs"))
+    assert "mini: rows are the majority of the others, columns" in words
+
+
 def test_one_label_is_too_few_to_agree() -> None:
     alone = summarise_agreement({"labels": 1, "annotators": 1})
     assert alone == "One rater has given 1 label; agreement needs two."
