@@ -230,6 +230,12 @@ def make_groups(question: Row) -> list[tuple[str, Table]]:
     ]
 
 
+def whose_labels(question: Row) -> str:
+    """Say whose labels the groups hold, and make the majority: people’s, else judges’ or other models’."""
+    kinds = {rater["kind"] for rater in question["raters"]}
+    return "people" if "person" in kinds else "judges" if "judge" in kinds else "models"
+
+
 def share_column(label: str) -> Column:
     return Column(label, label, SHARE, read=lambda row: share_of(row, label))
 

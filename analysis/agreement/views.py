@@ -158,6 +158,7 @@ def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: 
         "coefficients": tables.make_coefficients(question),
         "shares": tables.make_shares(question),
         "groups": tables.make_groups(question),
+        "whose": tables.whose_labels(question),
         "ratings": make_ratings(question),
         "revisions": make_revisions(question),
         "categories": make_categories(question),
