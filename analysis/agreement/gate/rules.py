@@ -192,6 +192,8 @@ def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> 
     drawn = np.random.default_rng(0).multinomial(rater["n"], own / own.sum(), DRAWS) / rater["n"]
     distances, value = np.abs(drawn - usual).sum(axis=1) / 2, float(np.abs(own - usual).sum() / 2)
     low, high = np.percentile(distances, [2.5, 97.5])
+    if high == low:  # all labels of one kind
+        return Cell(value, SHARE, None, rater["n"], "no interval: every draw of their labels is the same")
     low = max(0.0, min(value, low - 2 * (distances.mean() - value)))
     return Cell(value, SHARE, (float(low), float(high)), rater["n"])
 

@@ -52,6 +52,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
         "names": [each["question"] for each in found["questions"]],
         "question": question["question"],
         "people": people,
+        "labelled": sum(person.labels > 0 for person in people),
         "limits": limits,
         "sliders": [
             (limit, at := limits[limit.name], "off" if at == limit.off else limit.write(at)) for limit in LIMITS
