@@ -63,7 +63,7 @@ def monitor_page(request: HttpRequest) -> dict:
         "apart": people_apart(watched),
         "cells": [cell_row(cell) for cell in watched.cells],
         "states": state_rows(watched),
-        "steps": [(Participant.Step(step).label, n) for step, n in watched.steps.items() if n],
+        "steps": [(name_step(step, bool(labelling)), n) for step, n in watched.steps.items() if n],
         "flags": [(CHECK_NAMES[flag.check], flag) for flag in watched.flags],
         "pay": pay_row(watched.pay, currency),
         "pay_by_cell": [pay_row(pay, currency) for pay in watched.pay_by_cell],
@@ -71,6 +71,10 @@ def monitor_page(request: HttpRequest) -> dict:
         "last_answer": duration((watched.at - newest).total_seconds()) if (newest := watched.last_answer) else "",
         "labelling": labelling,
     }
+
+
+def name_step(step: str, labels: bool) -> str:
+    return "Items" if labels and step == Participant.Step.PROMPTS else Participant.Step(step).label
 
 
 def pay_row(pay: HourlyPay, currency: str) -> dict:
