@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import RATING_FIGURES, bars_of
+from analysis.agreement.follow_ups.tables import summarise_categories, tables_of
 from analysis.agreement.kind_tables import PUBLISHED, compare_published, make_ratings
 from analysis.charts.figure import Options
 from analysis.charts.tables import Cell
@@ -82,6 +83,13 @@ def test_without_people_the_sentence_names_the_judge_whose_numbers_it_gives(rate
     for kind, who in (("trained", "The trained model"), ("baseline", "The baseline")):
         found = make_ratings(question | {"raters": [rater | {"kind": kind} for rater in question["raters"]]})
         assert found and found.answer.startswith(f"{who} plain same-1 finds the")
+
+
+def test_every_table_for_the_terminal_has_a_title(rated: Study) -> None:
+    (question,) = rows_for(rated, draws=20)["questions"]
+    titles = [table.title for table in tables_of(question) if table]
+    assert all(titles) and {"Models that both write and judge", "Gap by the model that wrote the response"} <= {*titles}
+    assert summarise_categories({"doubted": 1, "reasons": []}) == "Of 1 attribute that somebody doubts"
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])
