@@ -102,6 +102,7 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
         slots = Slot.objects.filter(item__study=study, item__purpose=AnnotationItem.Purpose.WORK)
         given = {"rows": Count("item", distinct=True), "rows_done": Count("done_at"), "rows_now": Count("pk")}
         yield rows("labels", slots, **given)
+        yield rows("missing", slots.filter(item__pilot=False, done_at=None))
         yield rows("decisions", GateDecision.objects.filter(study=study))
 
 
@@ -145,6 +146,8 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
     if name := counts.asked.get(TeamRequest.What.PAY):
         words = "A payment waits for a second person"
         step = Advice(words, WAITS.format(name), "paying:board")
+    elif study.state == Study.State.PILOT:
+        words = "The pilot runs"
     elif not counts.number("people"):
         words = "Nobody has come yet"
         why = f"{words}. The set-up has the link and the codes."
@@ -152,7 +155,9 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
         step = Advice("Give people the link", why, "console:setup") if is_ready else None
     elif is_live and counts.filled == counts.places:
         words = "All places are filled"
-        step = Advice("Close the study", f"{words}.", "console:change-state", ("close",))
+        missing = counts.number("missing")  # labels, for which people may come again
+        words += f", {plural(missing, 'label')} missing" if missing else ""
+        step = None if missing else Advice("Close the study", f"{words}.", "console:change-state", ("close",))
     elif is_live and (slow := behind(counts.cells)):
         words = f"{slow.name} is behind"
         step = Advice(words, f"{say_filled(slow.filled, slow.places)}.", "console:monitor")

@@ -54,7 +54,8 @@ def monitor_page(request: HttpRequest) -> dict:
     study, definition = request.study, definition_of(request.study.current_id)
     watched, currency = watch(study, who_or_main(request.GET.get("who", ""))), definition.pay.currency
     labelling: dict = {"parts": count_items(study), "skips": count_skips(study)} if definition.annotation else {}
-    stands = labelling and say_labels(study, labelling["parts"]) or say_state(study, watched.cells)
+    missing = sum(part.wanted - part.given for part in labelling.get("parts", ()) if not part.pilot)
+    stands = labelling and say_labels(study, labelling["parts"]) or say_state(study, watched.cells, missing)
     return {
         "monitor": watched,
         "sentence": stands + say_pay(watched.pay, currency),
