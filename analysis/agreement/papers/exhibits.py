@@ -368,6 +368,11 @@ def habits_by_models(question: Shape) -> list[Table]:
     return tables
 
 
+def figure_2(sources: Sources, question: Shape, study: Study) -> Made | None:
+    named = any(row["corpus"] for row in question["by_corpus"])
+    return drawn("corpora", "figure 2")(sources, question, study) if named else None
+
+
 def figure_4(sources: Sources, question: Shape, study: Study) -> Made | None:
     kinds = {rater["kind"] == "person" for rater in question["raters"]}
     return drawn("scores", "figure 4")(sources, question, study) if len(kinds) == 2 else None
@@ -381,7 +386,7 @@ RECIPES = (
         "Figure 2",
         "Labels by corpus",
         "attribute",
-        drawn("corpora", "figure 2"),
+        figure_2,
         "Its items name no corpus.",
         "How often attributes make sense, by corpus",
     ),
@@ -391,7 +396,7 @@ RECIPES = (
         "Agreement of people and models",
         "relevance",
         drawn("matrix", "figure 3"),
-        "Two raters must share items.",
+        "Needs two raters who share items and give two labels or more.",
         "Agreement of people and models about relevance",
     ),
     Recipe(

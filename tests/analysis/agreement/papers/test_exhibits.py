@@ -63,6 +63,26 @@ def test_without_trained_models_all_items_with_a_majority_count(quality: Study) 
     assert exhibit("Figure 3", study.slug)["figure"] and exhibit("Figure 4", study.slug)["figure"]
 
 
+def test_labels_by_corpus_need_a_corpus(quality: Study) -> None:
+    assert exhibit("Figure 2", quality.slug)["figure"]
+    study = make_annotation_study(kind="attribute", slug="herbs")
+    make_items(study, 1)
+    annotate(make_annotator(study))
+    found = exhibit("Figure 2", study.slug)
+    assert found["why"] == "Its items name no corpus." and not found["figure"]
+
+
+def test_agreement_of_people_who_all_say_the_same_is_not_said_to_lack_items() -> None:
+    study = make_annotation_study(slug="herbs", overlap=2)
+    make_items(study, 3)
+    for _ in range(2):
+        person = make_annotator(study)
+        while annotate(person):
+            pass
+    found = exhibit("Figure 3", study.slug)
+    assert found["why"] == "Needs two raters who share items and give two labels or more." and not found["figure"]
+
+
 @pytest.mark.parametrize(("people", "model"), [(1, "mini"), (3, ""), (0, "mini")])
 def test_scores_of_models_need_models_and_people_and_nothing_else_is_said(people: int, model: str) -> None:
     study = make_annotation_study(slug="herbs", overlap=max(people, 1))
