@@ -67,6 +67,12 @@ def test_a_matrix_of_few_raters_says_no_order_and_one_pair_does_not_go_from_itse
     values = [{"row": name, "panel": "F1", "value": 0.0} for name in "ab"]
     assert summarise_ends(values) == "All values are 0.00."
     assert summarise_ends(values[:1]) == "The value is 0.00 (a, F1)."
+    values += [{"row": "c", "panel": "F1", "value": 1.0}]
+    assert summarise_ends(values) == "Values go from 0.00 (a, F1, 1 more) to 1.00 (c, F1)."
+    assert summarise_ends([values[0], values[1] | {"value": 0.001}]) == "All values are 0.00."  # as they are written
+    question["pairs"] = [pair("a", "b", 0.5) | {"n": 2}]
+    nothing = draw_matrix(question | {"least": 5}, Options()).caption
+    assert nothing == "Cohen’s κ can be told of no two raters with 5 items or more in common."
 
 
 def test_a_matrix_of_very_many_raters_stays_about_as_wide_as_a_phone() -> None:
