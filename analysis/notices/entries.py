@@ -14,8 +14,19 @@ from django.urls import reverse
 from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
 from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells, say_filled
-from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
+from surveys.models import (
+    Annotation,
+    AnnotationItem,
+    AuditEvent,
+    GateDecision,
+    Participant,
+    QuotaCell,
+    Slot,
+    Study,
+    TeamRequest,
+)
 from surveys.studies.access import RANK, Role, studies_of
+from surveys.studies.files.kinds import IMPORTED
 from surveys.studies.flow import people_of
 from surveys.studies.wording import dollars, plural
 
@@ -101,8 +112,11 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
     if work_of(study):
         slots = Slot.objects.filter(item__study=study, item__purpose=AnnotationItem.Purpose.WORK)
         given = {"rows": Count("item", distinct=True), "rows_done": Count("done_at"), "rows_now": Count("pk")}
+        if work_of(study).get("kind") == IMPORTED:
+            slots = Annotation.objects.filter(item__study=study)
+            given = {"rows": Count("item", distinct=True), "rows_done": Count("pk"), "rows_now": Count("pk")}
         yield rows("labels", slots, **given)
-        yield rows("missing", slots.filter(item__pilot=False, done_at=None))
+        yield rows("missing", Slot.objects.filter(item__study=study, item__pilot=False, done_at=None))
         yield rows("decisions", GateDecision.objects.filter(study=study))
 
 
@@ -200,7 +214,7 @@ def compare_stands(study: Study, counts: Counts) -> EntryStanding:
 def items_stand(study: Study, counts: Counts) -> EntryStanding:
     n, done, wanted = counts.numbers.get("labels", (0, 0, 0))
     if not n:
-        handed = work_of(study).get("kind") != "imported"
+        handed = work_of(study).get("kind") != IMPORTED
         step = Advice("Give annotators items", "There is nothing to judge yet.", "people:items") if handed else None
         return EntryStanding("0", "items", "None yet", step)
     return EntryStanding(f"{n:,}", "item" if n == 1 else "items", f"{done:,} of {plural(wanted, 'label')}")

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -10,6 +11,7 @@ from django.urls import resolve, reverse
 from analysis.answers.readings import read_everywhere
 from analysis.notices.entries import EXPORT, STANDINGS, count_study, entries_of
 from analysis.report.reports import Reporting
+from surveys.annotation.label_imports import import_annotations
 from surveys.console.monitoring.monitor import watch
 from surveys.models import Participant, Slot, Study
 from tests.analysis.agreement.annotation_samples import make_annotated
@@ -214,6 +216,16 @@ def test_a_full_study_of_annotators_is_closed_once_all_labels_are_given() -> Non
         assert "Close the study" not in words and "can be closed" not in words
     Slot.objects.filter(done_at=None).delete()
     assert "Next: Close the study." in lines_of(client.get(first))
+
+
+def test_imported_labels_count_in_the_rail_and_in_the_list_of_people(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("item,annotator,label\n1,Ann,yes\n2,Ann,no\n1,Bob,yes\n")
+    import_annotations("labels", tmp_path / "labels.csv", "tests")
+    client = log_in(Study.objects.get(slug="labels"))
+    words = lines_of(client.get(reverse("console:study", args=["labels"])))
+    assert "Items 2 items 3 of 3 labels" in words and "Agreement 3 labels" in words
+    listed = client.get(reverse("console:participants", args=["labels"])).context["people"]
+    assert sorted(person.answered for person in listed) == [1, 2]
 
 
 def test_the_rail_does_not_say_that_nobody_came_to_a_pilot() -> None:
