@@ -158,6 +158,7 @@ def test_a_rater_is_compared_with_the_majority_of_the_others(annotated: tuple[Cl
     page = client.get(address, {"question": "relevance", "a": "mini"})
     # The majority of three people says yyyynnnn, the judge yyyyyyyn.
     assert [split.item for split, *_ in page.context["shown"]] == ["item-4", "item-5", "item-6"]
+    assert "3 × no, 1 × yes" in lines_of(page)  # labels may be numbers
     assert page.context["table"] == [("no", [("no", 1), ("yes", 3)]), ("yes", [("no", 0), ("yes", 4)])]
     one = client.get(address, {"question": "relevance", "a": "mini", "first": "no", "second": "no"})
     assert [split.item for split, *_ in one.context["shown"]] == ["item-7"]
