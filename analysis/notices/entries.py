@@ -160,6 +160,8 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
     if name := counts.asked.get(TeamRequest.What.PAY):
         words = "A payment waits for a second person"
         step = Advice(words, WAITS.format(name), "paying:board")
+    elif not counts.places and (n := counts.number("people")):
+        return EntryStanding(f"{n:,}", "person" if n == 1 else "people", "Imported")
     elif study.state == Study.State.PILOT:
         words = "The pilot runs"
     elif not counts.number("people"):

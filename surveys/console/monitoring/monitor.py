@@ -365,7 +365,7 @@ def say_state(study: Study, cells: list[CellProgress], missing: int = 0) -> str:
     if study.state == Study.State.PILOT:
         return "The pilot runs. Its people fill no places."
     if study.state == Study.State.CLOSED:
-        return f"The study is closed. {filled}."
+        return f"The study is closed. {filled}." if places else "The study is closed."
     if study.state == Study.State.PAUSED:
         return f"Recruiting is paused. {filled}, {people_work(leased)}."
     if places and full == places:

@@ -224,6 +224,9 @@ def test_imported_labels_count_in_the_rail_and_in_the_list_of_people(tmp_path: P
     client = log_in(Study.objects.get(slug="labels"))
     words = lines_of(client.get(reverse("console:study", args=["labels"])))
     assert "Items 2 items 3 of 3 labels" in words and "Agreement 3 labels" in words
+    assert "Collect 2 people Imported" in words and "0 of 0" not in words and "The study is closed." in words
+    words = lines_of(client.get(reverse("console:setup", args=["labels"])))
+    assert "2 items, 0 places, USD 0.00 for 1 minute." in words
     listed = client.get(reverse("console:participants", args=["labels"])).context["people"]
     assert sorted(person.answered for person in listed) == [1, 2]
 
