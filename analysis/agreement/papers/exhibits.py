@@ -252,6 +252,9 @@ def score(
     )
     called = np.array([is_found(said[unit], question, negative) for unit in units], float)
     found = write_estimates(measure_scores(cases, Scored(called, 0.5), MEASURES)) if units else {}
+    for each in found.values():
+        if why := each.get("why"):  # in cells it stands between commas
+            each["why"] = why[0].lower() + why[1:].removesuffix(".")
     none = {"value": None, "ci": None, "n": 0, "why": "it labelled none of these items"}
     return {"rater": rater, "n": len(units), "units": len(names)} | {name: found.get(name, none) for name in MEASURES}
 

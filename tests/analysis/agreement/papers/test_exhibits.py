@@ -97,6 +97,8 @@ def test_scores_of_models_need_models_and_people_and_nothing_else_is_said(people
     assert figure["why"].startswith("Needs labels of a model and of two people") and not figure["figure"]
     if people and model:
         assert table["note"].startswith("On 3 items with a majority of people; intervals over items.")
+        why = table["tables"][0]["rows"][0][1]["why"]
+        assert why == "fewer than 5 independent units: too few for an interval"
     else:
         assert table["why"].startswith("No model has labelled an item of which people have a majority")
 
