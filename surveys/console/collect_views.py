@@ -20,6 +20,7 @@ from surveys.console.monitoring.monitor import (
 from surveys.console.monitoring.people import CHECK_NAMES, reason_name
 from surveys.models import AnonymousExit, Participant
 from surveys.studies.access import Role
+from surveys.studies.files.kinds import IMPORTED
 from surveys.studies.flow import (
     OUTCOME_NAMES,
     OUTCOMES,
@@ -53,7 +54,8 @@ def monitor_part(request: HttpRequest) -> HttpResponse:
 def monitor_page(request: HttpRequest) -> dict:
     study, definition = request.study, definition_of(request.study.current_id)
     watched, currency = watch(study, who_or_main(request.GET.get("who", ""))), definition.pay.currency
-    labelling: dict = {"parts": count_items(study), "skips": count_skips(study)} if definition.annotation else {}
+    is_asked = definition.annotation and definition.annotation.kind != IMPORTED
+    labelling: dict = {"parts": count_items(study), "skips": count_skips(study)} if is_asked else {}
     missing = sum(part.wanted - part.given for part in labelling.get("parts", ()) if not part.pilot)
     stands = labelling and say_labels(study, labelling["parts"]) or say_state(study, watched.cells, missing)
     return {

@@ -225,6 +225,7 @@ def test_imported_labels_count_in_the_rail_and_in_the_list_of_people(tmp_path: P
     words = lines_of(client.get(reverse("console:study", args=["labels"])))
     assert "Items 2 items 3 of 3 labels" in words and "Agreement 3 labels" in words
     assert "Collect 2 people Imported" in words and "0 of 0" not in words and "The study is closed." in words
+    assert "labels given" not in lines_of(client.get(reverse("console:monitor", args=["labels"])))  # of none wanted
     words = lines_of(client.get(reverse("console:setup", args=["labels"])))
     assert "2 items, 0 places, USD 0.00 for 1 minute." in words
     listed = client.get(reverse("console:participants", args=["labels"])).context["people"]
