@@ -297,6 +297,20 @@ def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
     return found
 
 
+def find_first_compared(every: Iterable[QuestionLabels]) -> tuple[QuestionLabels, str, str] | None:
+    """Return the first question of which two raters labelled an item, and its first rater beside a majority of others;
+    if there is no such rater, two of those raters.
+    """
+    for asked in every:
+        shared, voters = [labels for labels in asked.said.values() if len(labels) > 1], asked.voters
+        if shared:
+            held = {name for labels in shared for name in labels if majority_without(labels, name, voters)}
+            first, second = list(shared[0])[:2]
+            a = next((name for name in asked.raters if name in held), "")
+            return (asked, a, "") if a else (asked, first, second)
+    return None
+
+
 def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]) -> str:
     """Return what most voters other than `rater` say; empty for a tie or without votes."""
     others = [value for name, value in labels.items() if name != rater and name in voters]

@@ -27,7 +27,7 @@ from analysis.charts.figure import (
 from analysis.charts.rows import ends_in
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, printable
-from surveys.studies.wording import decimal, percent, sized
+from surveys.studies.wording import decimal, percent, plural, sized
 
 Question = dict[str, Any]
 Draw = Callable[[Question, Options], Figure]
@@ -63,7 +63,8 @@ def draw_matrix(question: Question, options: Options) -> Figure:
     table = [matrix_row(pair, measure) for pair in pairs]
     columns = [Column(measure, MEASURES[measure]) if column.name == "kappa" else column for column in MATRIX]
     if not table:
-        return empty_figure("matrix", title, NOTHING, columns, options)
+        nothing = f"{MEASURES[measure]} can be told of no two raters with {plural(least, 'item')} or more in common."
+        return empty_figure("matrix", title, nothing if question.get("pairs") else NOTHING, columns, options)
     names = [printable(rater["rater"]) for rater in clustered(question, measure)]
     cells = [cell for row in table for cell in (both(row, "a", "b", measure), both(row, "b", "a", measure))]
     step = max(1, min(CELL, (options.width - ROOM) // len(names)))
@@ -80,11 +81,9 @@ def draw_matrix(question: Question, options: Options) -> Figure:
         layers.append(
             of_kind("cell").mark_text(fontSize=11, fill=LIGHT["ink"]).encode(x=x, y=y, text=alt.Text("short:N"))
         )
-    low, high = (pick(table, key=lambda row: row[measure]) for pick in (min, max))
-    lowest, most = (f"{decimal(row[measure])} ({row['a']} and {row['b']})" for row in (low, high))
-    told = f"goes from {lowest} to {most}"
-    if low[measure] == high[measure]:
-        told = f"is {lowest}" if len(table) == 1 else f"is {decimal(low[measure])} for each of {len(table)} pairs"
+    low, high = say_ends([(row[measure], f"{row['a']} and {row['b']}") for row in table])
+    each = f" for each of {len(table)} pairs" if len(table) > 1 else ""
+    told = f"goes from {low} to {high}" if high else f"is {low}{each}"
     caption = (
         f"{MEASURES[measure]} over the items that both labelled, where these are {least} or more: the darker, the "
         "better."
@@ -206,11 +205,27 @@ def draw_values(
 
 
 def summarise_ends(table: Sequence[Row]) -> str:
-    low, high = (pick(table, key=lambda row: row["value"]) for pick in (min, max))
-    ends = [f"{decimal(row['value'])} ({row['row']}, {row['panel']})" for row in (low, high)]
-    if low["value"] == high["value"]:
-        return f"The value is {ends[0]}." if len(table) == 1 else f"All values are {decimal(low['value'])}."
-    return f"Values go from {ends[0]} to {ends[1]}."
+    low, high = say_ends([(row["value"], f"{row['row']}, {row['panel']}") for row in table])
+    if not high:
+        return f"The value is {low}." if len(table) == 1 else f"All values are {low}."
+    return f"Values go from {low} to {high}."
+
+
+def say_ends(found: Sequence[tuple[float, str]]) -> tuple[str, str]:
+    """Write the lowest and the highest value as figures do, each with whose it is and how many more have it.
+
+    Of one value there is no highest, and of several that are written alike no name.
+    """
+    by_value: dict[str, list[str]] = {}
+    for value, name in sorted(found, key=lambda each: each[0]):
+        by_value.setdefault(decimal(value), []).append(name)
+    if len(by_value) == 1 < len(found):
+        return next(iter(by_value)), ""
+    told = [
+        f"{value} ({', '.join([names[0], *([f'{len(names) - 1} more'] if len(names) > 1 else [])])})"
+        for value, names in by_value.items()
+    ]
+    return told[0], told[-1] if len(told) > 1 else ""
 
 
 def parts_of(row: Row, with_n: bool = False) -> list[Row]:

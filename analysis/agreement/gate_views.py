@@ -202,6 +202,8 @@ def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> 
     drawn = np.random.default_rng(0).multinomial(rater["n"], own / own.sum(), DRAWS) / rater["n"]
     distances, value = np.abs(drawn - usual).sum(axis=1) / 2, float(np.abs(own - usual).sum() / 2)
     low, high = np.percentile(distances, [2.5, 97.5])
+    if high == low:  # all labels of one kind
+        return Cell(value, SHARE, None, rater["n"], "no interval: every draw of their labels is the same")
     low = max(0.0, min(value, low - 2 * (distances.mean() - value)))
     return Cell(value, SHARE, (float(low), float(high)), rater["n"])
 
@@ -280,6 +282,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
         "names": [each["question"] for each in found["questions"]],
         "question": question["question"],
         "people": people,
+        "labelled": sum(person.labels > 0 for person in people),
         "limits": limits,
         "sliders": [
             (limit, at := limits[limit.name], "off" if at == limit.off else limit.write(at)) for limit in LIMITS

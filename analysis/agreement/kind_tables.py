@@ -22,6 +22,7 @@ from analysis.agreement.tables import (
     share_in,
 )
 from analysis.charts.tables import FINE, FINE_SHARE, PLAIN, SHARE, Cell, Column, Row, Table
+from analysis.stats.agreement.estimates import FEW, FEWEST
 from surveys.studies.files.label_questions import is_worded_as_published
 from surveys.studies.files.schema import AnnotationWork
 
@@ -66,12 +67,13 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class RatingTables:
-    """Tables of ratings. `answer`: the numbers in a sentence or two; `mentions`: how naming attributes was decided."""
+    """Tables of ratings. `answer`: the numbers in a sentence or two; `mentions`: how naming attributes was decided;
+    `intervals`: how they are made.
+    """
 
     answer: str
     mentions: str
-    units: int
-    drawn: str
+    intervals: str
     generators: Table
     raters: Table
     habits: Table | None
@@ -89,8 +91,7 @@ def make_ratings(question: Row) -> RatingTables | None:
     return RatingTables(
         answer=_summarise_ratings(found, {rater["rater"]: rater["kind"] for rater in question["raters"]}),
         mentions=_summarise_mentions(found["mentions"]),
-        units=found["units"],
-        drawn=found["drawn"],
+        intervals=_say_intervals(found["units"], found["drawn"], question["draws"]),
         generators=make_table([WRITER, *OF_WRITERS, RATINGS], writers, "By the model that wrote the response"),
         raters=make_table([RATER, *OF_RATERS, RATINGS], raters, "Judges beside people", is_broad=True),
         habits=make_table([replace(RATER, label="Judge"), *OF_BOTH], both) if both else None,
@@ -98,6 +99,15 @@ def make_ratings(question: Row) -> RatingTables | None:
         conditions=_conditions(found.get("conditions", ())),
         gaps=_gaps(writers, [row["rater"] for row in raters]) if len(writers) > 1 else None,
     )
+
+
+def _say_intervals(units: int, drawn: str, draws: int) -> str:
+    things = "users" if drawn == "users" else "pairs of responses"
+    if units < FEWEST:
+        return f"95 % intervals take at least {FEWEST} {things}."
+    if units < FEW:
+        return f"95 % intervals: {units} {things}, each left out once, by Student’s t."
+    return f"{units} {things} are drawn {draws} times for the 95 % intervals."
 
 
 def _conditions(rows: Sequence[Row]) -> Table | None:

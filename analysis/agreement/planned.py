@@ -194,6 +194,6 @@ def lines_of_plan(found: Row) -> list[str]:
     lines = []
     for row in rows:
         p = "" if row["p_holm"] is None else f", p {p_value(row['p_holm'])} (Holm)"
-        numbers = f"{say_difference(row)}, {say_sizes(row)}, expected {say_wanted(row)}{p}"
+        numbers = f"{say_difference(row).removesuffix('.')}, {say_sizes(row)}, expected {say_wanted(row)}{p}"
         lines.append(f"  {row['hypothesis']}: {row['text']}\n    {numbers}: {say_verdict(row)}")
     return [say_verdicts(rows), *lines] if rows else []

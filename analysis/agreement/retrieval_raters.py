@@ -11,6 +11,7 @@ from analysis.stats.detection import choose_threshold
 from analysis.stats.lexical import Scores, score_bm25
 from surveys.models import AnnotationItem, Study
 from surveys.studies.labels import iter_labels, record_judgement
+from surveys.studies.wording import plural
 
 KIND = "relevance"
 YES, NO = "yes", "no"
@@ -76,7 +77,8 @@ def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = Fa
     tuning = np.array([in_tuning_half(item.payload["prompt"], seed) for item in items])
     known = np.array([item.key in majority for item in items])
     if (tuning & known).sum() < FEWEST:
-        words = f"only {(tuning & known).sum()} labelled items to choose a threshold on; it takes {FEWEST}"
+        labelled = plural(int((tuning & known).sum()), "labelled item")
+        words = f"only {labelled} to choose a threshold on; it takes {FEWEST}"
         raise RetrievalRaterError(f"{study.slug} has {words}.")
     right = np.array([majority.get(item.key) == YES for item in items])
     threshold, f1 = choose_threshold(scores[tuning & known], right[tuning & known])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.charts.tables import COUNT, PLAIN, SHARE, Cell, Column, NumberFormat, Row, Table, at, cells
-from analysis.stats.agreement.estimates import FEWEST
+from analysis.stats.agreement.estimates import FEW, FEWEST
 from analysis.stats.agreement.labels import KIND_NAMES
 from analysis.stats.agreement.pairs import cluster_order
 from surveys.studies.wording import plural, sized
@@ -230,6 +230,12 @@ def make_groups(question: Row) -> list[tuple[str, Table]]:
     ]
 
 
+def whose_labels(question: Row) -> str:
+    """Say whose labels the groups hold, and make the majority: people’s, else judges’ or other models’."""
+    kinds = {rater["kind"] for rater in question["raters"]}
+    return "people" if "person" in kinds else "judges" if "judge" in kinds else "models"
+
+
 def share_column(label: str) -> Column:
     return Column(label, label, SHARE, read=lambda row: share_of(row, label))
 
@@ -302,25 +308,34 @@ def summarise_agreement(question: Row) -> str:
     return f"{same}; {beyond}.{_summarise_judges(question)}"
 
 
+def say_items(question: Row) -> str:
+    """Say how many items have labels; of one rated for each attribute, its parts are counted."""
+    if not (ratings := question.get("ratings")):
+        return plural(question["items"], "item")
+    of = "items" if ratings["drawn"] == "users" else plural(ratings["units"], "item")
+    return f"{plural(question['items'], 'labelled part')} of {of}"
+
+
 def items_behind(question: Row, units: int, n: int | None) -> str:
     """Say what n counts, and how many of them are independent if these are not the same."""
     items = " item" if n == 1 else " items"
     if question["drawn"] == "users":
+        items = " labelled parts of items" if question.get("ratings") else items
         return f"{items} about {plural(units, 'user')}"
     return items if units == n else f" labelled parts of {plural(units, 'item')}"
 
 
 def say_intervals(question: Row, seed: int) -> str:
     """How the coefficients' intervals are made, and of what independent units."""
-    units, drawn = question["units"], question["drawn"]
+    units, drawn, group = question["units"], question["drawn"], groups_of(question)[question["group"]]
     if units < FEWEST:
         return f"95 % intervals of coefficients take at least {FEWEST} {drawn}"
     apart = ""
     if drawn == "users":
         apart = " (items about one user are not independent)"
-    elif units != question["items"]:
+    elif units != group["n"]:
         apart = " (each with all that was asked about it: answers about one item are not independent)"
-    if question["interval"]["kind"] == "jackknife":
+    if units < FEW:
         return f"95 % intervals: {units} {drawn}, each left out once, by Student’s t: with so few they are wide{apart}"
     return f"{units:,} {drawn} drawn {question['draws']:,} times for the 95 % intervals (seed {seed}){apart}"
 

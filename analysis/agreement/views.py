@@ -21,6 +21,7 @@ from analysis.agreement.annotations import (
     QuestionLabels,
     compare_raters,
     cross_table,
+    find_first_compared,
     find_items,
     gather,
     list_offered,
@@ -79,6 +80,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     page: dict[str, Any] = {"question": question, "answer": tables.summarise_agreement(question)}
     if question["labels"]:
         page |= contents_of(question, found["times"], read_measure(request), read_least(request))
+        page["items"] = tables.say_items(question)
         page["intervals"] = tables.say_intervals(question, found["seed"])
         if page["many"]:
             page["heat"] = heat_map(
@@ -156,6 +158,7 @@ def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: 
         "coefficients": tables.make_coefficients(question),
         "shares": tables.make_shares(question),
         "groups": tables.make_groups(question),
+        "whose": tables.whose_labels(question),
         "ratings": make_ratings(question),
         "revisions": make_revisions(question),
         "categories": make_categories(question),
@@ -242,11 +245,11 @@ def differing(request: HttpRequest) -> HttpResponse:
     work_of(request.study)
     choice, a, b = read_choice(request.GET), request.GET.get("a", ""), request.GET.get("b", "")
     every = gather(request.study, choice)
-    if not request.GET.get("question"):  # the first that two answered, and its first rater
-        asked = next((each for each in every if len(each.raters) > 1), None)
-        if asked is None:
+    if not request.GET.get("question"):
+        first = find_first_compared(every)
+        if first is None:
             return show(request, "agreement/none_differ.html", DIFFERING)
-        a = a or asked.raters[0]
+        asked, a, b = (first[0], a, b) if a else first
     else:
         asked = find_question(every, request.GET["question"])
     if a not in asked.raters or b and b not in asked.raters:

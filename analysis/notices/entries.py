@@ -14,8 +14,19 @@ from django.urls import reverse
 from analysis.answers.reviews import answers_of, waiting
 from analysis.models import Run
 from surveys.console.monitoring.monitor import CellProgress, PlacesOfCells, behind, places_of_cells, say_filled
-from surveys.models import AnnotationItem, AuditEvent, GateDecision, Participant, QuotaCell, Slot, Study, TeamRequest
+from surveys.models import (
+    Annotation,
+    AnnotationItem,
+    AuditEvent,
+    GateDecision,
+    Participant,
+    QuotaCell,
+    Slot,
+    Study,
+    TeamRequest,
+)
 from surveys.studies.access import RANK, Role, studies_of
+from surveys.studies.files.kinds import IMPORTED
 from surveys.studies.flow import people_of
 from surveys.studies.wording import dollars, plural
 
@@ -101,7 +112,11 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
     if work_of(study):
         slots = Slot.objects.filter(item__study=study, item__purpose=AnnotationItem.Purpose.WORK)
         given = {"rows": Count("item", distinct=True), "rows_done": Count("done_at"), "rows_now": Count("pk")}
+        if work_of(study).get("kind") == IMPORTED:
+            slots = Annotation.objects.filter(item__study=study)
+            given = {"rows": Count("item", distinct=True), "rows_done": Count("pk"), "rows_now": Count("pk")}
         yield rows("labels", slots, **given)
+        yield rows("missing", Slot.objects.filter(item__study=study, item__pilot=False, done_at=None))
         yield rows("decisions", GateDecision.objects.filter(study=study))
 
 
@@ -145,6 +160,10 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
     if name := counts.asked.get(TeamRequest.What.PAY):
         words = "A payment waits for a second person"
         step = Advice(words, WAITS.format(name), "paying:board")
+    elif not counts.places and (n := counts.number("people")):
+        return EntryStanding(f"{n:,}", "person" if n == 1 else "people", "Imported")
+    elif study.state == Study.State.PILOT:
+        words = "The pilot runs"
     elif not counts.number("people"):
         words = "Nobody has come yet"
         why = f"{words}. The set-up has the link and the codes."
@@ -152,7 +171,9 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
         step = Advice("Give people the link", why, "console:setup") if is_ready else None
     elif is_live and counts.filled == counts.places:
         words = "All places are filled"
-        step = Advice("Close the study", f"{words}.", "console:change-state", ("close",))
+        missing = counts.number("missing")  # labels, for which people may come again
+        words += f", {plural(missing, 'label')} missing" if missing else ""
+        step = None if missing else Advice("Close the study", f"{words}.", "console:change-state", ("close",))
     elif is_live and (slow := behind(counts.cells)):
         words = f"{slow.name} is behind"
         step = Advice(words, f"{say_filled(slow.filled, slow.places)}.", "console:monitor")
@@ -195,7 +216,7 @@ def compare_stands(study: Study, counts: Counts) -> EntryStanding:
 def items_stand(study: Study, counts: Counts) -> EntryStanding:
     n, done, wanted = counts.numbers.get("labels", (0, 0, 0))
     if not n:
-        handed = work_of(study).get("kind") != "imported"
+        handed = work_of(study).get("kind") != IMPORTED
         step = Advice("Give annotators items", "There is nothing to judge yet.", "people:items") if handed else None
         return EntryStanding("0", "items", "None yet", step)
     return EntryStanding(f"{n:,}", "item" if n == 1 else "items", f"{done:,} of {plural(wanted, 'label')}")

@@ -34,9 +34,13 @@ def rows_for(report: Row, hypothesis: Row) -> list[Row]:
 def costs_lines(report: Row) -> list[str]:
     return [
         f"{plural(size['people'], 'person', 'people')}: {size['currency']} {size['pay']:,.0f} pay + "
-        f"{size['fee']:,.0f} fee, {size['minutes'] / 60:,.0f} hours of people, {plural(size['calls'], 'call')}"
+        f"{size['fee']:,.0f} fee, {say_hours(size['minutes'])} of people, {plural(size['calls'], 'call')}"
         for size in report["sizes"]
     ]
+
+
+def say_hours(minutes: int) -> str:
+    return f"{minutes / 60:,.{1 if minutes < 600 else 0}f} hours"
 
 
 def smallest_lines(report: Row) -> list[str]:

@@ -29,7 +29,7 @@ from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.models import Study, StudyVersion
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
-from surveys.studies.wording import dollars
+from surveys.studies.wording import dollars, fill
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker
@@ -311,11 +311,11 @@ def execute_tasks(kind: TaskKind, plan: PlanTasks, about: Report, options: Optio
 def tell_tasks(report: Report) -> str:
     if "dry_run" in report:
         return f"{report.get('corpus') or report['study']}, {report['task']}: {say_estimate(report)}"
-    line = "{of}, {task}: {read:,} replies read, {unreadable:,} could not be, {failed:,} calls failed, {cost}"
-    lines = [line.format(**report, of=report.get("corpus") or report["study"], cost=dollars(report["usd"]))]
+    line = "{of}, {task}: {read:reply,replies} read, {unreadable:,} could not be, {failed:call} failed, {cost}"
+    lines = [fill(line, **report, of=report.get("corpus") or report["study"], cost=dollars(report["usd"]))]
     lines += [f"  call {entry['call']}: {entry['fault']}" for entry in report["examples"]]
     if "attributes" in report:
-        lines.append(FOUND.format(**report))
+        lines.append(fill(FOUND, **report))
         lines += [f"  no attribute: {why}" for why in report["refused_examples"]]
     if report["state"] == "running":
         lines.append(f"  the workers go on with it: manage.py run {report['run']}")
@@ -323,6 +323,6 @@ def tell_tasks(report: Report) -> str:
 
 
 FOUND = (
-    "  {attributes:,} attributes of {users:,} users, {low_confidence:,} of too little confidence; {unlocated:,} of "
-    "{quotes:,} quotes stand in no conversation; {refused:,} entries were no attributes"
+    "  {attributes:attribute} of {users:user}, {low_confidence:,} of too little confidence; {unlocated:,} of "
+    "{quotes:quote} in no conversation; {refused:entry was no attribute,entries were no attributes}"
 )

@@ -26,6 +26,7 @@ from analysis.training.evaluation import (
 from analysis.training.examples import TEST, TRAIN, VALID, Labelled, TrainingError, check_groups, hash_text
 from analysis.training.features import VERSION, Texts, baseline_scores, features_of
 from analysis.training.tiers.frozen import Frozen, choose_frozen, fit_frozen, value_of
+from surveys.studies.wording import plural
 
 FEWEST = 20  # examples to train on
 FEWEST_OF_LABEL = 5
@@ -123,7 +124,7 @@ def divide(task: str, examples: Sequence[Labelled], folds: int = 0) -> Parts:
 def check_enough(task: str, parts: Parts) -> None:
     train = parts.of(parts.train)
     yes = sum(each.is_positive for each in train)
-    words = f"{len(train):,} examples in the training part, {yes:,} of them positive"
+    words = f"{plural(len(train), 'example')} in the training part, {yes:,} of them positive"
     if len(train) < FEWEST:
         raise TrainingError(f"Too little to learn from: {words}; it takes {FEWEST}.")
     if task != TrainingTask.REWARD and min(yes, len(train) - yes) < FEWEST_OF_LABEL:

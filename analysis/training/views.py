@@ -362,7 +362,8 @@ def draw_scores(report: Mapping[str, Any], options: Options) -> Figure:
         of_kind("value").mark_point(filled=True, size=70, color=LIGHT["sp-profile"], opacity=1).encode(y=y, x=x),
     ]
     spec = panel(specs_of(layers), options.width - ROOM - 30, LINE * len(names))
-    caption = f"{report['n']:,} examples of {report['groups']:,} groups that it never saw; 95 % intervals over groups."
+    of = f"{plural(report['n'], 'example')} of {plural(report['groups'], 'group')}"
+    caption = f"{of} that it never saw; 95 % intervals over groups."
     words = Words(title, caption, say_scores(report))
     return make_figure("scores", words, spec, marks, table, SCORES, options)
 

@@ -20,6 +20,7 @@ from surveys.console.monitoring.monitor import (
 from surveys.console.monitoring.people import CHECK_NAMES, reason_name
 from surveys.models import AnonymousExit, Participant
 from surveys.studies.access import Role
+from surveys.studies.files.kinds import IMPORTED
 from surveys.studies.flow import (
     OUTCOME_NAMES,
     OUTCOMES,
@@ -53,8 +54,10 @@ def monitor_part(request: HttpRequest) -> HttpResponse:
 def monitor_page(request: HttpRequest) -> dict:
     study, definition = request.study, definition_of(request.study.current_id)
     watched, currency = watch(study, who_or_main(request.GET.get("who", ""))), definition.pay.currency
-    labelling: dict = {"parts": count_items(study), "skips": count_skips(study)} if definition.annotation else {}
-    stands = labelling and say_labels(study, labelling["parts"]) or say_state(study, watched.cells)
+    is_asked = definition.annotation and definition.annotation.kind != IMPORTED
+    labelling: dict = {"parts": count_items(study), "skips": count_skips(study)} if is_asked else {}
+    missing = sum(part.wanted - part.given for part in labelling.get("parts", ()) if not part.pilot)
+    stands = labelling and say_labels(study, labelling["parts"]) or say_state(study, watched.cells, missing)
     return {
         "monitor": watched,
         "sentence": stands + say_pay(watched.pay, currency),
@@ -63,7 +66,7 @@ def monitor_page(request: HttpRequest) -> dict:
         "apart": people_apart(watched),
         "cells": [cell_row(cell) for cell in watched.cells],
         "states": state_rows(watched),
-        "steps": [(Participant.Step(step).label, n) for step, n in watched.steps.items() if n],
+        "steps": [(name_step(step, bool(labelling)), n) for step, n in watched.steps.items() if n],
         "flags": [(CHECK_NAMES[flag.check], flag) for flag in watched.flags],
         "pay": pay_row(watched.pay, currency),
         "pay_by_cell": [pay_row(pay, currency) for pay in watched.pay_by_cell],
@@ -71,6 +74,10 @@ def monitor_page(request: HttpRequest) -> dict:
         "last_answer": duration((watched.at - newest).total_seconds()) if (newest := watched.last_answer) else "",
         "labelling": labelling,
     }
+
+
+def name_step(step: str, labels: bool) -> str:
+    return "Items" if labels and step == Participant.Step.PROMPTS else Participant.Step(step).label
 
 
 def pay_row(pay: HourlyPay, currency: str) -> dict:

@@ -61,7 +61,7 @@ def participants(request: HttpRequest) -> HttpResponse:
         kinds=[(who, name, kinds[who]) for who, (name, _) in WHO.items()],
         states=Participant.State.choices,
         labels=annotation_of(request.study),
-        nobody=say_nobody(request.study),
+        nobody=say_nobody(request.study, kinds, wanted["who"]),
         cells=QuotaCell.objects.filter(study=request.study),
         checks=CHECK_NAMES.items(),
         sorts=[(name, label) for name, (label, _) in SORTS.items()],
@@ -69,7 +69,9 @@ def participants(request: HttpRequest) -> HttpResponse:
     )
 
 
-def say_nobody(study: Study) -> str:
+def say_nobody(study: Study, kinds: Mapping[str, int], who: str) -> str:
+    if kinds["all"]:
+        return f"Nobody of “{WHO[who][0]}” has agreed to take part yet. Choose other people above."
     if study.is_open:
         return "Nobody has agreed to take part yet. The study is open: as soon as somebody comes, they appear here."
     return f"Nobody has agreed to take part yet. The study is {STATE_WORDS[study.state]}."

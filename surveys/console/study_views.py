@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from surveys.console.collect_views import BAR, cell_row
-from surveys.console.monitoring.monitor import count_cells, say_state, time_of_last_answer
+from surveys.console.monitoring.monitor import count_cells, count_missing, say_state, time_of_last_answer
 from surveys.console.monitoring.people import count_in
 from surveys.models import AnonymousExit, Participant, Study
 from surveys.studies.access import Role, may_make_studies, studies_of
@@ -71,7 +71,7 @@ def study(request: HttpRequest) -> HttpResponse:
         request,
         "console/overview.html",
         "overview",
-        sentence=say_state(request.study, cells),
+        sentence=say_state(request.study, cells, count_missing(request.study)),
         cells=[cell_row(cell) for cell in cells],
         bar=BAR,
         came=kinds["main"] - kinds["imported"] + sum(n for *_, n in exits),

@@ -17,6 +17,7 @@ from analysis.agreement.kind_tables import (
 from analysis.agreement.tables import count, estimate, make_table
 from analysis.charts.tables import COUNT, FINE_SHARE, SHARE, Cell, Column, Table
 from surveys.studies.files.kinds import ERROR
+from surveys.studies.wording import plural
 
 Row = Mapping[str, Any]
 OF_CHANGES = (
@@ -86,7 +87,7 @@ def make_categories(question: Row) -> Table | None:
 
 def summarise_categories(found: Row) -> str:
     reasons = "; ".join(f"{row['n']:,} by {row['model']}" for row in found["reasons"])
-    said = f"Of {found['doubted']:,} attributes that somebody doubts"
+    said = f"Of {plural(found['doubted'], 'attribute')} that somebody doubts"
     return f"{said}; reasons: {reasons}" if reasons else said
 
 
@@ -137,7 +138,8 @@ def tables_of(question: dict[str, Any]) -> list[Table | None]:
         make_categories(question),
     ]
     if ratings:
-        found += [ratings.raters, ratings.generators, ratings.habits, ratings.conditions, ratings.gaps]
+        found += [ratings.raters, ratings.generators, titled("Models that both write and judge", ratings.habits)]
+        found += [ratings.conditions, titled("Gap by the model that wrote the response", ratings.gaps)]
     found += [make_mention_models(question), make_mention_writers(question)]
     return [*found, *(table for table, _ in make_reasonings(question))]
 

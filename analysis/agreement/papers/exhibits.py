@@ -182,10 +182,13 @@ MEASURES = ("accuracy", "precision", "recall", "f1")
 
 
 class HeldOutItems(NamedTuple):
-    """Scores on the same `items`; `is_common`: whether trained models decided which these are."""
+    """Scores on the same `items`; `is_common`: whether trained models decided which these are; `drawn`: users, if any
+    item is about one, else items.
+    """
 
     items: int
     is_common: bool
+    drawn: str
     rows: list[Shape]
 
 
@@ -197,11 +200,12 @@ def score_models(study: Study, question: LabelQuestion, negative: str = "") -> H
     people: dict[str, list[str]] = defaultdict(list)
     models: dict[str, dict[str, str]] = defaultdict(dict)
     clusters: dict[str, str] = {}
-    trained = set()
+    trained, drawn = set(), "items"
     for label in iter_labels(study):
         if label.question != question.name or label.revises:
             continue
         clusters[label.unit] = label.cluster or label.item
+        drawn = "users" if label.cluster else drawn
         if label.is_model:
             models[label.rater][label.unit] = label.value
             trained |= {label.rater} if label.is_trained else set()
@@ -210,12 +214,14 @@ def score_models(study: Study, question: LabelQuestion, negative: str = "") -> H
     truth = {
         unit: said for unit, values in people.items() if (said := majority(values, question, negative)) is not None
     }
+    if not truth:
+        return HeldOutItems(0, False, drawn, [])
     common = set(truth)
     for rater in trained:
         common &= models[rater].keys()
     rows = [score(rater, said, truth, common, clusters, question, negative) for rater, said in models.items()]
     rows.sort(key=lambda row: (-(row["f1"]["value"] or 0), row["rater"]))
-    return HeldOutItems(len(common), bool(trained), rows)
+    return HeldOutItems(len(common), bool(trained), drawn, rows)
 
 
 def is_found(value: str, question: LabelQuestion, negative: str) -> bool:
@@ -246,6 +252,9 @@ def score(
     )
     called = np.array([is_found(said[unit], question, negative) for unit in units], float)
     found = write_estimates(measure_scores(cases, Scored(called, 0.5), MEASURES)) if units else {}
+    for each in found.values():
+        if why := each.get("why"):  # in cells it stands between commas
+            each["why"] = why[0].lower() + why[1:].removesuffix(".")
     none = {"value": None, "ci": None, "n": 0, "why": "it labelled none of these items"}
     return {"rater": rater, "n": len(units), "units": len(names)} | {name: found.get(name, none) for name in MEASURES}
 
@@ -285,7 +294,7 @@ def scores_beside(published: str, found: HeldOutItems, to_find: str) -> Made | N
         for row in PUBLISHED[published]
     ]
     on = "that no trained model learned from, the same for all" if found.is_common else "with a majority of people"
-    note = f"On {plural(found.items, 'item')} {on}; intervals over users. {to_find}"
+    note = f"On {plural(found.items, 'item')} {on}; intervals over {found.drawn}. {to_find}"
     ours, theirs = make_table(OF_MODELS, found.rows, "Here"), make_table(OF_MODELS, beside, "Published")
     return {"tables": [ours, theirs], "note": note}
 
@@ -362,14 +371,25 @@ def habits_by_models(question: Shape) -> list[Table]:
     return tables
 
 
-JUDGED = "No model has judged its items: judge, or predict with a trained model."
+def figure_2(sources: Sources, question: Shape, study: Study) -> Made | None:
+    named = any(row["corpus"] for row in question["by_corpus"])
+    return drawn("corpora", "figure 2")(sources, question, study) if named else None
+
+
+def figure_4(sources: Sources, question: Shape, study: Study) -> Made | None:
+    kinds = {rater["kind"] == "person" for rater in question["raters"]}
+    return drawn("scores", "figure 4")(sources, question, study) if len(kinds) == 2 else None
+
+
+MODELS = "judge, or predict with a trained model"
+JUDGED = f"No model has labelled an item of which people have a majority: {MODELS}."
 RECIPES = (
     Recipe("Table 1", "Diversity of users, by corpus", "", table_1, "No corpus was sampled: people CORPUS sample."),
     Recipe(
         "Figure 2",
         "Labels by corpus",
         "attribute",
-        drawn("corpora", "figure 2"),
+        figure_2,
         "Its items name no corpus.",
         "How often attributes make sense, by corpus",
     ),
@@ -379,15 +399,15 @@ RECIPES = (
         "Agreement of people and models",
         "relevance",
         drawn("matrix", "figure 3"),
-        "Two raters must share items.",
+        "Needs two raters who share items and give two labels or more.",
         "Agreement of people and models about relevance",
     ),
     Recipe(
         "Figure 4",
         "F1 of each model",
         "relevance",
-        drawn("scores", "figure 4"),
-        JUDGED,
+        figure_4,
+        f"Needs labels of a model and of two people of the same items: {MODELS}.",
         "F1 against most people, of judges and of retrieval",
     ),
     Recipe("Table 3", "Who finds what is relevant", "relevance", table_3, JUDGED),

@@ -11,7 +11,7 @@ from analysis.agreement.annotations import REVISED, WITHOUT, LabelChoice, Measur
 from analysis.agreement.documents import document_of
 from analysis.agreement.follow_ups.tables import format_tables
 from analysis.agreement.planned import lines_of_plan
-from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of
+from analysis.agreement.tables import COEFFICIENTS, OF_PAIRS, groups_of, items_behind, say_items
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.studies.wording import fill, plural, sized
@@ -61,10 +61,15 @@ def say(question: dict[str, Any]) -> str:
     head = ": ".join(dict.fromkeys((question["question"], question["text"])))
     if not question["labels"]:
         return f"{head}\n  {question['why']}"
-    size = fill("  {labels:label} by {annotators:rater} on {items:item}", **question)
-    size += f" about {plural(question['units'], 'user')}" if question["drawn"] == "users" else ""
     group = groups_of(question)[question["group"]]
-    whose = [f"  of people alone, {sized(group['n'])}:"] if question["group"] == "humans" else []
+    n, units = group["n"], group["units"]
+    size = fill("  {labels:label} by {annotators:rater} on ", **question) + say_items(question)
+    compared = f"{sized(n)}{items_behind(question, units, n) if n != units else ''}:"
+    whose = [f"  of people alone, {compared}"] if question["group"] == "humans" else []
+    if not whose and n == question["items"] and question["drawn"] == "users":
+        size += f" about {plural(units, 'user')}"
+    elif not whose and 0 < n < question["items"]:
+        whose = [f"  compared, {compared}"]
     rows = [(column.short, column.cell(group)) for column in COEFFICIENTS]
     rows += [(f"mean {column.short}", column.cell(group["means"])) for column in OF_PAIRS]
     numbers = [
@@ -89,7 +94,7 @@ def format_rows(title: str, lines: Sequence[str], most: int, more: str) -> list[
 def format_groups(question: dict[str, Any], name: str) -> list[str]:
     """Format agreement and label shares by corpus, tag or user."""
     rows = question.get(f"by_{name}", ())
-    lines = [f"{row.get(name)}: {plural(row['items'], 'item')}, {say_part(question, row)}" for row in rows]
+    lines = [f"{row[name] or 'none named'}: {plural(row['items'], 'item')}, {say_part(question, row)}" for row in rows]
     return format_rows(f"by {name}", lines, 30, " (--json has them all)")
 
 

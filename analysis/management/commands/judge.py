@@ -11,6 +11,7 @@ from analysis.runs.commands import ERRORS, MOST_EXAMPLES, TASK_ARGUMENTS, say_es
 from analysis.runs.progress import dollars, percent
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
+from surveys.studies.wording import fill
 
 LONGEST_EXAMPLE = 200
 UNDER_WAY = "  the workers go on with it: manage.py run {run}"
@@ -74,9 +75,9 @@ def report_on(run: Run, end: Report) -> Report:
 
 
 def say(report: Report) -> str:
-    line = "{judge}: {labelled:,} labelled, {unread:,} replies were no label, {failed:,} calls failed, {cost}"
+    line = "{judge}: {labelled:,} labelled, {unread:reply was,replies were} no label, {failed:call} failed, {cost}"
     lines = [
-        line.format(**report, cost=dollars(report["usd"])),
+        fill(line, **report, cost=dollars(report["usd"])),
         *(f"  no label: {reply!r}" for reply in report["examples"]),
     ]
     if report["state"] == Run.State.RUNNING:

@@ -164,13 +164,14 @@ def show_items(request: HttpRequest, *, status: int = 200, asked: Way | None = N
     if after and may_push(request.user, after) and kind == "relevance" and kind_of(after) == "preference":
         onward = show_way(request, "relevant", after, "preference", asked, source=study.slug)
     where = f"Stage {line.index(study.slug) + 1} of {len(line)}: " if len(line) > 1 else ""
+    nothing = "no items yet" if where else "No items yet"
     counted = [f"{plural(part.items, 'item')}{' in the pilot' if part.pilot else ''}" for part in parts]
     return show(
         request,
         "people/items.html",
         HERE,
         status=status,
-        answer=f"{where}{join_words(counted) or 'no items yet'}.",
+        answer=f"{where}{join_words(counted) or nothing}.",
         line=[(slug, mine.get(slug)) for slug in line],
         parts=parts,
         ways=ways,

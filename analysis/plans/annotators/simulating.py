@@ -50,6 +50,7 @@ from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE, Hypothesi
 from surveys.studies.files.kinds import IMPORTED, KINDS, LabelQuestion
 from surveys.studies.files.label_questions import questions_for
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import plural
 
 PARTS = (0.5, 1.0, 2.0)  # of the study's items
 OVERLAPS = (2, 3, 5)
@@ -93,7 +94,8 @@ class Labelling:
         per_user, parts = self.rated.per_user, self.rated.parts
         users = f"{per_user} items about each user" if per_user > 1 else "each item about another user"
         shape = f"{users}, {parts} ratings an item" if parts > 1 else users
-        source = f"on average in the {self.known:,} items imported" if self.known else "assumed: none is imported yet"
+        known = f"on average in the {plural(self.known, 'item')} imported"
+        source = known if self.known else "assumed: none is imported yet"
         return f"{shape}, {source}"
 
 

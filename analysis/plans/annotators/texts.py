@@ -3,7 +3,7 @@
 from typing import Any
 
 from analysis.plans.annotators.simulating import FEWEST_ITEMS, MOST_ITEMS
-from analysis.plans.texts import drawing, say_chance
+from analysis.plans.texts import drawing, say_chance, say_hours
 from analysis.stats.intervals import Z
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
 from surveys.studies.wording import decimal, join_words, percent, plural
@@ -96,7 +96,7 @@ def say_cost(size: Row) -> str:
     people, calls = plural(size["people"], "person", "people"), plural(size["calls"], "call")
     return (
         f"{say_design(size)}: {people}, {size['currency']} {size['pay']:,.0f} pay + {size['fee']:,.0f} fee, "
-        f"{size['minutes'] / 60:,.0f} hours of people, {calls} of a judge"
+        f"{say_hours(size['minutes'])} of people, {calls} of a judge"
     )
 
 

@@ -84,7 +84,8 @@ def say_difference(row: Row) -> str:
     if row["value"] is None:
         return row.get("why") or "no number"
     measure, level = row["measure"], row.get("reference")
-    found = f"{sized_as(measure, abs(row['value']))} {'more' if row['value'] >= 0 else 'less'}"
+    side = " more" if row["value"] > 0 else " less" if row["value"] < 0 else ""
+    found = sized_as(measure, abs(row["value"])) + side
     if level is not None:
         found = with_unit(written(measure, row["value"]), "%" if unit_of(measure) == "share" else "")
     ends = " to ".join(written(measure, end) for end in row["ci"]) if row["ci"] else "no interval"

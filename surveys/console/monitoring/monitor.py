@@ -22,6 +22,7 @@ from surveys.models import (
     QuotaCell,
     Response,
     Session,
+    Slot,
     Study,
     Submission,
 )
@@ -30,6 +31,7 @@ from surveys.studies.files.definitions import Definition
 from surveys.studies.flow import count_exits, kinds_of_people, people_of, simulated_among
 from surveys.studies.labels import newest
 from surveys.studies.lifecycle import definition_of, prompts_of
+from surveys.studies.wording import plural
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 FEWEST = 5  # people below which a median says nothing
@@ -354,8 +356,8 @@ def behind(cells: list[CellProgress]) -> CellProgress | None:
     return slowest if median(others) - slowest.share >= 0.15 else None
 
 
-def say_state(study: Study, cells: list[CellProgress]) -> str:
-    """How full the study is, and what needs attention."""
+def say_state(study: Study, cells: list[CellProgress], missing: int = 0) -> str:
+    """How full the study is, and what needs attention; `missing`: labels of its main part that nobody has given."""
     places, full, leased = (sum(getattr(cell, name) for cell in cells) for name in ("places", "filled", "leased"))
     filled = say_filled(full, places)
     if study.state == Study.State.DRAFT:
@@ -363,11 +365,13 @@ def say_state(study: Study, cells: list[CellProgress]) -> str:
     if study.state == Study.State.PILOT:
         return "The pilot runs. Its people fill no places."
     if study.state == Study.State.CLOSED:
-        return f"The study is closed. {filled}."
+        return f"The study is closed. {filled}." if places else "The study is closed."
     if study.state == Study.State.PAUSED:
         return f"Recruiting is paused. {filled}, {people_work(leased)}."
     if places and full == places:
-        return f"All {places:,} places are filled. The study can be closed."
+        all_of_them = "The only place is filled" if places == 1 else f"All {places:,} places are filled"
+        lacks = f", and {plural(missing, 'label')} {'is' if missing == 1 else 'are'} missing."
+        return f"{all_of_them}{lacks if missing else '. The study can be closed.'}"
     slow = behind(cells)
     return f"{filled}, {people_work(leased)}." + (f" {slow.name} is behind." if slow else "")
 
@@ -433,6 +437,11 @@ def say_labels(study: Study, parts: list[ItemProgress]) -> str:
         return ""
     next_step = "The pilot can be decided at the gate." if pilot else "The study can be closed."
     return f"Every label is there ({part.wanted:,}). {next_step}"
+
+
+def count_missing(study: Study) -> int:
+    """Labels of the main study that nobody has given; 0 in studies without annotators."""
+    return Slot.objects.filter(item__study=study, item__pilot=False, done_at=None).count()
 
 
 def add_up(items: QuerySet[AnnotationItem], pilot: bool) -> ItemProgress:

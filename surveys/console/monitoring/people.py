@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Su
 from django.db.models.functions import Coalesce
 
 from surveys.annotation.work import begin, has_pages
-from surveys.models import PROLIFIC_ID, AnnotationItem, Flag, Participant, Response, Slot, Study
+from surveys.models import PROLIFIC_ID, Annotation, AnnotationItem, Flag, Participant, Response, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.prolific import Visit
 from surveys.reading.checks import CHECKS
@@ -55,6 +55,9 @@ def with_counts(people: QuerySet[Participant], study: Study) -> QuerySet[Partici
     if annotation_of(study):
         work = Slot.objects.filter(item__purpose=AnnotationItem.Purpose.WORK, done_at__isnull=False)
         answered = count_in(work.filter(participant=OuterRef("pk")), Count("id"))
+        # Imported people have no slots.
+        imported = Annotation.objects.filter(participant__origin=Participant.Origin.IMPORTED)
+        answered += count_in(imported.filter(participant=OuterRef("pk")), Count("item", distinct=True))
     flags = Flag.objects.filter(participant=OuterRef("pk"))
     return people.annotate(answered=answered, flagged=count_in(flags, Count("id")))
 

@@ -5,15 +5,17 @@ import io
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.views import write_groups
 from surveys.annotation.items import push_items
-from surveys.models import AnnotationItem, Study
+from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import WORDS, annotate_all
 from tests.factories import item_of, make_annotation_study, make_annotator
 from tests.lasting import lasting_world
+from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +95,17 @@ def test_judges_do_not_count_beside_people(study: Study) -> None:
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "mini", {"relevance": "yes"})
     assert question_of(study)["by_corpus"] == before
+
+
+@pytest.mark.parametrize("name", ["bm25", "mini"])
+def test_the_page_says_whose_labels_its_parts_hold(study: Study, name: str) -> None:
+    for item in AnnotationItem.objects.filter(study=study):
+        record_judgement(item, name, {"relevance": "yes"})
+    words = lines_of(log_in(study).get(reverse("agreement:overview", args=[study.slug])))
+    assert "Labels by people; the share" in words and "The majority is that of people without one" in words
+    Annotation.objects.filter(item__study=study, participant__isnull=False).delete()
+    words = lines_of(log_in(study, name="bob").get(reverse("agreement:overview", args=[study.slug])))
+    assert f"Labels by {'judges' if name == 'mini' else 'models'}; the share" in words
 
 
 def test_judges_count_where_nobody_else_labels() -> None:

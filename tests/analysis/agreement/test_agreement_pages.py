@@ -67,6 +67,12 @@ def test_a_matrix_of_few_raters_says_no_order_and_one_pair_does_not_go_from_itse
     values = [{"row": name, "panel": "F1", "value": 0.0} for name in "ab"]
     assert summarise_ends(values) == "All values are 0.00."
     assert summarise_ends(values[:1]) == "The value is 0.00 (a, F1)."
+    values += [{"row": "c", "panel": "F1", "value": 1.0}]
+    assert summarise_ends(values) == "Values go from 0.00 (a, F1, 1 more) to 1.00 (c, F1)."
+    assert summarise_ends([values[0], values[1] | {"value": 0.001}]) == "All values are 0.00."  # as they are written
+    question["pairs"] = [pair("a", "b", 0.5) | {"n": 2}]
+    nothing = draw_matrix(question | {"least": 5}, Options()).caption
+    assert nothing == "Cohen’s κ can be told of no two raters with 5 items or more in common."
 
 
 def test_a_matrix_of_very_many_raters_stays_about_as_wide_as_a_phone() -> None:
@@ -87,6 +93,23 @@ def test_the_answer_says_agreement_of_people_and_with_judges(annotated: tuple[Cl
     # 7 + 7 + 6 of 24 comparisons of two people agree.
     assert "People give the same label in 83 % of comparisons" in words
     assert "Precision, recall and F1: of “yes”" in words
+
+
+def test_ties_are_counted_of_comparisons_and_a_judge_among_judges_is_held_against_the_others(
+    annotated: tuple[Client, list[str]],
+) -> None:
+    client, people = annotated
+    words = lines_of(open_page(client))
+    # Without one of three people, items 3 and 7 are tied twice each; of the eight, no item always is.
+    assert words.count("8 4 of 24 comparisons tied") == 2  # the judge, and people together
+    assert "mini: rows are the majority of all, columns" in words
+    assert f"{people[0]}: rows are the majority of the others, columns" in words
+    study = make_annotation_study(slug="herbs")
+    (item,) = make_items(study, 1)
+    for name in ("mini", "maxi"):
+        record_judgement(item, name, {"relevance": "yes"})
+    words = lines_of(open_page(log_in(study, name="bob"), slug="herbs"))
+    assert "mini: rows are the majority of the others, columns" in words
 
 
 def test_one_label_is_too_few_to_agree() -> None:
@@ -135,9 +158,29 @@ def test_a_rater_is_compared_with_the_majority_of_the_others(annotated: tuple[Cl
     page = client.get(address, {"question": "relevance", "a": "mini"})
     # The majority of three people says yyyynnnn, the judge yyyyyyyn.
     assert [split.item for split, *_ in page.context["shown"]] == ["item-4", "item-5", "item-6"]
+    assert "3 × no, 1 × yes" in lines_of(page)  # labels may be numbers
     assert page.context["table"] == [("no", [("no", 1), ("yes", 3)]), ("yes", [("no", 0), ("yes", 4)])]
     one = client.get(address, {"question": "relevance", "a": "mini", "first": "no", "second": "no"})
     assert [split.item for split, *_ in one.context["shown"]] == ["item-7"]
+
+
+def test_disagreements_open_with_raters_who_share_items_and_claim_nothing_of_others() -> None:
+    alone = make_annotation_study(slug="alone", overlap=1)
+    items = make_items(alone, 2)
+    label_all(make_annotator(alone), "yn")
+    client, address = log_in(alone), reverse("agreement:differing", args=["alone"])
+    assert "No two people have judged the same items yet." in lines_of(client.get(address))
+    for item in items:
+        record_judgement(item, "mini", {"relevance": "yes"})
+    assert "mini and the majority of the others differ on 1 of 2." in lines_of(client.get(address))
+    (person,) = pseudonyms_of(alone)
+    words = lines_of(client.get(address, {"question": "relevance", "a": person}))
+    assert f"No item that {person} labelled has a majority of the others." in words
+    assert "They agree on everything" not in words
+    for name, item in zip(("one", "two"), items, strict=True):
+        record_judgement(item, name, {"relevance": "yes"})
+    words = lines_of(client.get(address, {"question": "relevance", "a": "one", "b": "two"}))
+    assert "No item has labels of both one and two." in words and "They agree on everything" not in words
 
 
 @pytest.mark.parametrize("query", ["question=nothing&a=mini", "question=relevance&a=nobody", "question=relevance"])

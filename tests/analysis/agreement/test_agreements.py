@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from analysis.agreement import agreements
 from analysis.agreement.agreements import agreement_of, rows_for
 from analysis.agreement.annotations import WITHOUT, LabelChoice, gather, scale_of
-from analysis.agreement.tables import label_columns, make_coefficients, summarise_agreement
+from analysis.agreement.tables import label_columns, make_coefficients, say_intervals, say_items, summarise_agreement
 from surveys.annotation.label_imports import import_annotations
 from surveys.annotation.labels import LabelSubmission, submit
 from surveys.annotation.work import next_tasks, open_task, seal_task
@@ -145,7 +145,7 @@ def test_preferences_are_turned_back_and_sides_counted_as_shown(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("cluster", "drawn", "units", "of"),
-    [("", "items", 4, "labelled parts of 4 items"), ("Cleo", "users", 1, "items about 1 user")],
+    [("", "items", 4, "labelled parts of 4 items"), ("Cleo", "users", 1, "labelled parts of items about 1 user")],
 )
 def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: int, of: str) -> None:
     study = make_annotation_study(kind="preference", overlap=2)
@@ -157,8 +157,36 @@ def test_parts_of_an_item_are_drawn_together(cluster: str, drawn: str, units: in
     assert question["interval"] == {"kind": "jackknife", "unit": drawn.removesuffix("s"), "shares": "wilson"}
     for row in (question, *question["pairs"], *question["raters"]):
         assert (row["unit"], row["units"]) == (drawn.removesuffix("s"), units)
-    said = summarise_agreement(rows_for(study, draws=20)["questions"][0])
-    assert f"n\u00a0=\u00a08 {of})" in said  # no n that passes for independent
+    (found,) = rows_for(study, draws=20)["questions"]
+    assert f"n\u00a0=\u00a08 {of})" in summarise_agreement(found)  # no n that passes for independent
+    assert say_items(found) == "8 labelled parts of " + ("items" if cluster else "4 items")
+    of_parts = "(each with all that was asked about it: answers about one item are not independent)"
+    assert (of_parts in say_intervals(found, 0)) is not bool(cluster)
+
+
+def test_items_that_one_rater_labelled_are_no_parts_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [[f"i{n}", who, "yes" if n % 2 else "no"] for who, most in (("a", 8), ("b", 4)) for n in range(most)]
+    study = import_rows(tmp_path / "labels.csv", rows)
+    (found,) = rows_for(study, draws=20)["questions"]
+    few = "95 % intervals: 4 items, each left out once, by Student’s t: with so few they are wide"
+    assert (say_items(found), say_intervals(found, 0)) == ("8 items", few)
+    call_command("agreement", "labels", draws=20)
+    printed = capsys.readouterr().out
+    assert "12 labels by 2 raters on 8 items\n  compared, n\u00a0=\u00a04:" in printed
+    assert "by corpus\n    none named: 8 items" in printed
+
+
+def test_command_says_of_people_how_many_users_they_were_compared_on(capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_annotation_study(kind="attribute", overlap=1)
+    items = make_items(study, 8)
+    label_all(study)
+    for item in items:
+        record_judgement(item, "mini", {"quality": "yes"})
+    call_command("agreement", "teas", draws=20)
+    printed = capsys.readouterr().out
+    assert "16 labels by 2 raters on 8 items\n  of people alone, n\u00a0=\u00a00:" in printed
 
 
 def test_an_item_about_nobody_stands_for_itself_beside_those_of_users(tmp_path: Path) -> None:

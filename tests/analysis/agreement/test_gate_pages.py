@@ -20,6 +20,7 @@ from analysis.charts.tables import PLAIN, SHARE, Cell
 from surveys.annotation.items import push_items
 from surveys.annotation.work import next_tasks
 from surveys.models import AuditEvent, GateDecision, Participant, Slot, Study
+from surveys.studies.labels import record_judgement
 from tests.analysis.agreement.annotation_samples import make_annotated, pseudonyms_of
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items
 from tests.lasting import lasting_world
@@ -119,6 +120,7 @@ def test_a_decision_freezes_rule_limits_reason_and_figures(piloted) -> None:
     assert Slot.objects.filter(participant=None).count() == 8  # those of the third person, open again
     words = lines_of(client.get(address_of("gate")))
     assert "not kept before" in words and "κ −0.88 (−1.00 to" in words
+    assert "3 pilot annotators; 1 decision so far." in words and "α of all 2: 0." in words  # without the third
 
 
 def test_pairs_of_a_few_items_are_in_no_mean(piloted) -> None:
@@ -256,3 +258,18 @@ def test_distance_is_from_the_mean_of_the_others() -> None:
     same = measure_distance(raters[1] | {"n": 10_000}, raters[1:2], ("y", "n"))
     assert same.value == same.ci[0] == 0 < same.ci[1]  # though by chance nearly every draw differs
     assert measure_distance(raters[0], [], ("y", "n")).value is None
+    one = {"rater": "d", "n": 1, "shares": {"y": {"value": 1}, "n": {"value": 0}}}
+    alike = measure_distance(one, raters, ("y", "n"))
+    assert (alike.value, alike.range) == (pytest.approx(0.5), "")  # not 50 % to 50 %
+    person = AnnotatorFigures("p", None, labels=1, distance=alike)
+    limits = read_limits({"kappa": "-0.2", "distance": "0.5"})
+    assert unsure_limits(person, limits) == [
+        "distance from the others’ labels has no interval: every draw of their labels is the same"
+    ]
+
+
+def test_where_only_judges_have_labelled_the_gate_waits_for_annotators() -> None:
+    study = make_annotation_study(slug="herbs")
+    for item in make_items(study, 2):
+        record_judgement(item, "mini", {"relevance": "yes"})
+    assert "No annotator has labelled an item yet." in lines_of(log_in(study).get(address_of("gate", "herbs")))

@@ -199,6 +199,17 @@ def test_textbook_tables_come_out_as_they_were_printed(tmp_path: Path, rows: lis
         assert re.search(rf"^{name} +{value}$", done.stdout, re.M), done.stdout
 
 
+def test_what_is_undefined_is_a_dash_in_printed_tables(tmp_path: Path) -> None:
+    study = make_annotation_study(overlap=1)
+    (item,) = make_items(study, 1)
+    annotate(make_annotator(study))
+    record_judgement(item, "mini", {"relevance": "yes"})
+    bundle(study, tmp_path)
+    done = recompute(tmp_path)
+    assert done.returncode == 0 and "None" not in done.stdout
+    assert re.search(r"^mini +0 +– +– +– +– +1.000$", done.stdout, re.M), done.stdout
+
+
 def test_a_label_that_is_called_tie_is_recomputed(tmp_path: Path) -> None:
     said = {"one": "aat", "two": "ttt", "three": "abt"}
     rows = [(item, who, label) for item, labels in said.items() for who, label in zip("xyz", labels, strict=True)]

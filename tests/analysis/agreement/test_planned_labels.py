@@ -218,6 +218,7 @@ def test_the_page_the_file_and_the_command_open_with_them(study: Study) -> None:
     assert out.getvalue().startswith(
         "As planned: 3 hypotheses are supported and 1 cannot be decided.\n  reliable: People agree.\n"
     )
+    assert "There is no label of nobody yet, n\u00a0=\u00a00" in out.getvalue()
 
 
 def test_a_hypothesis_of_later_is_marked_and_pages_of_answers_are_not_there(study: Study) -> None:
@@ -242,6 +243,7 @@ def row(measure: str, **changes: Any) -> dict[str, Any]:
     [
         (row("alpha", reference=0.667), "0.72 (0.66 to 0.78)", "more than 0.667"),
         (row("kappa", smallest=0.05), "0.72 more (0.66 to 0.78)", "more, by 0.05 or more"),
+        (row("kappa", value=0.0, ci=None), "0.00 (no interval)", "more"),  # none is neither more nor less
         (row("preference_share", reference=0.5), "72 % (66 to 78)", "more than 50 %"),
         (row("alpha", reference=0.7, expected="equal", smallest=0.1), "0.72 (0.66 to 0.78)", "within 0.10 of 0.7"),
         (row("alpha", reference=0.7, expected="different"), "0.72 (0.66 to 0.78)", "different from 0.7"),

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from analysis.agreement.agreements import rows_for
 from analysis.agreement.figures import RATING_FIGURES, bars_of
+from analysis.agreement.follow_ups.tables import summarise_categories, tables_of
 from analysis.agreement.kind_tables import PUBLISHED, compare_published, make_ratings
 from analysis.charts.figure import Options
 from analysis.charts.tables import Cell
@@ -45,6 +46,34 @@ def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:
     assert [cell.text for cell in ratings.raters.rows[2][1:-1]] == ["3.50", "75\u202f%", "75\u202f%", "0.82", "2.00"]
 
 
+def test_one_rating_that_prefers_no_side_and_parts_of_one_item_are_said_as_such() -> None:
+    study = make_annotation_study(slug="herbs", kind="preference", overlap=1)
+    make_items(study, 1)
+    annotate(make_annotator(study))  # 4 for one attribute, 3 for the other
+    words = lines_of(log_in(study, "viewer").get(reverse("agreement:overview", args=["herbs"])))
+    assert "2 labels by 1 rater of 2 labelled parts of 1 item" in words
+    assert "1 rating prefers neither side." in words
+
+
+@pytest.mark.parametrize(
+    ("items", "intervals"),
+    [
+        (1, "95 % intervals take at least 3 pairs of responses."),
+        (3, "95 % intervals: 3 pairs of responses, each left out once, by Student’s t."),
+        (10, "10 pairs of responses are drawn 20 times for the 95 % intervals."),
+    ],
+)
+def test_how_intervals_of_ratings_are_made_is_said_of_few_and_of_many(items: int, intervals: str) -> None:
+    study = make_annotation_study(slug="herbs", kind="preference", overlap=1)
+    make_items(study, items)
+    person = make_annotator(study)
+    while annotate(person):
+        pass
+    (question,) = rows_for(study, draws=20)["questions"]
+    found = make_ratings(question)
+    assert found and found.intervals == intervals
+
+
 def test_without_people_the_sentence_names_the_judge_whose_numbers_it_gives(rated: Study) -> None:
     Annotation.objects.filter(item__study=rated, participant__isnull=False).delete()
     (question,) = rows_for(rated, draws=20)["questions"]
@@ -54,6 +83,13 @@ def test_without_people_the_sentence_names_the_judge_whose_numbers_it_gives(rate
     for kind, who in (("trained", "The trained model"), ("baseline", "The baseline")):
         found = make_ratings(question | {"raters": [rater | {"kind": kind} for rater in question["raters"]]})
         assert found and found.answer.startswith(f"{who} plain same-1 finds the")
+
+
+def test_every_table_for_the_terminal_has_a_title(rated: Study) -> None:
+    (question,) = rows_for(rated, draws=20)["questions"]
+    titles = [table.title for table in tables_of(question) if table]
+    assert all(titles) and {"Models that both write and judge", "Gap by the model that wrote the response"} <= {*titles}
+    assert summarise_categories({"doubted": 1, "reasons": []}) == "Of 1 attribute that somebody doubts"
 
 
 @pytest.mark.parametrize(("name", "rows"), [("ratings", 14), ("mentions", 6), ("habits", 2)])

@@ -113,6 +113,15 @@ def test_without_labels_nothing_is_chosen() -> None:
     assert not Annotation.objects.filter(item__study=study).exists()
 
 
+def test_one_labelled_item_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_annotation_study(slug="herbs")
+    make_items(study, 1)
+    monkeypatch.setattr(retrieval_raters, "in_tuning_half", lambda prompt, seed: True)
+    monkeypatch.setattr(retrieval_raters, "majority_of", lambda study, pilot: {"item-0": "yes"})
+    with pytest.raises(RetrievalRaterError, match="herbs has only 1 labelled item to choose"):
+        rate(study, "bm25", score_bm25)
+
+
 def test_pilots_items_are_rated_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_annotation_study(slug="herbs")
     make_items(study, 3, pilot=True)

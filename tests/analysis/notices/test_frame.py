@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -10,13 +11,23 @@ from django.urls import resolve, reverse
 from analysis.answers.readings import read_everywhere
 from analysis.notices.entries import EXPORT, STANDINGS, count_study, entries_of
 from analysis.report.reports import Reporting
+from surveys.annotation.label_imports import import_annotations
 from surveys.console.monitoring.monitor import watch
-from surveys.models import Participant, Study
+from surveys.models import Participant, Slot, Study
 from tests.analysis.agreement.annotation_samples import make_annotated
 from tests.analysis.exports.test_answer_tables import make_world
 from tests.analysis.report.report_samples import tell
 from tests.analysis.runs.baseline_factories import make_endpoint
-from tests.factories import make_account, make_annotation_study, make_items, make_participant, make_study
+from tests.factories import (
+    annotate,
+    finish_annotating,
+    make_account,
+    make_annotation_study,
+    make_annotator,
+    make_items,
+    make_participant,
+    make_study,
+)
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = pytest.mark.django_db
@@ -190,6 +201,43 @@ def test_annotators_get_the_link_once_there_are_items() -> None:
     assert "Next: Give annotators items." in lines_of(client.get(address))
     make_items(study, 1)
     assert "Next: Give people the link." in lines_of(client.get(address))
+
+
+def test_a_full_study_of_annotators_is_closed_once_all_labels_are_given() -> None:
+    study = make_annotation_study("live", places=1, overlap=1, items=2)
+    person, client = make_annotator(study), log_in(study)
+    annotate(person)
+    finish_annotating(person)
+    first, monitor = (reverse(name, args=["teas"]) for name in ("console:study", "console:monitor"))
+    for address in (first, monitor):
+        words = lines_of(client.get(address))
+        assert "The only place is filled, and 1 label is missing." in words
+        assert "All places are filled, 1 label missing" in words
+        assert "Close the study" not in words and "can be closed" not in words
+    Slot.objects.filter(done_at=None).delete()
+    assert "Next: Close the study." in lines_of(client.get(first))
+
+
+def test_imported_labels_count_in_the_rail_and_in_the_list_of_people(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("item,annotator,label\n1,Ann,yes\n2,Ann,no\n1,Bob,yes\n")
+    import_annotations("labels", tmp_path / "labels.csv", "tests")
+    client = log_in(Study.objects.get(slug="labels"))
+    words = lines_of(client.get(reverse("console:study", args=["labels"])))
+    assert "Items 2 items 3 of 3 labels" in words and "Agreement 3 labels" in words
+    assert "Collect 2 people Imported" in words and "0 of 0" not in words and "The study is closed." in words
+    assert "labels given" not in lines_of(client.get(reverse("console:monitor", args=["labels"])))  # of none wanted
+    words = lines_of(client.get(reverse("console:setup", args=["labels"])))
+    assert "2 items, 0 places, USD 0.00 for 1 minute." in words
+    listed = client.get(reverse("console:participants", args=["labels"])).context["people"]
+    assert sorted(person.answered for person in listed) == [1, 2]
+
+
+def test_the_rail_does_not_say_that_nobody_came_to_a_pilot() -> None:
+    study = make_annotation_study("pilot")
+    make_items(study, 1, pilot=True)
+    annotate(make_annotator(study))
+    words = lines_of(log_in(study).get(reverse("console:study", args=["teas"])))
+    assert "The pilot runs" in words and "Nobody has come yet" not in words
 
 
 def test_first_page_of_a_study_says_once_which_cell_is_behind() -> None:

@@ -42,6 +42,13 @@ def page_of(who: str, slug: str) -> str:
     return as_account(who).get(reverse("people:items", args=[slug])).text
 
 
+def test_a_page_without_items_begins_as_a_sentence() -> None:
+    make_account("ada", make_annotation_study(slug="alone"), "researcher")
+    make_account("bob", make_annotation_study(slug="first", next="second"), "researcher")
+    assert '<h1 class="answer">No items yet.</h1>' in page_of("ada", "alone")
+    assert '<h1 class="answer">Stage 1 of 2: no items yet.</h1>' in page_of("bob", "first")
+
+
 def test_stages_are_found_from_any_of_them() -> None:
     first = make_annotation_study(kind="attribute", slug="first", next="second")
     second = make_annotation_study(kind="relevance", slug="second", next="third")

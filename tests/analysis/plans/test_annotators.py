@@ -24,8 +24,21 @@ from analysis.plans.annotators.drawing import (
     votes_of_people,
     with_alpha,
 )
-from analysis.plans.annotators.simulating import RaterSetting, cheapest_design, measure_labels, plan_annotators, summed
-from analysis.plans.annotators.texts import chances_of, cheapest_lines, lines_of_annotators, opening_of_annotators
+from analysis.plans.annotators.simulating import (
+    RaterSetting,
+    cheapest_design,
+    find_labelling,
+    measure_labels,
+    plan_annotators,
+    summed,
+)
+from analysis.plans.annotators.texts import (
+    chances_of,
+    cheapest_lines,
+    lines_of_annotators,
+    opening_of_annotators,
+    say_cost,
+)
 from analysis.plans.kept import NAME, find_plan, fingerprint_of_plan, keep_plan
 from analysis.stats.agreement.agreement import head_row, measure_agreement, write_estimate
 from analysis.stats.agreement.estimates import Estimate
@@ -35,7 +48,7 @@ from surveys.studies import under_way
 from surveys.studies.files.hypotheses import Hypothesis
 from surveys.studies.files.kinds import GENERIC
 from tests.analysis.agreement.annotation_samples import make_annotated, number_of
-from tests.factories import annotate, make_annotation_study, make_annotator, make_items, tasks_of
+from tests.factories import annotate, definition_of, make_annotation_study, make_annotator, make_items, tasks_of
 from tests.surveys.console.console_pages import log_in
 
 YES_NO = RatedQuestion(2, Scale(), 30, by_user=False)
@@ -171,7 +184,10 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
     assert f"{100 * last['width']:.1f} points" in line and f"{100 * last['width_error']:.2f} " in line
     with pytest.raises(CommandError, match="--people is not for a study of annotators"):
         call_command("plan", "teas", "--people", "100")
-    make_items(study, 12)
+    make_items(study, 1)
+    assert find_labelling(study, definition_of(study)).words.endswith("on average in the 1 item imported")
+    assert ", 0.7 hours of people," in say_cost(found["sizes"][0] | {"minutes": 40})  # not 1 hours
+    make_items(study, 11, start=1)
     again = plan_annotators(study, RaterSetting((40,), (2,), 20))
     assert again["rests_on"] == "each item about another user, 2 ratings an item, on average in the 12 items imported"
     assert again["planned"] == {"items": 12, "overlap": 3}

@@ -198,7 +198,7 @@ def test_command_shows_replies_that_are_no_label(capsys: pytest.CaptureFixture[s
     study_of("relevance", 1)
     make_judge("It depends.")
     call_command("judge", "teas", endpoint="judge")
-    assert "1 replies were no label" in (said := capsys.readouterr().out)
+    assert "1 reply was no label, 0 calls failed" in (said := capsys.readouterr().out)
     assert "no label: 'It depends.'" in said
 
 

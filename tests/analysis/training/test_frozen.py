@@ -179,6 +179,13 @@ def test_length_that_tells_the_label_is_warned_of(tmp_path: Path) -> None:
     ("rows", "reason"),
     [
         (support_rows(3), "Too little to learn from"),
+        (
+            [
+                row | {"group": f"{n}", "split": ("train", "valid", "test")[n % 3]}
+                for n, row in enumerate(support_rows(3))
+            ],
+            "1 example in the training part",
+        ),
         ([row | {"label": "supported"} for row in support_rows(100)], "it takes 5 of each label"),
         (
             [row | {"group": "g", "split": ("train", "test")[n % 2]} for n, row in enumerate(support_rows(100))],

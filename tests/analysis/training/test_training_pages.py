@@ -55,6 +55,12 @@ def test_a_finished_model_shows_its_figures_beside_baselines(study: Study, tmp_p
     drawn = draw_scores(report, Options())
     assert [row["who"] for row in drawn.table] == ["mine", "prior (share of not supported)", "BM25", "cosine", "length"]
     assert drawn.table[0]["low"] < drawn.table[0]["value"]
+    one = draw_scores(report | {"n": 1, "groups": 1}, Options())
+    assert one.caption.startswith("1 example of 1 group that it never saw;")
+    TrainedModel.objects.update(metrics=report | {"n": 1200, "groups": 1})
+    assert "1,200 examples of 1 group; “not supported” is positive" in lines_of(
+        as_account("researcher").get(address("model"))
+    )
 
 
 def test_the_list_counts_states_apart(study: Study) -> None:

@@ -15,7 +15,7 @@ from surveys.models import AnonymousExit, AuditEvent, Membership, Participant, S
 from surveys.models.hashes import fingerprint
 from surveys.studies import access, lifecycle
 from surveys.studies.access import let_make_studies
-from tests.factories import make_account, make_annotation_study, make_participant, make_study
+from tests.factories import make_account, make_annotation_study, make_annotator, make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.studies.files.sample_study import GOOD, changed
 
@@ -353,6 +353,13 @@ def test_launch_of_a_study_of_annotators_names_items_and_no_chatbots() -> None:
     study = make_annotation_study("draft", places=7, items=3)
     page = lines_of(log_in(study).get("/console/teas/setup/state/launch/"))
     assert "Items 3 Places 7: 7 Annotators Pay" in page and "for each of" not in page
+
+
+def test_annotators_work_at_items_and_not_at_prompts() -> None:
+    study = make_annotation_study(items=3)
+    make_annotator(study)
+    words = lines_of(log_in(study).get("/console/teas/collect/"))
+    assert "Working now: 1 at “items”." in words
 
 
 def test_step_that_is_not_possible_or_not_known_says_so() -> None:

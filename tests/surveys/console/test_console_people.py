@@ -165,6 +165,16 @@ def test_empty_list_says_why() -> None:
     assert "Nobody matches these filters." in lines_of(client.get("/console/teas/participants/?state=completed"))
 
 
+def test_lists_without_people_do_not_deny_those_of_the_pilot() -> None:
+    study = make_study("pilot")
+    make_participant(study)
+    client = log_in(study)
+    words = lines_of(client.get("/console/teas/participants/"))
+    assert "Nobody of “Main data” has agreed to take part yet. Choose other people above." in words
+    assert "Nobody of “Main data” has come yet." in lines_of(client.get("/console/teas/flow/"))
+    assert "1 person." in lines_of(client.get("/console/teas/participants/?who=pilot"))
+
+
 def test_participant_shows_answers_revisions_flags_and_evidence(study: Study) -> None:
     person = make_participant(study)
     make_response(

@@ -418,7 +418,8 @@ def main() -> int:
 
     status = compare(load, PARTS)
     for title, table in tables(loaded[0]):
-        print(f"\n{title}\n{table.to_string(float_format='{:.3f}'.format, na_rep='–')}")
+        known = table.where(table.notna(), np.nan)  # None too is written as a dash
+        print(f"\n{title}\n{known.to_string(float_format='{:.3f}'.format, na_rep='–')}")
     return status
 
 

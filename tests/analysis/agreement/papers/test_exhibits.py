@@ -12,7 +12,7 @@ from analysis.agreement.papers.exhibits import RECIPES
 from surveys.models import AnnotationItem, Study
 from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import command, judged
-from tests.factories import make_account
+from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
 from tests.roles import as_account
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,9 +58,49 @@ def test_without_trained_models_all_items_with_a_majority_count(quality: Study) 
         item = AnnotationItem.objects.get(study=study, key=key)
         record_judgement(item, "mini same-1", {"relevance": value}, only=("relevance",))
     found = exhibit("Table 3", quality.slug, study.slug)
-    assert found["note"].startswith("On 3 items with a majority of people")
+    assert found["note"].startswith("On 3 items with a majority of people; intervals over users.")
     assert rows_of(found["tables"][0])["mini same-1"] == pytest.approx([2 / 3, 2 / 3, 1, 0.8, 3])
     assert exhibit("Figure 3", study.slug)["figure"] and exhibit("Figure 4", study.slug)["figure"]
+
+
+def test_labels_by_corpus_need_a_corpus(quality: Study) -> None:
+    assert exhibit("Figure 2", quality.slug)["figure"]
+    study = make_annotation_study(kind="attribute", slug="herbs")
+    make_items(study, 1)
+    annotate(make_annotator(study))
+    found = exhibit("Figure 2", study.slug)
+    assert found["why"] == "Its items name no corpus." and not found["figure"]
+
+
+def test_agreement_of_people_who_all_say_the_same_is_not_said_to_lack_items() -> None:
+    study = make_annotation_study(slug="herbs", overlap=2)
+    make_items(study, 3)
+    for _ in range(2):
+        person = make_annotator(study)
+        while annotate(person):
+            pass
+    found = exhibit("Figure 3", study.slug)
+    assert found["why"] == "Needs two raters who share items and give two labels or more." and not found["figure"]
+
+
+@pytest.mark.parametrize(("people", "model"), [(1, "mini"), (3, ""), (0, "mini")])
+def test_scores_of_models_need_models_and_people_and_nothing_else_is_said(people: int, model: str) -> None:
+    study = make_annotation_study(slug="herbs", overlap=max(people, 1))
+    items = make_items(study, 3)
+    for _ in range(people):
+        person = make_annotator(study)
+        while annotate(person):
+            pass
+    for item in items if model else ():
+        record_judgement(item, model, {"relevance": "yes"})
+    figure, table = (exhibit(number, study.slug) for number in ("Figure 4", "Table 3"))
+    assert figure["why"].startswith("Needs labels of a model and of two people") and not figure["figure"]
+    if people and model:
+        assert table["note"].startswith("On 3 items with a majority of people; intervals over items.")
+        why = table["tables"][0]["rows"][0][1]["why"]
+        assert why == "fewer than 5 independent units: too few for an interval"
+    else:
+        assert table["why"].startswith("No model has labelled an item of which people have a majority")
 
 
 def test_what_is_missing_is_said_and_nothing_is_made_up(quality: Study) -> None:
