@@ -117,6 +117,7 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
             given = {"rows": Count("item", distinct=True), "rows_done": Count("pk"), "rows_now": Count("pk")}
         yield rows("labels", slots, **given)
         yield rows("missing", Slot.objects.filter(item__study=study, item__pilot=False, done_at=None))
+        yield rows("pilot", AnnotationItem.objects.filter(study=study, pilot=True))
         yield rows("decisions", GateDecision.objects.filter(study=study))
 
 
@@ -224,7 +225,8 @@ def items_stand(study: Study, counts: Counts) -> EntryStanding:
 
 def agreement_stands(study: Study, counts: Counts) -> EntryStanding:
     done = counts.numbers.get("labels", (0, 0, 0))[1]
-    decided = "Pilot gate decided" if counts.number("decisions") else "Pilot gate not decided"
+    undecided = "Pilot gate not decided" if counts.number("pilot") else "No items of a pilot"
+    decided = "Pilot gate decided" if counts.number("decisions") else undecided
     return EntryStanding(f"{done:,}", "label" if done == 1 else "labels", decided)
 
 

@@ -223,7 +223,8 @@ def test_imported_labels_count_in_the_rail_and_in_the_list_of_people(tmp_path: P
     import_annotations("labels", tmp_path / "labels.csv", "tests")
     client = log_in(Study.objects.get(slug="labels"))
     words = lines_of(client.get(reverse("console:study", args=["labels"])))
-    assert "Items 2 items 3 of 3 labels" in words and "Agreement 3 labels" in words
+    assert "Items 2 items 3 of 3 labels" in words and "Agreement 3 labels No items of a pilot" in words
+    assert "live until" in words and "live since" not in words
     assert "Collect 2 people Imported" in words and "0 of 0" not in words and "The study is closed." in words
     assert "labels given" not in lines_of(client.get(reverse("console:monitor", args=["labels"])))  # of none wanted
     words = lines_of(client.get(reverse("console:setup", args=["labels"])))
@@ -237,7 +238,7 @@ def test_the_rail_does_not_say_that_nobody_came_to_a_pilot() -> None:
     make_items(study, 1, pilot=True)
     annotate(make_annotator(study))
     words = lines_of(log_in(study).get(reverse("console:study", args=["teas"])))
-    assert "The pilot runs" in words and "Nobody has come yet" not in words
+    assert "The pilot runs" in words and "Nobody has come yet" not in words and "Pilot gate not decided" in words
 
 
 def test_first_page_of_a_study_says_once_which_cell_is_behind() -> None:
