@@ -20,7 +20,7 @@ from django.http import QueryDict
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Row
 from analysis.charts.theme import printable
-from analysis.models import Completion
+from analysis.models import Completion, Run
 from analysis.models.conditions import LABELS
 from analysis.report.columns import settings as settings_of
 from analysis.report.dataset import ALL, FIELD, load_frames
@@ -322,7 +322,7 @@ def offered_sides(study: Study, others: QuerySet[Study]) -> list[tuple[str, Mapp
     field |= {f"{FIELD}/{slug}": f"{name} in the field" for slug, name in bots.items()}
     narrowed = [(f"In the field, by {FILTERS[name].label.lower()}", parts_of(offer, bots, name)) for name in PARTED_BY]
     again = (IN_FIELD_AGAIN, again_in(offer, bots))
-    models = {f"{run.source}/{run.model}": name_of_model(run.source, run.model) for run in offer.runs}
+    models = {f"{run.source}/{run.model}": name_of_model(run.source, run.model) for run in runs_as_sides(study)}
     models = dict(sorted(models.items()))
     found = [(IN_FIELD, field), again, *narrowed, (OF_MODELS, models), (OF_OTHERS, fields_of_others(offer, others))]
     return [(heading, sides) for heading, sides in found if sides]
@@ -372,14 +372,16 @@ def name_of_model(source: str, model: str) -> str:
     return printable(f"{LABELS.get(source, source)} with {model}")
 
 
-def usual_pair(study: Study) -> tuple[str, ...]:
-    """The pair that a page opens with: the first two chatbots, or the field and the first run's model; else none.
+def runs_as_sides(study: Study) -> QuerySet[Run]:
+    """The runs with answers to the study's prompts, without repetitions, by age."""
+    answered = Completion.objects.filter(run=OuterRef("pk"), prompt__isnull=False, answer__isnull=False)
+    return runs_of(study).filter(Exists(answered), first_run=None).select_related("endpoint").order_by("pk")
 
-    Only runs with answers to the study's prompts can be sides.
-    """
+
+def usual_pair(study: Study) -> tuple[str, ...]:
+    """The pair that a page opens with: the first two chatbots, or the field and the first run's model; else none."""
     bots = [f"{FIELD}/{bot.slug}" for bot in definition_of(study.current_id).chatbots]
     if len(bots) > 1:
         return tuple(bots[:2])
-    answered = Completion.objects.filter(run=OuterRef("pk"), prompt__isnull=False, answer__isnull=False)
-    runs = runs_of(study).filter(Exists(answered), first_run=None).order_by("pk")[:1]
+    runs = runs_as_sides(study)[:1]
     return (FIELD, *(f"{run.source}/{run.model}" for run in runs)) if runs else ()

@@ -16,7 +16,7 @@ from analysis.charts.rendering import render
 from analysis.report.bundle import bundles
 from analysis.report.claims.gate import PAGES, PAIR_ITEMS
 from analysis.report.filters import FilterError, Filters
-from analysis.report.pairs.sides import check_pair, read_side, usual_pair
+from analysis.report.pairs.sides import OF_MODELS, check_pair, offered_sides, read_side, usual_pair
 from analysis.report.parts import FIGURES
 from analysis.report.reports import report
 from analysis.stats.simultaneous import LEVEL, Family, share_gaps
@@ -200,9 +200,10 @@ def test_no_usual_pair_has_a_run_without_answers_to_prompts() -> None:
     study = make_study(slug="one-chatbot", chatbots=make_definition().chatbots[:1])
     run = make_model_run(study)
     reply(run, "teas", listed(["Assam"]))
-    assert usual_pair(study) == ()
+    assert usual_pair(study) == () and OF_MODELS not in dict(offered_sides(study, Study.objects.none()))
     read_new(study)
     assert usual_pair(study) == ("field", "offline/gpt-4o-mini")
+    assert [*dict(offered_sides(study, Study.objects.none()))[OF_MODELS]] == ["offline/gpt-4o-mini"]
 
 
 def test_one_run_and_a_puppet_can_be_sides(study: Study) -> None:
