@@ -123,6 +123,7 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     picked = places.chosen_prompt if "prompt" in wanted.switches else ""
     tested = next((family for family in report["families"] if family["page"] == wanted.name), None)
     notices = notices_of(request.study.slug, report, tested, shown.asked.address(), shown.older)
+    baselines = runs_of(request.study).filter(study=request.study, benchmark="")
     return {
         **frame(request, wanted, shown.asked),
         "report": report,
@@ -145,12 +146,14 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "without_search": shown.asked.address(q="", sort=""),
         "kept_pairs": searched_with(shown.asked, picked),
         "compared": [compared_row(places, row) for row in (*report["sources"], *report.get("repeated", ()))],
-        "has_runs": runs_of(request.study).filter(study=request.study).exists,
-        "has_failed": Completion.objects.filter(run__in=runs_of(request.study), status="failed").exists,
+        "has_runs": baselines.exists,
+        "has_failed": Completion.objects.filter(run__in=baselines, status="failed").exists,
         "can_take": any(row["benchmark"] and not row["taken"] for row in report.get("variability", ())),
         "all_excluded": all_out(report),
         "is_narrowed": any(name != "compare" for name, _ in shown.asked.filters.to_pairs()),
-        "has_models": any(row["answers"] for row in report["sources"]) or bool(report.get("benchmarks")),
+        "has_models": any(row["answers"] for row in report["sources"])
+        or bool(report.get("benchmarks"))
+        or any(row["source"] != FIELD for row in report.get("field_benchmark", ())),
         "looks": 1,
         "unread": report["answers"]["unread"],
         "since": in_microseconds(shown.computed_at),

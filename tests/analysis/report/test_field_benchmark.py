@@ -158,6 +158,14 @@ def test_everybody_beside_a_chatbot_is_not_said_first(study: Study) -> None:
     assert "The chatbot" not in say(beside) and say(beside).count("is right on") == 1
 
 
+def test_runs_of_the_benchmark_are_no_baseline_and_missing_only_where_prompts_are_compared(study: Study) -> None:
+    client = log_in(study, "viewer")
+    addresses = (reverse("compare:page", args=[study.slug, name]) for name in ("field-benchmark", "items"))
+    page, items = (client.get(each).content.decode() for each in addresses)
+    assert "No baseline" not in page
+    assert "No baseline yet" in items and "No answer of a model" not in items
+
+
 def test_of_three_people_who_are_all_wrong_it_says_how_few_they_are() -> None:
     study = make_sums_in_field(3)
     Answer.objects.filter(response__prompt__is_drawn=True).update(letter="A")
