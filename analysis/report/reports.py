@@ -59,6 +59,9 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
+code_version()  # of the code that was loaded: its files may change while this process runs
+
+
 def stamp_of(study: Study) -> dict[str, Any]:
     """What the results of any view rest on: runs, answers, the plan's dates, and `people` as in `people_stamp`."""
     asked = ("model", "provider", "extra", "json_schema")
