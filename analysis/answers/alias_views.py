@@ -42,8 +42,7 @@ MOST_FOUND = 60
 ACTIONS = {"accept": accept, "reject": reject, "split": split}
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def spellings(request: HttpRequest) -> HttpResponse:
     prompts = asked_prompts(request)
     prompt = request.GET.get("prompt", "")
@@ -118,8 +117,7 @@ def accepted_spellings(study: Study, prompt: str, titles: dict[str, str]) -> lis
     return rows
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def decide_spellings(request: HttpRequest) -> HttpResponse:
     """Make one decision, or the same one about each ticked proposal; all or none."""
     action, actor, done = request.POST.get("action", ""), request.user.get_username(), Counter[str]()
@@ -154,8 +152,7 @@ def chosen(request: HttpRequest) -> list[tuple[str, str, list[str]]]:
     return groups
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def undo_spellings(request: HttpRequest) -> HttpResponse:
     given = request.POST.get("number", "")
     number = int(given) if given.isdecimal() and len(given) < 10 else 0

@@ -76,8 +76,7 @@ def spoken(doubt: str) -> str:
     return doubt.replace("-", " ")
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def answers(request: HttpRequest) -> HttpResponse:
     wanted = wanted_of(request)
     everything = answers_of(request.study)
@@ -108,8 +107,7 @@ def answers(request: HttpRequest) -> HttpResponse:
     )
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def standing_part(request: HttpRequest) -> HttpResponse:
     return render(request, "answers/_standing.html", {"study": request.study, **standing(request.study)})
 
@@ -141,8 +139,7 @@ def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]
     return bar
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def accuracy(request: HttpRequest) -> HttpResponse:
     """Show how often people who saw a reading call it right."""
     kept = kept_accuracy(request.study)
@@ -218,8 +215,7 @@ def accuracy_words(row: dict[str, Any]) -> dict[str, str]:
     return words
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def read_texts(request: HttpRequest) -> HttpResponse:
     old = outdated(request.study)
     if old:
@@ -234,8 +230,7 @@ def read_texts(request: HttpRequest) -> HttpResponse:
     return redirect("answers:list", request.study.slug)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def changes(request: HttpRequest) -> HttpResponse:
     """Show what today's rules read differently, before anything is read anew."""
     old = outdated(request.study)
@@ -252,8 +247,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 # --- one answer -------------------------------------------------------------
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def review(request: HttpRequest) -> HttpResponse:
     """Show the next waiting answer after `after`; start again at the end."""
     wanted = wanted_of(request) | {"state": ""}
@@ -279,8 +273,7 @@ def next_in(keys: list[int], after: int) -> int | None:
     return later[0] if later else (keys[0] if keys else None)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def answer(request: HttpRequest, key: int) -> HttpResponse:
     return show_answer(request, key, wanted_of(request), [])
 
@@ -318,8 +311,7 @@ def show_answer(
     )
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def decide_answer(request: HttpRequest, key: int) -> HttpResponse:
     given: dict[str, Any] = {"names": [], "letter": ""}
     if "unknown" not in request.POST:
@@ -348,8 +340,7 @@ def next_address(request: HttpRequest, key: int) -> str:
     return f"{reverse('answers:review', args=[request.study.slug])}?{query.urlencode()}"
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def undo_decision(request: HttpRequest) -> HttpResponse:
     try:
         back = undo_last(request.study, request.user.get_username())

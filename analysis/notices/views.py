@@ -8,14 +8,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
-from django.views.decorators.http import require_http_methods
 
 from analysis.models import NoticeAddress
 from analysis.notices import sending
 from analysis.notices.news import NEWS, news_of
 from analysis.notices.sending import NoticeError, found_or_failed, secret_of, shown
 from surveys.studies.access import Role, within_limit
-from surveys.studies.pages import show, study_page
+from surveys.studies.pages import FORM, show, study_page
 
 BUSY = "Addresses were added or tried often within an hour. Try again later."
 
@@ -26,8 +25,7 @@ class AddressForm(forms.Form):
     every = forms.ChoiceField(label="How often", choices=NoticeAddress.Every.choices)
 
 
-@require_http_methods(["GET", "POST", "HEAD"])
-@study_page(Role.OWNER)
+@study_page(Role.OWNER, FORM)
 def notices(request: HttpRequest) -> HttpResponse:
     if "test" in request.POST or "remove" in request.POST:
         return change(request)

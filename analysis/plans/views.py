@@ -30,8 +30,7 @@ from surveys.studies.wording import percent
 NO_WORKER = "No worker can be reached. Start one, or run manage.py plan on the server."
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def plan(request: HttpRequest) -> HttpResponse:
     return show_plan(request)
 
@@ -76,8 +75,7 @@ def standing(study: Study) -> dict[str, Any]:
     return under_way.standing(study, NAME) if study.current_id else {}
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def simulate(request: HttpRequest) -> HttpResponse:
     """Have a worker simulate the plan, unless that is done or under way."""
     study = simulated(request)
@@ -96,8 +94,7 @@ def simulate(request: HttpRequest) -> HttpResponse:
     return redirect("plans:plan", study.slug)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
     """How far the simulation is; reloads the page when it has ended."""
     if under_way.progress_of(simulated(request), NAME) is None:
@@ -111,22 +108,19 @@ def simulated(request: HttpRequest) -> Study:
     return study if has_annotators(study) else planned(request)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def osf(request: HttpRequest) -> HttpResponse:
     content = json.dumps(as_osf(planned(request)), indent=2, ensure_ascii=False)
     return as_file(content, "application/json", f"{request.study.slug}-osf.json")
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def aspredicted(request: HttpRequest) -> HttpResponse:
     name = f"{request.study.slug}-aspredicted.txt"
     return as_file(as_predicted(planned(request)), "text/plain; charset=utf-8", name)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def registration(request: HttpRequest) -> HttpResponse:
     """The registration as a PDF, with the simulated plan if there is one."""
     study = planned(request)

@@ -147,8 +147,7 @@ def say_report(report: dict[str, Any]) -> str:
     return counted + (f"; {join_words([f'{n:,} {words}' for words, n in left.items()])}" if left else "")
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def items(request: HttpRequest) -> HttpResponse:
     return show_items(request)
 
@@ -206,8 +205,7 @@ def show_way(request: HttpRequest, name: str, into: Study, kind: str, asked: Way
     return Way(name, PUSHES[name], into, form)
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def push(request: HttpRequest, name: str) -> HttpResponse:
     """Count what would be added, or add it. On the page of the stage before, `into` names the next stage."""
     into = request.study

@@ -27,8 +27,7 @@ from surveys.studies.pages import saved_as, show, study_page
 HERE = "export"
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def bundle(request: HttpRequest) -> HttpResponseBase:
     """The replication bundle; with the pasted texts only if requested."""
     return labels_instead(request) or send_bundle(request, begin_bundle)
@@ -54,8 +53,7 @@ def labels_instead(request: HttpRequest) -> HttpResponse | None:
     return redirect(f"{reverse('agreement:bundle', args=[study.slug])}?{urlencode(texts)}".rstrip("?"))
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def prepare(request: HttpRequest) -> HttpResponse:
     """Have missing parts computed; once none are missing, the page hands out the file by itself."""
     if elsewhere := labels_instead(request):
@@ -69,8 +67,7 @@ def prepare(request: HttpRequest) -> HttpResponse:
     return show(request, "report/bundle.html", HERE, file=file, texts="texts" in request.GET, **page)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
     """Show how far the report is; reload the page once it is there, or can no longer be made."""
     try:

@@ -36,8 +36,7 @@ from surveys.studies.pages import as_file, show, study_page
 NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on the server."
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def take(request: HttpRequest) -> HttpResponse:
     """Take a look at the hypotheses at this many people; the audit trail keeps who did."""
     at = request.POST.get("at", "")
@@ -127,8 +126,7 @@ def find_curve(request: HttpRequest, number: int) -> Row:
     return curves[number - 1]
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def compute(request: HttpRequest) -> HttpResponse:
     """Have a worker go on with the multiverse, unless one does already."""
     study = planned(request)

@@ -107,8 +107,7 @@ class AskForm(forms.Form):
         return {name: value for name, value in given.items() if value not in (None, "", False)}
 
 
-@FORM
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, FORM)
 def ask(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """Plan without sending anything, by one button; start it by the other, once calls and dollars are known."""
     found = find_corpus(request, corpus)
@@ -189,8 +188,7 @@ def say_conditions(settings: dict[str, Any]) -> str:
     return f"{', '.join(parts)}."
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def plan_part(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """Show how far the planning is; reload the page when it is over."""
     if task not in ORDERED:
