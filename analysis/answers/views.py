@@ -33,7 +33,7 @@ from surveys.models import Prompt, ReadBack, Study, asked_of_all
 from surveys.reading.answers import DOUBTS, RULES_VERSION
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.pages import address_without_page, notes_on, page_of, show, study_page
+from surveys.studies.pages import address_without_page, notes_on, page_of, saying, show, study_page
 from surveys.studies.wording import decimal, percent, plural
 
 HERE, REVIEW = "answers", "review"
@@ -342,11 +342,9 @@ def next_address(request: HttpRequest, key: int) -> str:
 
 @study_page(Role.RESEARCHER, require_POST)
 def undo_decision(request: HttpRequest) -> HttpResponse:
-    try:
+    with saying(request, ReviewError):
         back = undo_last(request.study, request.user.get_username())
-    except ReviewError as error:
-        messages.error(request, str(error))
-        return redirect("answers:review", request.study.slug)
-    words = back.undoes.letter or ", ".join(back.undoes.names) or "unknown"
-    messages.success(request, f"Undone: “{words}”. This is the answer as it was.")
-    return redirect("answers:answer", request.study.slug, back.answer_id)
+        words = back.undoes.letter or ", ".join(back.undoes.names) or "unknown"
+        messages.success(request, f"Undone: “{words}”. This is the answer as it was.")
+        return redirect("answers:answer", request.study.slug, back.answer_id)
+    return redirect("answers:review", request.study.slug)

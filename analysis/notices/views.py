@@ -14,7 +14,7 @@ from analysis.notices import sending
 from analysis.notices.news import NEWS, news_of
 from analysis.notices.sending import NoticeError, found_or_failed, secret_of, shown
 from surveys.studies.access import Role, within_limit
-from surveys.studies.pages import FORM, show, study_page
+from surveys.studies.pages import FORM, saying, show, study_page
 
 BUSY = "Addresses were added or tried often within an hour. Try again later."
 
@@ -60,13 +60,10 @@ def change(request: HttpRequest) -> HttpResponse:
         sending.remove_address(row, request.user.get_username())
         messages.success(request, f"{shown(row)} hears nothing more.")
         return redirect("notices:page", request.study.slug)
-    try:
+    with saying(request, NoticeError):
         if not within_limit(request, "notice"):
             raise NoticeError(BUSY)
         sending.try_address(row)
-    except NoticeError as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"The test went to {shown(row)}.")
     return redirect("notices:page", request.study.slug)
 

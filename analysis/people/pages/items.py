@@ -22,7 +22,7 @@ from surveys.annotation.stages import next_of, stages_of
 from surveys.models import Slot, Study
 from surveys.studies.access import RANK, Role, role_in, studies_of, study_for
 from surveys.studies.imports.files import ImportFault
-from surveys.studies.pages import show, study_page
+from surveys.studies.pages import saying, show, study_page
 from surveys.studies.wording import join_words, plural
 
 HERE = "items"
@@ -216,12 +216,9 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
     if order is None:
         return show_items(request, status=422, asked=way)
     is_count = "count" in request.POST
-    try:
+    with saying(request, PeopleError):
         report = push_for(request.user, name, order, dry=is_count)
-    except PeopleError as error:
-        messages.error(request, str(error))
-        return redirect("people:items", request.study.slug)
-    if is_count:
-        return show_items(request, asked=way._replace(report=report, words=say_report(report)))
-    messages.success(request, f"{into.slug}: {say_report(report)}.")
+        if is_count:
+            return show_items(request, asked=way._replace(report=report, words=say_report(report)))
+        messages.success(request, f"{into.slug}: {say_report(report)}.")
     return redirect("people:items", request.study.slug)

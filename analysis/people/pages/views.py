@@ -41,7 +41,7 @@ from analysis.people.tasks import people_step
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.pages import address_without_page, as_file, page_of, show, show_live, study_page
+from surveys.studies.pages import address_without_page, as_file, page_of, saying, show, show_live, study_page
 from surveys.studies.wording import dollars, plural
 
 HERE = "corpora"
@@ -144,11 +144,9 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
         given = {name: last.get_initial_for_field(field, name) for name, field in last.fields.items()}
     form = FORMS[step](given, user=request.user, study=request.study, corpus=found)
     if form.is_valid():
-        try:
+        with saying(request, PeopleError):
             order_step(found, step, form.cleaned_data, request.user, request.study)
             messages.success(request, f"{NAMES(step).label} begins as soon as a worker is free.")
-        except PeopleError as error:
-            messages.error(request, str(error))
     else:
         faults = [f"{form.fields[at].label or at}: {error}" for at in form.fields for error in form.errors.get(at, ())]
         faults += form.non_field_errors()

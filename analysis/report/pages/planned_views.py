@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from celery.exceptions import OperationalError
-from django.contrib import messages
 from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -31,7 +30,7 @@ from surveys.models import Study
 from surveys.studies import under_way
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
-from surveys.studies.pages import as_file, show, study_page
+from surveys.studies.pages import as_file, saying, show, study_page
 
 NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on the server."
 
@@ -40,12 +39,10 @@ NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on
 def take(request: HttpRequest) -> HttpResponse:
     """Take a look at the hypotheses at this many people; the audit trail keeps who did."""
     at = request.POST.get("at", "")
-    try:
+    with saying(request, LookError):
         if not (at.isascii() and at.isdecimal() and len(at) < 8):
             raise LookError("A look is at a number of people.")
         take_look(Reporting(planned(request)).data, int(at), request.user.get_username())
-    except LookError as error:
-        messages.error(request, str(error))
     return redirect("compare:overview", request.study.slug)
 
 

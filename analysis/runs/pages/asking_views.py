@@ -25,7 +25,7 @@ from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
 from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
-from surveys.studies.pages import FORM, show, show_live, study_page
+from surveys.studies.pages import FORM, saying, show, show_live, study_page
 from surveys.studies.wording import exact_dollars, plural
 
 HERE = "corpora"
@@ -140,12 +140,10 @@ def start(request: HttpRequest, found: Corpus, task: str, last: CorpusStep | Non
 
 
 def order(request: HttpRequest, found: Corpus, task: str, settings: dict[str, Any]) -> bool:
-    try:
+    with saying(request, PeopleError):
         order_step(found, task, settings, request.user, request.study, ask_step)
-    except PeopleError as error:
-        messages.error(request, str(error))
-        return False
-    return True
+        return True
+    return False
 
 
 def is_planned(row: CorpusStep) -> bool:
