@@ -23,7 +23,7 @@ from surveys.models import Slot, Study
 from surveys.studies.access import RANK, Role, role_in, studies_of, study_for
 from surveys.studies.imports.files import ImportFault
 from surveys.studies.pages import saying, show, study_page
-from surveys.studies.wording import join_words, plural
+from surveys.studies.wording import RaisedAs, join_words, plural
 
 HERE = "items"
 # What a report counts beside new items, in words.
@@ -133,10 +133,8 @@ def push_for(user: Any, name: str, order: PushOrder, *, dry: bool) -> dict[str, 
     """Add the items, or with `dry` count them, while the study may use their corpus. Raises PeopleError."""
     with transaction.atomic():
         if isinstance(order.source, Corpus):
-            try:
+            with RaisedAs(PeopleError, NotShared):
                 require_use(user, order.study, order.source)
-            except NotShared as refusal:
-                raise PeopleError(str(refusal)) from None
         return push_into(name, order, dry=dry)
 
 

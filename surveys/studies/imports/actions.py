@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault
-from surveys.studies.wording import fill
+from surveys.studies.wording import RaisedAs, fill
 
 ACTOR = "command line"
 DASH = Path("-")
@@ -72,10 +72,8 @@ class Action(BaseCommand):
             return done
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with RaisedAs(CommandError, *self.faults):
             report = self.run(options)
-        except self.faults as fault:
-            raise CommandError(str(fault)) from None
         if report is not None:
             self.show(report, options)
 
