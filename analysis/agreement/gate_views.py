@@ -304,8 +304,7 @@ def find_alpha(question: dict[str, Any]) -> Cell:
     return ALPHA_NOMINAL.cell(group) if ordinal.value is None else ordinal
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def gate(request: HttpRequest) -> HttpResponse:
     page = read_page(request, request.GET)
     broken = page["broken"]
@@ -356,8 +355,7 @@ def format_kappa(verdict: GateVerdict) -> str:
     return f"κ {number.text}{aside(number)}" if number.value is not None else ""
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def decide(request: HttpRequest) -> HttpResponse:
     """Freeze the form's verdict about each person listed in it, with their current figures."""
     given = request.POST
@@ -405,8 +403,7 @@ def find_fault(rows: list[tuple[AnnotatorFigures, bool, str]], broken: Mapping[s
     return ""
 
 
-@require_POST
-@study_page(Role.OWNER)
+@study_page(Role.OWNER, require_POST)
 def invited(request: HttpRequest) -> HttpResponse:
     """Send the Prolific ids of the people kept, one a line, for a participant group there."""
     work_of(request.study)

@@ -71,8 +71,7 @@ def work_of(study: Study) -> AnnotationWork:
     return work
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def overview(request: HttpRequest) -> HttpResponse:
     work, choice = work_of(request.study), read_choice(request.GET)
     found = rows_for(request.study, choice)
@@ -180,8 +179,7 @@ def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: 
     }
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def numbers(request: HttpRequest) -> HttpResponse:
     """Send the same JSON as the command prints."""
     work_of(request.study)
@@ -189,16 +187,14 @@ def numbers(request: HttpRequest) -> HttpResponse:
     return saved_as(f"{request.study.slug}-agreement.json", JsonResponse(found))
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def bundle(request: HttpRequest) -> HttpResponseBase:
     """Send the replication bundle of labels."""
     work_of(request.study)
     return send_bundle(request, begin_label_bundle)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def groups(request: HttpRequest) -> HttpResponse:
     """Send one question's agreement and label shares by corpus, kind of item, user and statement, as CSV."""
     work_of(request.study)
@@ -222,8 +218,7 @@ def write_groups(question: Mapping[str, Any]) -> str:
     return out.getvalue()
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     """Send a figure of one question; `json` is its Vega-Lite spec with the numbers, `csv` the numbers alone."""
     work_of(request.study)
@@ -238,8 +233,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
 # --- items ------------------------------------------------------------------
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def differing(request: HttpRequest) -> HttpResponse:
     """Show what two raters, or one and the majority of the others, labelled differently, or with two chosen labels."""
     work_of(request.study)
@@ -292,8 +286,7 @@ def find_question(asked: list[QuestionLabels], name: str) -> QuestionLabels:
     raise Http404
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def item(request: HttpRequest, key: int) -> HttpResponse:
     """Show what annotators saw, and everything that was said about it."""
     rows = AnnotationItem.objects.filter(study=request.study).select_related("history")

@@ -32,7 +32,7 @@ from analysis.answers.views import standing
 from analysis.models import AliasDecision
 from surveys.models import Prompt, Study, asked_of_all
 from surveys.studies.access import Role
-from surveys.studies.pages import show, study_page
+from surveys.studies.pages import saying, show, study_page
 
 HERE = "spellings"
 MOST_SHOWN = 20
@@ -42,8 +42,7 @@ MOST_FOUND = 60
 ACTIONS = {"accept": accept, "reject": reject, "split": split}
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def spellings(request: HttpRequest) -> HttpResponse:
     prompts = asked_prompts(request)
     prompt = request.GET.get("prompt", "")
@@ -118,12 +117,11 @@ def accepted_spellings(study: Study, prompt: str, titles: dict[str, str]) -> lis
     return rows
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def decide_spellings(request: HttpRequest) -> HttpResponse:
     """Make one decision, or the same one about each ticked proposal; all or none."""
     action, actor, done = request.POST.get("action", ""), request.user.get_username(), Counter[str]()
-    try:
+    with saying(request, AliasError):
         if action not in ACTIONS:
             raise AliasError("Choose what to do.")
         with transaction.atomic():
@@ -134,8 +132,6 @@ def decide_spellings(request: HttpRequest) -> HttpResponse:
             raise AliasError("Tick at least one spelling beside the one that is kept.")
         words = {"accept": "Merged", "reject": "Kept apart", "split": "Split again"}[action]
         messages.success(request, f"{words}: {'; '.join(done)[:300]}. Each can be undone below.")
-    except AliasError as error:
-        messages.error(request, str(error))
     return redirect(back(request))
 
 
@@ -154,16 +150,13 @@ def chosen(request: HttpRequest) -> list[tuple[str, str, list[str]]]:
     return groups
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def undo_spellings(request: HttpRequest) -> HttpResponse:
     given = request.POST.get("number", "")
     number = int(given) if given.isdecimal() and len(given) < 10 else 0
-    try:
+    with saying(request, AliasError):
         made = undo(request.study, number, request.user.get_username())
         messages.success(request, f"Decision {number} is undone: {', '.join(made.spellings)[:200]} / {made.item}.")
-    except AliasError as error:
-        messages.error(request, str(error))
     return redirect(back(request))
 
 

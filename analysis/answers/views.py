@@ -33,7 +33,7 @@ from surveys.models import Prompt, ReadBack, Study, asked_of_all
 from surveys.reading.answers import DOUBTS, RULES_VERSION
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.pages import address_without_page, notes_on, page_of, show, study_page
+from surveys.studies.pages import address_without_page, notes_on, page_of, saying, show, study_page
 from surveys.studies.wording import decimal, percent, plural
 
 HERE, REVIEW = "answers", "review"
@@ -76,8 +76,7 @@ def spoken(doubt: str) -> str:
     return doubt.replace("-", " ")
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def answers(request: HttpRequest) -> HttpResponse:
     wanted = wanted_of(request)
     everything = answers_of(request.study)
@@ -108,8 +107,7 @@ def answers(request: HttpRequest) -> HttpResponse:
     )
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def standing_part(request: HttpRequest) -> HttpResponse:
     return render(request, "answers/_standing.html", {"study": request.study, **standing(request.study)})
 
@@ -141,8 +139,7 @@ def bar_of(parts: Sequence[tuple[str, int]], whole: int) -> list[dict[str, Any]]
     return bar
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def accuracy(request: HttpRequest) -> HttpResponse:
     """Show how often people who saw a reading call it right."""
     kept = kept_accuracy(request.study)
@@ -218,8 +215,7 @@ def accuracy_words(row: dict[str, Any]) -> dict[str, str]:
     return words
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def read_texts(request: HttpRequest) -> HttpResponse:
     old = outdated(request.study)
     if old:
@@ -234,8 +230,7 @@ def read_texts(request: HttpRequest) -> HttpResponse:
     return redirect("answers:list", request.study.slug)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def changes(request: HttpRequest) -> HttpResponse:
     """Show what today's rules read differently, before anything is read anew."""
     old = outdated(request.study)
@@ -252,8 +247,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 # --- one answer -------------------------------------------------------------
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def review(request: HttpRequest) -> HttpResponse:
     """Show the next waiting answer after `after`; start again at the end."""
     wanted = wanted_of(request) | {"state": ""}
@@ -279,8 +273,7 @@ def next_in(keys: list[int], after: int) -> int | None:
     return later[0] if later else (keys[0] if keys else None)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def answer(request: HttpRequest, key: int) -> HttpResponse:
     return show_answer(request, key, wanted_of(request), [])
 
@@ -318,8 +311,7 @@ def show_answer(
     )
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def decide_answer(request: HttpRequest, key: int) -> HttpResponse:
     given: dict[str, Any] = {"names": [], "letter": ""}
     if "unknown" not in request.POST:
@@ -348,14 +340,11 @@ def next_address(request: HttpRequest, key: int) -> str:
     return f"{reverse('answers:review', args=[request.study.slug])}?{query.urlencode()}"
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def undo_decision(request: HttpRequest) -> HttpResponse:
-    try:
+    with saying(request, ReviewError):
         back = undo_last(request.study, request.user.get_username())
-    except ReviewError as error:
-        messages.error(request, str(error))
-        return redirect("answers:review", request.study.slug)
-    words = back.undoes.letter or ", ".join(back.undoes.names) or "unknown"
-    messages.success(request, f"Undone: “{words}”. This is the answer as it was.")
-    return redirect("answers:answer", request.study.slug, back.answer_id)
+        words = back.undoes.letter or ", ".join(back.undoes.names) or "unknown"
+        messages.success(request, f"Undone: “{words}”. This is the answer as it was.")
+        return redirect("answers:answer", request.study.slug, back.answer_id)
+    return redirect("answers:review", request.study.slug)

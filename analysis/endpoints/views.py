@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from analysis.endpoints.endpoints import LIMITS, EndpointError, add_endpoint
 from analysis.endpoints.owners.sharing import take_back
@@ -23,7 +23,7 @@ from analysis.models import Endpoint
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role, studies_of
-from surveys.studies.pages import may, show, study_page
+from surveys.studies.pages import FORM, may, show, study_page
 
 FAKE = Endpoint.Provider.FAKE
 # Variables with providers' keys. Others, such as the site's own secrets, are sent nowhere.
@@ -156,8 +156,7 @@ def has_key(endpoint: Endpoint) -> bool:
 HERE = "endpoints"
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def endpoints(request: HttpRequest) -> HttpResponse:
     usable = Endpoint.objects.shown_to(request.user, request.study)
     found = usable.select_related("study").annotate(number=Count("runs")).order_by("name")
@@ -172,8 +171,7 @@ def endpoints(request: HttpRequest) -> HttpResponse:
     return show(request, "endpoints/endpoints.html", HERE, rows=rows)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@study_page(Role.OWNER)
+@study_page(Role.OWNER, FORM)
 def edit(request: HttpRequest, name: str = "") -> HttpResponse:
     """Make an endpoint of this study, or change the one with this name."""
     usable = Endpoint.objects.shown_to(request.user, request.study)

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.views.decorators.http import require_GET, require_http_methods, require_safe
+from django.views.decorators.http import require_GET, require_safe
 from rest_framework.authtoken.models import Token
 
 from analysis.exports.codebook import as_document, as_markdown
@@ -29,7 +29,7 @@ from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
 from analysis.exports.refusals import YES
 from surveys.studies.access import Role
-from surveys.studies.pages import as_file, may, member_page, saved_as, show, study_page
+from surveys.studies.pages import FORM, as_file, may, member_page, saved_as, show, study_page
 
 SECTIONS = {
     "People and what they pasted": PEOPLE_TABLES,
@@ -74,8 +74,7 @@ def as_stream(made: Export | Everything, chunks: Chunks, content_type: str) -> S
     return saved_as(made.filename, response)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def page(request: HttpRequest) -> HttpResponse:
     selection = read_form(request.GET)
     described = codebook_of(request.study).tables
@@ -117,8 +116,7 @@ def read_form(parameters: QueryDict) -> Selection:
     return Selection(**{name: name in parameters for name in Selection.__annotations__})
 
 
-@require_GET
-@study_page()
+@study_page(only=require_GET)
 def download(request: HttpRequest, table: str, kind: str) -> HttpResponse:
     selection = read_selection(request.GET)
     return export_response(open_export(request.user, request.study.slug, table, kind, selection))
@@ -128,8 +126,7 @@ def everything_response(made: Everything, user: Any) -> StreamingHttpResponse:
     return as_stream(made, followed(made, user), "application/zip")
 
 
-@require_GET
-@study_page()
+@study_page(only=require_GET)
 def everything(request: HttpRequest) -> HttpResponse:
     """Download the ticked tables, or all, as one zip file."""
     forget_progress(request.study, request.user)
@@ -138,8 +135,7 @@ def everything(request: HttpRequest) -> HttpResponse:
     return everything_response(made, request.user)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def everything_progress(request: HttpRequest) -> HttpResponse:
     """Show the progress of that download."""
     told, tries = progress_of(request.study, request.user), request.GET.get("tries", "0")
@@ -148,8 +144,7 @@ def everything_progress(request: HttpRequest) -> HttpResponse:
     return render(request, "exports/_progress.html", shown)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def codebook(request: HttpRequest, kind: str) -> HttpResponse:
     described, name = codebook_of(request.study), f"{request.study.slug}-codebook.{kind}"
     if kind == "md":
@@ -159,14 +154,13 @@ def codebook(request: HttpRequest, kind: str) -> HttpResponse:
     raise Http404("The codebook comes as codebook.md and codebook.json.")
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def example(request: HttpRequest, name: str) -> HttpResponse:
     """Download the notebook, or the client that it and other programs use; both belong in one folder."""
     return as_file((EXAMPLES / name).read_bytes(), EXAMPLE_FILES[name], name)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@FORM
 @member_page
 def token(request: HttpRequest) -> HttpResponse:
     """Make, replace or revoke the account's API token; it is shown once."""

@@ -41,6 +41,7 @@ from analysis.runs.recipes.plans import Plan, plan_run
 from surveys.models import BenchmarkItem, Prompt, Study, asked_of_all
 from surveys.simulation.demo import ACTOR, LARGE, PROFILES, SMALL, demo_user
 from surveys.studies.imports.benchmarks import import_benchmark
+from surveys.studies.wording import RaisedAs
 
 # One for each of field-13's chatbots: dollars per million tokens in and out, usual milliseconds.
 MODELS = {
@@ -423,10 +424,8 @@ def push(corpus: Corpus) -> None:
 
 
 def ask_local_model(corpus: Corpus) -> None:
-    try:
+    with RaisedAs(PeopleError, LocalModelError):
         server = start_server(LOCAL_PORT, 1)
         add_local_endpoint(LOCAL_PORT, 1)
         ask_about(corpus, "extract", ENDPOINT, limit=LOCAL_CONVERSATIONS)
         del server
-    except LocalModelError as error:
-        raise PeopleError(str(error)) from None

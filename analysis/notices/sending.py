@@ -26,7 +26,7 @@ from analysis.models import NoticeAddress
 from analysis.notices.news import News, full_disk, news_of
 from surveys.models import Study, locks
 from surveys.studies import audit
-from surveys.studies.wording import plural
+from surveys.studies.wording import RaisedAs, plural
 
 Kind, Every = NoticeAddress.Kind, NoticeAddress.Every
 PAUSES = {Every.HOUR: timedelta(hours=1), Every.DAY: timedelta(days=1)}
@@ -84,10 +84,8 @@ def check_address(kind: str, address: str) -> None:
         return
     if parts.scheme != "https":
         raise NoticeError("A webhook’s address begins with https://.")
-    try:
+    with RaisedAs(NoticeError, EndpointError):
         refuse_private(host, port)
-    except EndpointError as error:
-        raise NoticeError(str(error)) from None
 
 
 def shown(row: NoticeAddress) -> str:

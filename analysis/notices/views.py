@@ -8,14 +8,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
-from django.views.decorators.http import require_http_methods
 
 from analysis.models import NoticeAddress
 from analysis.notices import sending
 from analysis.notices.news import NEWS, news_of
 from analysis.notices.sending import NoticeError, found_or_failed, secret_of, shown
 from surveys.studies.access import Role, within_limit
-from surveys.studies.pages import show, study_page
+from surveys.studies.pages import FORM, saying, show, study_page
 
 BUSY = "Addresses were added or tried often within an hour. Try again later."
 
@@ -26,8 +25,7 @@ class AddressForm(forms.Form):
     every = forms.ChoiceField(label="How often", choices=NoticeAddress.Every.choices)
 
 
-@require_http_methods(["GET", "POST", "HEAD"])
-@study_page(Role.OWNER)
+@study_page(Role.OWNER, FORM)
 def notices(request: HttpRequest) -> HttpResponse:
     if "test" in request.POST or "remove" in request.POST:
         return change(request)
@@ -62,13 +60,10 @@ def change(request: HttpRequest) -> HttpResponse:
         sending.remove_address(row, request.user.get_username())
         messages.success(request, f"{shown(row)} hears nothing more.")
         return redirect("notices:page", request.study.slug)
-    try:
+    with saying(request, NoticeError):
         if not within_limit(request, "notice"):
             raise NoticeError(BUSY)
         sending.try_address(row)
-    except NoticeError as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"The test went to {shown(row)}.")
     return redirect("notices:page", request.study.slug)
 

@@ -26,17 +26,17 @@ from surveys.studies import audit
 ERASED = "erased"
 
 
-def erase_user(corpus: Corpus, key: str, actor: str = ACTOR) -> dict[str, Any]:
+def erase_user(corpus: Corpus, key: str) -> dict[str, Any]:
     """Erase a user of the corpus and everything about them, in one transaction, and return the counts.
 
     An anonymous count of items and labels stays in their study's audit trail, as for people who withdraw. What others
     said in the same words stays theirs. A salted hash stays too, so that later imports leave the person out. It is done
     again if it must give way to a run that asks about the person at this moment. Raises PeopleError.
     """
-    return locks.again(partial(_erase, corpus, key, actor))
+    return locks.again(partial(_erase, corpus, key))
 
 
-def _erase(corpus: Corpus, key: str, actor: str) -> dict[str, Any]:
+def _erase(corpus: Corpus, key: str) -> dict[str, Any]:
     own = corpus.conversations.filter(user=key)
     repeats = ConversationRepeat.objects.filter(conversation__corpus=corpus, user=key)
     users = corpus.users.filter(key=key)
@@ -46,7 +46,7 @@ def _erase(corpus: Corpus, key: str, actor: str) -> dict[str, Any]:
         done = {
             "corpus": corpus.name,
             "conversations": own.count() + repeats.count(),
-            **_erase_items(corpus, key, actor),
+            **_erase_items(corpus, key),
         }
         attributes = Attribute.objects.filter(Q(user__in=users) | Q(conversation__in=own, user__key=key))
         hashes = list(attributes.values_list("sha256", flat=True))
@@ -94,7 +94,7 @@ def _hand_over(own: Any) -> None:
         other.delete()
 
 
-def _erase_items(corpus: Corpus, key: str, actor: str) -> dict[str, int]:
+def _erase_items(corpus: Corpus, key: str) -> dict[str, int]:
     """Erase items about the person, their slots, labels and calls, agreement results, and histories only they show."""
     items = AnnotationItem.objects.filter(corpus=corpus.name, cluster=cluster_of(key)).select_related("study")
     done = {"items": 0, "labels": 0, "completions": 0}
@@ -110,6 +110,6 @@ def _erase_items(corpus: Corpus, key: str, actor: str) -> dict[str, int]:
         own.delete()
         History.objects.filter(pk__in=histories, items=None).delete()
         MetricValue.objects.filter(study=study, name__startswith="agreement").delete()  # they name users
-        audit.record(study, actor, "person erased", corpus.name, **counted)
+        audit.record(study, ACTOR, "person erased", corpus.name, **counted)
         done = {name: done[name] + number for name, number in counted.items()}
     return done

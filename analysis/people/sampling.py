@@ -113,7 +113,7 @@ POOLS = ("all", "sampled")
 
 
 def sample_beside(
-    corpus: Corpus, name: str, how: SampleDraw, show: Show = lambda share, number: None, actor: str = ACTOR
+    corpus: Corpus, name: str, how: SampleDraw, show: Show = lambda share, number: None
 ) -> dict[str, Any]:
     """Draw a further sample, keep it by its name beside the studied one, and return its report.
 
@@ -136,7 +136,7 @@ def sample_beside(
             sampled = set(corpus.users.filter(place__isnull=False).values_list("key", flat=True))
             eligible = eligible.part(np.array([at for at, key in enumerate(eligible.keys) if key in sampled], np.intp))
         chosen = choose(eligible, how.size)[1] if how.by == "farthest" else draw_random(eligible, how)
-        found = {**how._asdict(), "chosen": len(chosen), "eligible": len(eligible.keys), "drawn_by": actor}
+        found = {**how._asdict(), "chosen": len(chosen), "eligible": len(eligible.keys), "drawn_by": ACTOR}
         found["diversity"] = diversity(eligible.part(np.array(chosen, np.intp)), how.seed)
         kept = found | {"keys": [eligible.keys[place] for place in chosen]}
         with transaction.atomic():

@@ -14,6 +14,7 @@ from analysis.models.conditions import ConditionError
 from surveys.models import Study, locks
 from surveys.studies.access import role_in
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import RaisedAs
 
 ACTOR = "command line"
 Whose = dict[str, int] | None  # who ordered something: `account` and `study`
@@ -33,13 +34,11 @@ class PeopleBusy(PeopleError):
 def require_step(account: Any, study: Study, corpus: Corpus, settings: Mapping[str, Any]) -> None:
     """Check that account and study may do the step, and keep it so until the transaction ends. Raises PeopleError."""
     endpoint = Endpoint.objects.filter(name=settings["endpoint"]).first() if settings.get("endpoint") else None
-    try:
+    with RaisedAs(PeopleError, NotShared):
         require_role(account, study)
         require_use(account, study, corpus, endpoint)
         for other in Study.objects.filter(slug__in=[settings[key] for key in ("study", "prompts") if key in settings]):
             require_other(account, corpus, other, is_target="study" in settings)
-    except NotShared as refusal:
-        raise PeopleError(str(refusal)) from None
 
 
 def require_other(account: Any, corpus: Corpus, other: Study, *, is_target: bool) -> None:

@@ -18,6 +18,7 @@ from analysis.people.stages.portions import Portion
 from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, ask_again, note_failure, step_of
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault
+from surveys.studies.wording import RaisedAs
 
 AGAIN_SECONDS = 60  # before an import tries again whether the step before it is over
 
@@ -78,8 +79,6 @@ def _import(corpus: Corpus, settings: dict[str, Any], actor: str) -> None:
     with step_of(corpus, NAMES.IMPORT, settings, actor) as step:
         if upload is None:
             raise PeopleError("The file is not here any more. Bring it again.")
-        try:
+        with RaisedAs(PeopleError, ImportFailed):
             report = asdict(import_upload(upload, lambda share, number: step.show(share)))
-        except ImportFailed as failed:
-            raise PeopleError(str(failed)) from None
         step.report = report | {"faults": report["faults"][:20], "faults_in_all": report.pop("fault_count")}

@@ -1,14 +1,13 @@
 """The page *Plan*: what it costs to test a study's hypotheses, simulated by a worker, and texts for registries."""
 
 import json
+from functools import partial
 from typing import Any
 
-from celery.exceptions import OperationalError
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
-from redis import RedisError
 
 from analysis.plans.annotators.simulating import find_labelling
 from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, table_of
@@ -27,11 +26,8 @@ from surveys.studies.lifecycle import definition_of
 from surveys.studies.pages import as_file, show, study_page
 from surveys.studies.wording import percent
 
-NO_WORKER = "No worker can be reached. Start one, or run manage.py plan on the server."
 
-
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def plan(request: HttpRequest) -> HttpResponse:
     return show_plan(request)
 
@@ -76,8 +72,7 @@ def standing(study: Study) -> dict[str, Any]:
     return under_way.standing(study, NAME) if study.current_id else {}
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def simulate(request: HttpRequest) -> HttpResponse:
     """Have a worker simulate the plan, unless that is done or under way."""
     study = simulated(request)
@@ -86,23 +81,16 @@ def simulate(request: HttpRequest) -> HttpResponse:
             definition = definition_of(study.current_id)
             if definition.annotation:
                 find_labelling(study, definition)
-            under_way.set_progress(study, NAME, 0, 1)
-            simulate_plan.delay(study.pk)
         except PlanError as fault:
             return show_plan(request, str(fault), 409)
-        except (OperationalError, RedisError):
-            under_way.forget_progress(study, NAME)
-            return show_plan(request, NO_WORKER, 503)
+        if why := under_way.leave_to_worker(study, NAME, partial(simulate_plan.delay, study.pk), "plan", 1):
+            return show_plan(request, why, 503)
     return redirect("plans:plan", study.slug)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
-    """How far the simulation is; reloads the page when it has ended."""
-    if under_way.progress_of(simulated(request), NAME) is None:
-        return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "plans/_progress.html", {"study": request.study, **standing(request.study)})
+    return under_way.show_progress(request, simulated(request), NAME, "plans/_progress.html")
 
 
 def simulated(request: HttpRequest) -> Study:
@@ -111,22 +99,19 @@ def simulated(request: HttpRequest) -> Study:
     return study if has_annotators(study) else planned(request)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def osf(request: HttpRequest) -> HttpResponse:
     content = json.dumps(as_osf(planned(request)), indent=2, ensure_ascii=False)
     return as_file(content, "application/json", f"{request.study.slug}-osf.json")
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def aspredicted(request: HttpRequest) -> HttpResponse:
     name = f"{request.study.slug}-aspredicted.txt"
     return as_file(as_predicted(planned(request)), "text/plain; charset=utf-8", name)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def registration(request: HttpRequest) -> HttpResponse:
     """The registration as a PDF, with the simulated plan if there is one."""
     study = planned(request)

@@ -21,6 +21,7 @@ from analysis.report.reports import ReportError, compute_parts, views_for, write
 from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 from surveys.studies.access import studies_of
+from surveys.studies.wording import RaisedAs
 
 LEAST_DRAWS, MOST_DRAWS, MOST_SEED = 20, 20_000, 2**31
 OWN = ("part", "format", "seed", "draws")
@@ -150,7 +151,7 @@ def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ..
     """Return the report of these parts, or ask a worker and return 202 if a program would have to wait too long."""
     query = request.query_params
     seed, draws = int(query.get("seed") or 0), int(query.get("draws") or DRAWS)
-    try:
+    with RaisedAs(BadRequest, FilterError, ReportError):
         filters = checked(study, Filters.from_query(query, ignore=own), studies_of(request.user))
         wanted = [part for part in PARTS if part in parts and part != "about"]
         views = views_for(study, filters, wanted, seed=seed, draws=draws, every_item=True)
@@ -158,8 +159,6 @@ def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ..
         if missing and not (draws <= DRAWS and has_few_texts(study)) and ask_for(missing):
             return computing(request, list(missing))
         return write_report(views["about"], filters, dict(compute_parts(views)))
-    except (FilterError, ReportError) as error:
-        raise BadRequest(str(error)) from None
 
 
 def computing(request: Request, missing: list[str]) -> Response:

@@ -29,6 +29,7 @@ from analysis.runs.recipes.plans import Plan, say_notes
 from analysis.runs.tasks import ask_step
 from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of, study_for
+from surveys.studies.wording import RaisedAs
 
 
 class EstimateSerializer(serializers.Serializer):
@@ -171,22 +172,16 @@ class Runs(Operation):
         if dry_run:
             return self.estimate(form, request.user.get_username())
         newest = study.runs.order_by("-id").values_list("pk", flat=True).first() or 0
-        try:
+        with RaisedAs(BadRequest, *CANNOT_BE_DONE), RaisedAs(Conflict, RunError):
             run, estimate = order_run(form, request.user)
-        except RunError as error:
-            raise Conflict(str(error)) from None
-        except CANNOT_BE_DONE as error:
-            raise BadRequest(str(error)) from None
         note = say_notes(form.plan(), form.cleaned_data["repeats"])
         content = {"run": RunSerializer(run).data, "estimate": estimate, "note": note}
         return Response(content, status=201 if run.pk > newest else 200)
 
     def estimate(self, form: RunForm, actor: str) -> Response:
         """What the order would cost; nothing is kept."""
-        try:
+        with RaisedAs(BadRequest, *CANNOT_BE_DONE):
             found = estimate_run(form, actor)
-        except CANNOT_BE_DONE as error:
-            raise BadRequest(str(error)) from None
         estimate = {name: found[name] for name in ("calls", *TOKENS, *DOLLARS)}
         return Response({"run": None, "estimate": estimate, "note": found.get("note", "")})
 
@@ -232,19 +227,15 @@ NOTE = inline_serializer("Note", {"note": serializers.CharField(allow_blank=True
 
 def change_run(action: str, run: Run, request: Request, study: Study) -> Response:
     """Do one of ACTIONS to a run by the means of this study, and respond with its progress."""
-    try:
+    with RaisedAs(BadRequest, RunError):
         given = read_given(action, request.data if isinstance(request.data, dict) else {})
-    except RunError as error:
-        raise BadRequest(str(error)) from None
     note = given.get("note", "").strip()
     if len(note) > MOST_NOTE:
         raise BadRequest(f"A note has at most {MOST_NOTE:,} characters; this one has {len(note):,}.")
     if "\0" in note:
         raise BadRequest("The note holds the character NUL, which cannot be stored.")
-    try:
+    with RaisedAs(Conflict, *CANNOT_BE_DONE):
         act(action, run, request.user, study, **given)
-    except CANNOT_BE_DONE as error:
-        raise Conflict(str(error)) from None
     return Response(describe_run(run))
 
 
@@ -394,10 +385,8 @@ class AskCorpus(Operation):
         if not form.is_valid():
             raise BadRequest(first_fault(form))
         settings = form.settings() | ({"dry_run": True} if dry_run else {})
-        try:
+        with RaisedAs(Conflict, PeopleError):
             order_step(found, task, settings, request.user, study, ask_step)
-        except PeopleError as error:
-            raise Conflict(str(error)) from None
         return Response(tell_steps(found), status=202)
 
 

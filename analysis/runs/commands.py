@@ -29,7 +29,7 @@ from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.models import Study, StudyVersion
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
-from surveys.studies.wording import dollars, fill
+from surveys.studies.wording import RaisedAs, dollars, fill
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker
@@ -65,10 +65,8 @@ def parse_dollars(text: str) -> Decimal:
 
 
 def budget(text: str) -> Decimal:
-    try:
+    with RaisedAs(ArgumentTypeError, RunError):
         return read_budget(text)
-    except RunError as error:
-        raise ArgumentTypeError(str(error)) from None
 
 
 def lanes(text: str) -> int:

@@ -1,57 +1,14 @@
-"""The progress of a long command or a run, in one line on standard error."""
+"""The progress of a run, in one line on standard error."""
 
 import sys
 import threading
-import time
-from typing import Any, TextIO
+from typing import Any
 
 from django.db import connections
 
 from analysis.models import Run
 from analysis.runs.lanes.runs import progress
-from surveys.studies.wording import dollars, duration, percent
-
-ON_TERMINAL, IN_LOG = 0.3, 10.0  # seconds between two lines
-
-
-class ProgressLine:
-    """A line that says when a long command will be done. `what` is what it counts, such as "conversations"."""
-
-    def __init__(self, what: str, stream: TextIO | None = None) -> None:
-        self.what = what
-        self.stream = sys.stderr if stream is None else stream
-        self.began = self.shown = time.monotonic()
-        self.pause = ON_TERMINAL if self.stream.isatty() else IN_LOG
-
-    def show(self, share: float, number: int) -> None:
-        """Report that `share` of the work, from 0 to 1, is done; most calls print nothing."""
-        now = time.monotonic()
-        if now - self.shown < self.pause:
-            return
-        self.shown = now
-        left = (now - self.began) * (1 - share) / share if share else None
-        until = "" if left is None else f", {duration(left)} to go"
-        self.write(f"{number:,} {self.what}, {percent(share)}{until}")
-
-    def count(self, done: int, total: int) -> None:
-        self.show(done / max(done, total, 1), done)
-
-    def __enter__(self) -> "ProgressLine":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.end()
-
-    def end(self) -> None:
-        if self.stream.isatty():
-            self.stream.write("\r\x1b[K")
-
-    def write(self, line: str) -> None:
-        self.stream.write(f"\r\x1b[K{line}" if self.stream.isatty() else f"{line}\n")
-        self.stream.flush()
-
-
-# --- a run
+from surveys.studies.wording import dollars, duration
 
 WIDTH = 30
 SECONDS = 1.0

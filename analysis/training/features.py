@@ -11,6 +11,7 @@ from analysis.people.corpora import embeddings
 from analysis.people.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder
 from analysis.stats.lexical import overlap, score_bm25
 from analysis.training.examples import Labelled, TrainingError, hash_text
+from surveys.studies.wording import RaisedAs
 
 VERSION = "features 1"  # raise when a column changes: other versions' weights mean something else
 BATCH = 64
@@ -38,7 +39,7 @@ def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
 
     Raises TrainingError.
     """
-    try:
+    with RaisedAs(TrainingError, EmbeddingError):
         if not endpoint and made_by:
             return embeddings.embedder_named(made_by)
         if not endpoint:
@@ -48,8 +49,6 @@ def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
             known = ", ".join(Endpoint.objects.filter(embeddings=True).values_list("name", flat=True)) or "none yet"
             raise TrainingError(f"There is no endpoint {endpoint}. Endpoints with embeddings: {known}.")
         found = endpoint_embedder(served)
-    except EmbeddingError as error:
-        raise TrainingError(str(error)) from None
     if made_by and found.name != made_by:
         raise TrainingError(f"The model learned from vectors of {made_by}; those of {found.name} mean something else.")
     return found

@@ -30,8 +30,6 @@ from analysis.training.tiers.frozen import Frozen, load_frozen
 from analysis.training.tiers.reasoning import score_by_reasoning
 from surveys.models import BenchmarkItem, Study
 
-Show = Callable[[float], None]
-
 
 def find_model(name: str) -> TrainedModel:
     found = TrainedModel.objects.filter(name=name).first()
@@ -53,8 +51,8 @@ class OpenModel(NamedTuple):
         """Find the embedder whose vectors it learned from; `endpoint` must be the same one. Raises TrainingError."""
         return find_embedder(endpoint, self.kept.get("vectors", ""))
 
-    def texts(self, examples: Sequence[Labelled], endpoint: str, show: Show, *, keep: bool = True) -> Texts:
-        return embed_texts(self.model.task, examples, self.embedder(endpoint), show, keep=keep)
+    def texts(self, examples: Sequence[Labelled], endpoint: str, *, keep: bool = True) -> Texts:
+        return embed_texts(self.model.task, examples, self.embedder(endpoint), keep=keep)
 
     def score(self, examples: Sequence[Labelled], texts: Texts) -> tuple[Scored, list[str]]:
         """Score how probable it is that each is supported, relevant, or that its first response is preferred.
@@ -97,14 +95,7 @@ def open_model(model: TrainedModel, examples: ExampleSet | None = None) -> OpenM
     return OpenModel(model, kept, load_frozen(folder_of(model.name) / FROZEN))
 
 
-def evaluate_model(
-    model: TrainedModel,
-    examples: ExampleSet,
-    show: Show = lambda share: None,
-    *,
-    everything: bool = False,
-    endpoint: str = "",
-) -> Shape:
+def evaluate_model(model: TrainedModel, examples: ExampleSet, *, everything: bool = False, endpoint: str = "") -> Shape:
     """Test on all of a set that came without a split, or on the test part of one that did or that it learned from.
 
     `everything`: on all of a set that it did not learn from. Raises TrainingError.
@@ -122,7 +113,7 @@ def evaluate_model(
     if not part:
         raise TrainingError(f"{examples.name} has no test part.")
     tested = tell_tested(part, len(rows), why)
-    texts = opened.texts(part, endpoint, show)
+    texts = opened.texts(part, endpoint)
     scored, _ = opened.score(part, texts)
     baselines = score_baselines(kept, model.task, part, texts, opened.fit)
     positive = kept.get("positive", EARLIER[model.task])
@@ -160,19 +151,15 @@ def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
         row.save(update_fields=["metrics"])
 
 
-def predict(
-    model: TrainedModel, examples: ExampleSet, show: Show = lambda share: None, endpoint: str = ""
-) -> Iterator[dict[str, Any]]:
+def predict(model: TrainedModel, examples: ExampleSet, endpoint: str = "") -> Iterator[dict[str, Any]]:
     """Yield `id`, for pairs `attribute`, and `score` of every example, in their order."""
     opened, rows = open_model(model, examples), load_set(examples)
-    scored, _ = opened.score(rows, opened.texts(rows, endpoint, show))
+    scored, _ = opened.score(rows, opened.texts(rows, endpoint))
     for each, value in zip(rows, np.asarray(scored.scores).tolist(), strict=True):
         yield {"id": each.key, **({"attribute": each.part} if each.part else {}), "score": value}
 
 
-def label_study(
-    model: TrainedModel, study: Study, show: Show = lambda share: None, before: Before | None = None, endpoint: str = ""
-) -> int:
+def label_study(model: TrainedModel, study: Study, before: Before | None = None, endpoint: str = "") -> int:
     """Store what the model says of a study's items as a rater's labels; return for how many. `before`: what the
     untrained model said of some.
 
@@ -183,7 +170,7 @@ def label_study(
     pairs = unseen(study, model, learned)
     if not pairs:
         raise TrainingError(f"{study.slug} has no items that {model.name} could label.")
-    scored, replies = opened.score(pairs, opened.texts(pairs, endpoint, show, keep=False))
+    scored, replies = opened.score(pairs, opened.texts(pairs, endpoint, keep=False))
     said = list(zip(scored.scores.tolist(), replies, strict=True))
     return store_labels(study, model, pairs, said, scored.threshold, before)
 

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from analysis.charts.figure import (
     Columns,
@@ -47,7 +47,7 @@ from analysis.training.own_users import say_gain
 from analysis.training.tasks import train_next
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.pages import may, page_of, show, show_live, study_page
+from surveys.studies.pages import FORM, may, page_of, show, show_live, study_page
 from surveys.studies.wording import duration, join_words, percent, plural
 
 HERE = "models"
@@ -78,8 +78,7 @@ def find_to_change(request: HttpRequest, name: str) -> TrainedModel:
     return found
 
 
-@require_http_methods(["GET", "POST", "HEAD"])
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, FORM)
 def models(request: HttpRequest) -> HttpResponse:
     """List the models; an owner of the study lets another one learn from its labels."""
     form = TrainingForm(request.POST or None)
@@ -157,8 +156,7 @@ def figure_of(model: TrainedModel) -> str:
     return f"{LABELS.get(main, main)} {number(report[main], report['ci'].get(main))}"
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def model(request: HttpRequest, name: str) -> HttpResponse:
     found = find(request, name)
     report = found.metrics
@@ -259,15 +257,13 @@ def progress_page(found: TrainedModel) -> dict[str, Any]:
     }
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
     """Show how far it is; reload the page once nothing is under way any more."""
     return show_live(request, "training/_progress.html", HERE, **progress_page(find(request, name)))
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def stop_training(request: HttpRequest, name: str) -> HttpResponse:
     found = find_to_change(request, name)
     with transaction.atomic():
@@ -277,8 +273,7 @@ def stop_training(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("training:model", request.study.slug, name)
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def resume_training(request: HttpRequest, name: str) -> HttpResponse:
     found = find_to_change(request, name)
     with transaction.atomic():

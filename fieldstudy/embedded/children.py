@@ -92,8 +92,8 @@ def find_process(description: dict[str, float]) -> psutil.Process | None:
         return None
 
 
-def last_lines(log: Path, count: int = 8) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
+def last_lines(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-8:])
 
 
 ANOTHER_FOLDER = "name another folder with FIELDSTUDY_VAR=/path/to/folder"

@@ -247,16 +247,13 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
             page["asked"] = second_person.waiting(request.study, "launch").first()
             page["stale"] = stale_launch(request.study, page["asked"])
         return show(request, "console/change_state.html", step.page, step=step, name=name, leave=back, **page)
-    try:
+    with saying(request, lifecycle.StudyError, SecondPersonError):
         if asks:
             messages.success(request, launch_by_two(request))
             return redirect(back)
         if "answer" in request.POST:
             raise SecondPersonError(NOBODY_WAITS)
         step.rule(request.study, request.user.get_username())
-    except (lifecycle.StudyError, SecondPersonError) as error:
-        messages.error(request, str(error))
-    else:
         request.study.refresh_from_db()
         state = lifecycle.STATE_WORDS[request.study.state]
         where = " and in the archive" if request.study.archived_at else ""

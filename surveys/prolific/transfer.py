@@ -19,6 +19,7 @@ from surveys.prolific.reconciliation import APPROVED, BONUSES, Kind, Paid
 from surveys.studies import audit
 from surveys.studies.exclusions import excluded_people
 from surveys.studies.lifecycle import ERASED, definition_of, hold_withdrawals
+from surveys.studies.wording import RaisedAs
 
 # Prolific pays "in the following minutes"; what does not show by then did not happen.
 SHOWN_BY = timedelta(hours=1)
@@ -218,10 +219,8 @@ def calls(remote: ProlificStudy, client: ProlificClient) -> dict[str, Call]:
     study = remote.prolific_id
 
     def pay_bonuses(batch: list[Payment]) -> None:
-        try:
+        with RaisedAs(ProlificError, Unsure):  # preparing pays nobody
             prepared = client.prepare_bonus(study, {each.submission.submission_id: each.cents for each in batch})
-        except Unsure as fault:  # preparing pays nobody
-            raise ProlificError(str(fault)) from None
         client.pay_bonus(prepared)
 
     def ask(batch: list[Payment]) -> None:

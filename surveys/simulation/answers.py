@@ -141,8 +141,8 @@ def write_answer(prompt: AskedPrompt, rng: Random) -> str:
     return write_choice(prompt, rng) if prompt.kind == "choice" else write_list(prompt, rng)
 
 
-def write_list(prompt: AskedPrompt, rng: Random, wanted: int | None = None) -> str:
-    wanted = wanted or prompt.items or 5
+def write_list(prompt: AskedPrompt, rng: Random) -> str:
+    wanted = prompt.items or 5
     mark = rng.choice(("{n}. **{item}**", "{n}. {item}", "{n}) {item}"))
     lines = [
         f"{mark.format(n=n, item=item)}: {rng.choice(REASONS)}."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -28,7 +29,7 @@ from surveys.studies.lifecycle import definition_of, prompts_of
 
 AWAY = ("late", "walk_away", "excluded")
 COME_BACK = ("late", "excluded")
-Progress = Callable[[int], None]
+Progress = Callable[[int, int], None]
 
 
 class NotSimulated(Exception):
@@ -39,22 +40,29 @@ def simulate(
     study: Study, site: str, participants: int, concurrency: int, faults: bool, seed: int, progress: Progress
 ) -> dict[str, Any]:
     """Play all people and compare. Those who will be away play first, lapse, and come back after all others."""
+    done = 0
+
+    def note(story: Story) -> None:
+        nonlocal done
+        done += not (story.lapsed and story.person.way in COME_BACK)
+        progress(done, participants)
+
     players = make_players(
         study, site, make_people(definition_of(study.current_id), participants, faults, seed), faults
     )
     before, start = count_exits(study), perf_counter()
     first, *others = players
-    play([first], 1, progress)
+    play([first], 1, note)
     check_mark(study, first.person)
     early = [player for player in others if player.person.way in AWAY]
-    play(early, concurrency, progress)
+    play(early, concurrency, note)
     lapsed = [player for player in early if player.story.lapsed]
     for player in lapsed:
         age_lease(study, player.person)
     exclude(study, [player.person.pid for player in lapsed if player.person.way == "excluded"])
-    play([player for player in others if player not in early], concurrency, progress)
+    play([player for player in others if player not in early], concurrency, note)
     release_expired(study)
-    play([player for player in lapsed if player.person.way in COME_BACK], concurrency, progress)
+    play([player for player in lapsed if player.person.way in COME_BACK], concurrency, note)
     seconds = perf_counter() - start
     stories = [player.story for player in players]
     report = make_report(stories, seconds)
@@ -76,7 +84,7 @@ def make_players(study: Study, site: str, people: list[Person], faults: bool) ->
     return [AnsweringPlayer(site, person, definition, prompts, faults) for person in people]
 
 
-def play(players: Iterable[Player], concurrency: int, progress: Progress) -> None:
+def play(players: Iterable[Player], concurrency: int, note: Callable[[Story], None]) -> None:
     """Play people in threads. Close the database connection first: unused meanwhile, it may be dead by the end."""
     if not connection.in_atomic_block:
         connection.close()
@@ -84,8 +92,7 @@ def play(players: Iterable[Player], concurrency: int, progress: Progress) -> Non
         running = [pool.submit(player.play) for player in players]
         try:
             for done in as_completed(running):
-                story = done.result()
-                progress(not (story.lapsed and story.person.way in COME_BACK))
+                note(done.result())
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -191,13 +198,7 @@ def has_items(study: Study) -> bool:
 
 def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> None:
     """Play people and record in the audit trail how it went; one rehearsal at a time in a study."""
-    done = 0
-
-    def advance(more: int) -> None:
-        nonlocal done
-        done += more
-        under_way.set_progress(study, WORK, done, people)
-
+    progress = partial(under_way.set_progress, study, WORK)
     with locks.alone_in_process(WORK, study.pk) as is_mine:
         if not is_mine:
             return
@@ -205,7 +206,7 @@ def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> 
             if reason := why_not(study):
                 raise NotSimulated(reason)
             with server() as site:
-                report = simulate(study, site, people, AT_ONCE, faults, seed, advance)
+                report = simulate(study, site, people, AT_ONCE, faults, seed, progress)
             kept = {name: report[name] for name in ("seconds", "confirmed", "questioned", "ends", "violations")}
             audit.record(study, actor, DONE, f"{people} simulated people", seed=seed, faults=faults, **kept)
         except Exception as fault:

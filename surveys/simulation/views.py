@@ -2,14 +2,12 @@
 
 import secrets
 
-from celery.exceptions import OperationalError
 from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import path
 from django.views.decorators.http import require_safe
-from redis import RedisError
 
 from surveys.models import Study
 from surveys.simulation.run import FAILED, MOST, STARTED, WORK, last_of, why_not
@@ -17,8 +15,6 @@ from surveys.simulation.tasks import rehearse_study
 from surveys.studies import audit, under_way
 from surveys.studies.access import Role
 from surveys.studies.pages import FORM, show, study_page
-
-NO_WORKER = "No worker can be reached. Start one, or run manage.py simulate on the server."
 
 
 class RehearsalForm(forms.Form):
@@ -52,28 +48,20 @@ def rehearsal(request: HttpRequest) -> HttpResponse:
 
 def begin(study: Study, given: dict, actor: str) -> str:
     """Leave the rehearsal to a worker, unless one is at it; return why that failed, or nothing."""
-    if under_way.progress_of(study, WORK) is not None:
-        return ""
     people = given["people"]
     seed = secrets.randbelow(1_000_000) if given["seed"] is None else given["seed"]
-    under_way.set_progress(study, WORK, 0, people)
-    try:
-        with transaction.atomic():
-            audit.record(study, actor, STARTED, f"{people} simulated people", seed=seed, faults=given["faults"])
-            rehearse_study.delay(study.pk, people, seed, given["faults"], actor)
-    except (OperationalError, RedisError):
-        under_way.forget_progress(study, WORK)
-        return NO_WORKER
-    return ""
+
+    @transaction.atomic
+    def send() -> None:
+        audit.record(study, actor, STARTED, f"{people} simulated people", seed=seed, faults=given["faults"])
+        rehearse_study.delay(study.pk, people, seed, given["faults"], actor)
+
+    return under_way.leave_to_worker(study, WORK, send, "simulate", people)
 
 
 @study_page(Role.OWNER, require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
-    """Show the rehearsal's progress; reload the page when all people are through."""
-    page = under_way.standing(request.study, WORK)
-    if page["under_way"] is None:
-        return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "simulation/_progress.html", {"study": request.study, **page})
+    return under_way.show_progress(request, request.study, WORK, "simulation/_progress.html")
 
 
 app_name = "simulation"

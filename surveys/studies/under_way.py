@@ -1,10 +1,14 @@
 """Progress of a study's background work, for the page that waits for it; kept for a while only."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import redis
+from celery.exceptions import OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from surveys.models import Study
 from surveys.studies.access import connection
@@ -33,9 +37,23 @@ def standing(study: Study, work: str) -> dict[str, Any]:
     return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
 
 
-def begin(study: Study, work: str) -> bool:
-    """Note that the work is asked for; False if it is under way already. Raises RedisError."""
-    return bool(connection().set(mark_of(study, work), json.dumps([0, 0]), ex=UNDER_WAY, nx=True))
+def show_progress(request: HttpRequest, study: Study, work: str, template: str) -> HttpResponse:
+    """Show how far the work is; reload the page once nobody is at it any more."""
+    now = standing(study, work)
+    if now["under_way"] is None:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, template, {"study": study, **now})
+
+
+def leave_to_worker(study: Study, work: str, send: Callable[[], object], command: str, total: int = 0) -> str:
+    """Have a worker begin, unless one is at it already; return why that failed, or nothing."""
+    try:
+        if connection().set(mark_of(study, work), json.dumps([0, total]), ex=UNDER_WAY, nx=True):
+            send()
+    except (OperationalError, redis.RedisError):
+        forget_progress(study, work)
+        return f"No worker can be reached. Start one, or run manage.py {command} on the server."
+    return ""
 
 
 def set_progress(study: Study, work: str, done: int, total: int) -> None:

@@ -20,6 +20,20 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SMALL = Decimal("0.1")  # dollars below which cents do not tell one sum from another
 
 
+class RaisedAs:
+    """Raises these faults as another kind, in the same words."""
+
+    def __init__(self, kind: type[Exception], *faults: type[Exception]) -> None:
+        self.kind, self.faults = kind, faults
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
+        if isinstance(fault, self.faults):
+            raise self.kind(str(fault)) from None
+
+
 def number(value: Any) -> float | None:
     """The value as a float; None if it is undefined or no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):

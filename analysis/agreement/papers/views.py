@@ -35,8 +35,7 @@ def svg_of(exhibit: Exhibit) -> str:
     return mark_safe(render(exhibit.figure, "svg").decode()) if exhibit.figure else ""  # noqa: S308 - the renderer's
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def paper(request: HttpRequest) -> HttpResponse:
     sources = sources_for(request)
     made = list(exhibits(sources))
@@ -53,8 +52,7 @@ def paper(request: HttpRequest) -> HttpResponse:
     )
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     """Send one of the figures; `csv` has its numbers, `json` its spec."""
     recipe = next((each for each in RECIPES if each.number.lower().replace(" ", "-") == name), None)

@@ -57,8 +57,7 @@ def sharing_of(request: HttpRequest, thing: Any) -> dict[str, Any] | None:
     }
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def share_thing(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     if kind not in PAGES:
         raise Http404

@@ -5,10 +5,9 @@ import time
 from analysis.management.demo import analyse, analyse_repeats, fill_people, give_to_demo, make_sources
 from analysis.models import Completion
 from analysis.people.steps import PeopleError
-from analysis.runs.progress import IN_LOG, ON_TERMINAL
 from surveys.models import Participant, Study
 from surveys.simulation.demo import COMPARED, LARGE, STAGES, NotADemo, build_demo
-from surveys.studies.imports.actions import Action, Options, Report, arg
+from surveys.studies.imports.actions import IN_LOG, ON_TERMINAL, Action, Options, Report, arg
 
 
 class Command(Action):

@@ -5,9 +5,8 @@ from analysis.management.corpus_action import CorpusAction, choose_embedder
 from analysis.models import Corpus
 from analysis.people.corpora.embeddings import Embedder, EmbeddingError, embed_corpus, missing_vectors
 from analysis.people.corpora.retrieval import build_index, measure_recall
-from analysis.runs.progress import ProgressLine
 from analysis.runs.recipes.recipes import say_effort
-from surveys.studies.imports.actions import Options, Report, arg, flag
+from surveys.studies.imports.actions import Options, ProgressLine, Report, arg, flag
 
 RECALL_AT = 100
 

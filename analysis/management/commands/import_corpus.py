@@ -7,8 +7,7 @@ from django.core.management.base import CommandError
 
 from analysis.people.corpora import IMPORTERS
 from analysis.people.corpora.importing import ImportFailed, import_corpus, note_origin, say_same_ids
-from analysis.runs.progress import ProgressLine
-from surveys.studies.imports.actions import Action, Options, Report, arg, flag
+from surveys.studies.imports.actions import Action, Options, ProgressLine, Report, arg, flag
 from surveys.studies.wording import fill
 
 FAULTS_SHOWN = 5

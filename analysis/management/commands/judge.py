@@ -8,10 +8,9 @@ from analysis.runs.asking.judges import PROMPTS, rater_of
 from analysis.runs.asking.plans import plan_judging
 from analysis.runs.asking.replies import count_replies, unreadable
 from analysis.runs.commands import ERRORS, MOST_EXAMPLES, TASK_ARGUMENTS, say_estimate, why_stopped, work_on_tasks
-from analysis.runs.progress import dollars, percent
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
-from surveys.studies.wording import fill
+from surveys.studies.wording import dollars, fill, percent
 
 LONGEST_EXAMPLE = 200
 UNDER_WAY = "  the workers go on with it: manage.py run {run}"

@@ -6,9 +6,8 @@ from analysis.answers.readings import read_new
 from analysis.report.multiverse.curve import rows_alone, say_curve
 from analysis.report.multiverse.universes import MultiverseError, curves_of, keep_multiverse
 from analysis.report.reports import ReportError
-from analysis.runs.progress import ProgressLine
 from surveys.models import Study
-from surveys.studies.imports.actions import Options, Report, StudyAction
+from surveys.studies.imports.actions import Options, ProgressLine, Report, StudyAction
 
 
 class Command(StudyAction):

@@ -26,7 +26,7 @@ from analysis.runs.asking.registry import find_kind
 from analysis.runs.asking.stages import candidate_tasks
 from analysis.runs.commands import INSTRUCTION, TASK_ARGUMENTS, RunAction, execute_tasks, tell_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
-from analysis.runs.progress import ProgressLine
+from surveys.studies.imports import actions
 from surveys.studies.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing, reading
 from surveys.studies.wording import fill
 
@@ -49,7 +49,7 @@ class Command(RunAction):
 
     def run(self, options: Options) -> Report:
         step = STEPS[options["step"]]
-        with ProgressLine(step.counted, self.stderr._out) as progress:
+        with actions.ProgressLine(step.counted, self.stderr._out) as progress:
             return step.run(find_corpus(options["corpus"]), options, progress.show)
 
     def tell(self, report: Report, options: Options) -> str:

@@ -16,9 +16,8 @@ from analysis.plans.registries import write_registration
 from analysis.plans.simulating import CALLS, REPLICATES, WISH, PlanError, Setting, plan_study
 from analysis.plans.texts import lines_of
 from analysis.report.reports import tidy
-from analysis.runs.progress import ProgressLine
 from surveys.models import Study
-from surveys.studies.imports.actions import Options, Report, StudyAction, arg, find_study
+from surveys.studies.imports.actions import Options, ProgressLine, Report, StudyAction, arg, find_study
 
 MOST_PEOPLE, MOST_REPLICATES = 100_000, 10_000
 OF_PEOPLE, OF_ANNOTATORS = ("people", "calls", "wish", "like", "pdf"), ("items", "overlap", "within")

@@ -8,11 +8,10 @@ from django.core.management.base import CommandError
 from analysis.exports.exports import write_whole
 from analysis.management.commands.train import VECTORS
 from analysis.people.corpora.embeddings import EmbeddingError
-from analysis.runs.progress import ProgressLine
 from analysis.runs.recipes.questions import search_text
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import find_model, label_study, predict, score_replies
-from surveys.studies.imports.actions import Action, Options, Report, arg, find_study, flag, writing
+from surveys.studies.imports.actions import Action, Options, ProgressLine, Report, arg, find_study, flag, writing
 from surveys.studies.wording import fill
 
 

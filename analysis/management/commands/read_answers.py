@@ -3,9 +3,8 @@
 import time
 
 from analysis.answers.readings import RULES_VERSION, find_changes, read_new
-from analysis.runs.progress import ProgressLine
 from surveys.models import Study
-from surveys.studies.imports.actions import Options, Report, StudyAction, flag
+from surveys.studies.imports.actions import Options, ProgressLine, Report, StudyAction, flag
 
 
 class Command(StudyAction):

@@ -18,9 +18,8 @@ from analysis.report.pages.sections import file_of
 from analysis.report.pairs.sides import checked, sides_in
 from analysis.report.parts import PARTS
 from analysis.report.reports import DRAWS, ReportError, report
-from analysis.runs.progress import ProgressLine
 from surveys.models import Study
-from surveys.studies.imports.actions import Options, Report, StudyAction, arg, find_study, say, writing
+from surveys.studies.imports.actions import Options, ProgressLine, Report, StudyAction, arg, find_study, say, writing
 
 FEWEST, MOST = 20, 100_000
 PAPER_2 = "paper-2"  # in place of a study

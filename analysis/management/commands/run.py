@@ -11,8 +11,9 @@ from analysis.runs.commands import WAYS, RunAction, budget, find_study, send, te
 from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, stand
 from analysis.runs.pages.reads import OWN
-from analysis.runs.progress import dollars, write_bar
+from analysis.runs.progress import write_bar
 from surveys.studies.imports.actions import Options, Report, arg
+from surveys.studies.wording import dollars
 
 LINE = "{run:>5}  {asked}  {source}  {model}  {state}, {done:,} of {calls:,}  {cost}"
 NONE_YET = "There are no runs yet: run_baseline or run_benchmark."

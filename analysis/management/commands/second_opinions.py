@@ -6,10 +6,9 @@ from django.core.management.base import CommandError
 
 from analysis.answers.readings import give_opinions
 from analysis.endpoints.endpoints import EndpointError
-from analysis.runs.progress import ProgressLine, dollars
 from surveys.models import Study
-from surveys.studies.imports.actions import Options, Report, StudyAction, arg
-from surveys.studies.wording import fill
+from surveys.studies.imports.actions import Options, ProgressLine, Report, StudyAction, arg
+from surveys.studies.wording import dollars, fill
 
 
 class Command(StudyAction):

@@ -3,14 +3,13 @@
 from dataclasses import fields
 
 from analysis.models.training import ExampleSet, TrainingTask
-from analysis.runs.progress import ProgressLine
 from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.examples import LEFT_OUT, TrainingError, find_set
 from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.jobs import TrainingStopped, look, plan, train
 from analysis.training.own_users import say_gain
 from analysis.training.tiers.reasoning import find_language_model, reckon
-from surveys.studies.imports.actions import Action, Argument, Options, Report, arg, find_study, flag
+from surveys.studies.imports.actions import Action, Argument, Options, ProgressLine, Report, arg, find_study, flag
 
 TIERS = ("frozen", "encoder", "grpo")
 SPLITS = ("users", "items", "groups", "paper")

@@ -24,6 +24,7 @@ from analysis.people.stages.pushes import PUSHES
 from analysis.people.steps import PeopleError
 from surveys.models import Study
 from surveys.studies.access import Role, study_for
+from surveys.studies.wording import RaisedAs
 
 STEPS = inline_serializer(
     "PeopleSteps",
@@ -151,10 +152,8 @@ class StartStep(Operation):
         form = FORMS[step]({name: field.initial for name, field in blank.fields.items()} | given, **whose)
         if not form.is_valid():
             raise BadRequest(first_fault(form))
-        try:
+        with RaisedAs(Conflict, PeopleError):
             order_step(found, step, form.cleaned_data, request.user, study)
-        except PeopleError as error:
-            raise Conflict(str(error)) from None
         return Response(tell_steps(found), status=202)
 
 
@@ -173,10 +172,8 @@ class PushItems(Operation):
         form, order = order_of(request.user, study, name, usual | data)
         if order is None:
             raise BadRequest(first_fault(form))
-        try:
+        with RaisedAs(Conflict, PeopleError):
             return Response(push_for(request.user, name, order, dry=data.get("dry") in TRUE))
-        except PeopleError as error:
-            raise Conflict(str(error)) from None
 
 
 class PagedRows(Operation):

@@ -19,6 +19,7 @@ from analysis.people.sampling import SIZE
 from analysis.people.steps import is_busy, say_busy
 from surveys.models import Study
 from surveys.studies.access import Role, studies_of
+from surveys.studies.wording import RaisedAs
 
 MOST_PERSONA_BYTES = 20_000_000
 
@@ -48,10 +49,8 @@ class FilterForm(StepForm):
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         if not self.errors:
-            try:
+            with RaisedAs(forms.ValidationError, SettingError):
                 FilterSettings(**given)
-            except SettingError as error:
-                raise forms.ValidationError(str(error)) from None
         return given
 
 

@@ -22,8 +22,8 @@ from surveys.annotation.stages import next_of, stages_of
 from surveys.models import Slot, Study
 from surveys.studies.access import RANK, Role, role_in, studies_of, study_for
 from surveys.studies.imports.files import ImportFault
-from surveys.studies.pages import show, study_page
-from surveys.studies.wording import join_words, plural
+from surveys.studies.pages import saying, show, study_page
+from surveys.studies.wording import RaisedAs, join_words, plural
 
 HERE = "items"
 # What a report counts beside new items, in words.
@@ -133,10 +133,8 @@ def push_for(user: Any, name: str, order: PushOrder, *, dry: bool) -> dict[str, 
     """Add the items, or with `dry` count them, while the study may use their corpus. Raises PeopleError."""
     with transaction.atomic():
         if isinstance(order.source, Corpus):
-            try:
+            with RaisedAs(PeopleError, NotShared):
                 require_use(user, order.study, order.source)
-            except NotShared as refusal:
-                raise PeopleError(str(refusal)) from None
         return push_into(name, order, dry=dry)
 
 
@@ -147,8 +145,7 @@ def say_report(report: dict[str, Any]) -> str:
     return counted + (f"; {join_words([f'{n:,} {words}' for words, n in left.items()])}" if left else "")
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def items(request: HttpRequest) -> HttpResponse:
     return show_items(request)
 
@@ -207,8 +204,7 @@ def show_way(request: HttpRequest, name: str, into: Study, kind: str, asked: Way
     return Way(name, PUSHES[name], into, form)
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def push(request: HttpRequest, name: str) -> HttpResponse:
     """Count what would be added, or add it. On the page of the stage before, `into` names the next stage."""
     into = request.study
@@ -219,12 +215,9 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
     if order is None:
         return show_items(request, status=422, asked=way)
     is_count = "count" in request.POST
-    try:
+    with saying(request, PeopleError):
         report = push_for(request.user, name, order, dry=is_count)
-    except PeopleError as error:
-        messages.error(request, str(error))
-        return redirect("people:items", request.study.slug)
-    if is_count:
-        return show_items(request, asked=way._replace(report=report, words=say_report(report)))
-    messages.success(request, f"{into.slug}: {say_report(report)}.")
+        if is_count:
+            return show_items(request, asked=way._replace(report=report, words=say_report(report)))
+        messages.success(request, f"{into.slug}: {say_report(report)}.")
     return redirect("people:items", request.study.slug)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from analysis.endpoints.owners.sharing import lend, require_owner
 from analysis.endpoints.owners.views import sharing_of
@@ -25,15 +25,14 @@ from analysis.people.steps import NAMES, PeopleError, note_waiting
 from analysis.people.tasks import people_step
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.pages import address_without_page, page_of, show, study_page
+from surveys.studies.pages import FORM, address_without_page, page_of, show, study_page
 from surveys.studies.wording import plural
 
 PERSONAS, CORPORA = "personas", "corpora"
 PROFILES_ON_PAGE, CONVERSATIONS_ON_PAGE = 12, 5
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, FORM)
 def personas(request: HttpRequest) -> HttpResponse:
     """The list of sets, and a form to upload one."""
     form = PersonasForm(request.POST or None, request.FILES or None, user=request.user)
@@ -74,8 +73,7 @@ def bring(request: HttpRequest, given: dict[str, Any]) -> tuple[int, int]:
     return counts
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def persona_set(request: HttpRequest, name: str) -> HttpResponse:
     """A set with some of its rows, in the order of hashes, which is as good as random."""
     found = get_object_or_404(PersonaSet.objects.shown_to(request.user, request.study), name=name)
@@ -94,8 +92,7 @@ def persona_set(request: HttpRequest, name: str) -> HttpResponse:
     )
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def conversations(request: HttpRequest, name: str) -> HttpResponse:
     """A look into a corpus, in the order of hashes and without personal details."""
     corpus = get_object_or_404(Corpus.objects.shown_to(request.user, request.study), name=name)
@@ -142,8 +139,7 @@ corpus_origin = origin_page(Corpus, "people:conversations", "source of a corpus 
 # --- corpora: their list, and the way of a file of conversations from the browser to a worker
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, FORM)
 def corpora(request: HttpRequest) -> HttpResponse:
     """The list of corpora, and a form to upload one; without JavaScript its file comes in one piece."""
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
@@ -203,8 +199,7 @@ def find_import(request: HttpRequest, number: int) -> CorpusStep | None:
 # --- in parts
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def begin_parts(request: HttpRequest) -> HttpResponse:
     """Announce an upload; returns the address for its parts, or what is wrong with the form."""
     form = PartsForm(request.POST, user=request.user)
@@ -218,8 +213,7 @@ def begin_parts(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"address": reverse("people:upload", args=[request.study.slug, upload.pk])}, status=201)
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def keep(request: HttpRequest, number: int) -> HttpResponse:
     """Keep a part, or with `end` order the import. Nobody adds to another account's upload.
 

@@ -41,7 +41,7 @@ from analysis.people.tasks import people_step
 from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
-from surveys.studies.pages import address_without_page, as_file, page_of, show, show_live, study_page
+from surveys.studies.pages import address_without_page, as_file, page_of, saying, show, show_live, study_page
 from surveys.studies.wording import dollars, plural
 
 HERE = "corpora"
@@ -52,8 +52,7 @@ def find_corpus(request: HttpRequest, name: str) -> Corpus:
     return get_object_or_404(Corpus.objects.shown_to(request.user, request.study), name=name)
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def corpus(request: HttpRequest, name: str) -> HttpResponse:
     found = find_corpus(request, name)
     rows = page_of(request, reads.sampled_users(found), USERS_ON_PAGE)
@@ -127,15 +126,13 @@ def title_of(upcoming: Due | None) -> str:
     return NAMES(upcoming.step).label if upcoming.step in NAMES.values else "go on with the run"
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
     """The progress of steps and runs; once nothing is under way any more, the page reloads."""
     return show_live(request, "people/_progress.html", HERE, **progress_page(request, find_corpus(request, name)))
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
     """Start a step with the form's settings, or with `usual`, those of the last time."""
     if step not in FORMS:
@@ -147,11 +144,9 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
         given = {name: last.get_initial_for_field(field, name) for name, field in last.fields.items()}
     form = FORMS[step](given, user=request.user, study=request.study, corpus=found)
     if form.is_valid():
-        try:
+        with saying(request, PeopleError):
             order_step(found, step, form.cleaned_data, request.user, request.study)
             messages.success(request, f"{NAMES(step).label} begins as soon as a worker is free.")
-        except PeopleError as error:
-            messages.error(request, str(error))
     else:
         faults = [f"{form.fields[at].label or at}: {error}" for at in form.fields for error in form.errors.get(at, ())]
         faults += form.non_field_errors()
@@ -175,8 +170,7 @@ def order_step(
         transaction.on_commit(lambda: task.delay(found.pk, step, settings, actor, whose), robust=True)
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     """The funnel as a file; `json` is its Vega-Lite spec with the numbers, `csv` the numbers alone."""
     row = find_corpus(request, name).steps.filter(name="filter").first()
@@ -187,8 +181,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     return as_file(content, FIGURE_FILES[kind], f"{name}-funnel.{kind}")
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def person(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """One user: verdicts, attributes, and conversations; with `attribute`, only those that its evidence is from."""
     users = CorpusUser.objects.select_related("corpus")

@@ -8,6 +8,7 @@ from analysis.people.steps import PeopleError
 from surveys.models import Study, asked_of_all
 from surveys.reading.nesting import NestedTooDeeply, TooManyValues, read_json
 from surveys.studies.imports.files import Faults, ImportFault, open_lines
+from surveys.studies.wording import RaisedAs
 
 LONGEST_PROMPT, LONGEST_NAME = 20_000, 80  # characters
 TEXT_KEYS = ("prompt", "text")
@@ -44,10 +45,8 @@ def read_prompts(path: Path) -> list[ListedPrompt]:
 def prompts_in(text: str) -> list[ListedPrompt]:
     """Read the prompts of a form's field, one a line, or JSON lines. Raises PeopleError."""
     faults = Faults()
-    try:
+    with RaisedAs(PeopleError, ImportFault):
         return checked(list(_read(text.splitlines(), text.lstrip().startswith("{"), faults)), faults)
-    except ImportFault as fault:
-        raise PeopleError(str(fault)) from None
 
 
 def checked(found: list[ListedPrompt], faults: Faults) -> list[ListedPrompt]:

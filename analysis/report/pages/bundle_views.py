@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -22,13 +21,12 @@ from analysis.report.parts import PARTS
 from analysis.report.reports import ReportError, check_definition
 from surveys.models import Study
 from surveys.studies.lifecycle import definition_of
-from surveys.studies.pages import saved_as, show, study_page
+from surveys.studies.pages import saved_as, saying, show, study_page
 
 HERE = "export"
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def bundle(request: HttpRequest) -> HttpResponseBase:
     """The replication bundle; with the pasted texts only if requested."""
     return labels_instead(request) or send_bundle(request, begin_bundle)
@@ -36,13 +34,11 @@ def bundle(request: HttpRequest) -> HttpResponseBase:
 
 def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> HttpResponseBase:
     """Send the file, or redirect to the export page with a message that says why there is none."""
-    try:
+    with saying(request, ReportError):
         texts = request.GET.get("texts", "").lower() in YES
         made = begin(request.study, request.user.get_username(), texts)
-    except ReportError as error:
-        messages.error(request, str(error))
-        return redirect("export:page", request.study.slug)
-    return saved_as(made.filename, StreamingHttpResponse(made.chunks(), content_type="application/zip"))
+        return saved_as(made.filename, StreamingHttpResponse(made.chunks(), content_type="application/zip"))
+    return redirect("export:page", request.study.slug)
 
 
 def labels_instead(request: HttpRequest) -> HttpResponse | None:
@@ -54,23 +50,19 @@ def labels_instead(request: HttpRequest) -> HttpResponse | None:
     return redirect(f"{reverse('agreement:bundle', args=[study.slug])}?{urlencode(texts)}".rstrip("?"))
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def prepare(request: HttpRequest) -> HttpResponse:
     """Have missing parts computed; once none are missing, the page hands out the file by itself."""
     if elsewhere := labels_instead(request):
         return elsewhere
-    try:
-        page = bundle_page(request.study)
-    except ReportError as error:
-        messages.error(request, str(error))
-        return redirect("export:page", request.study.slug)
     file = reverse("compare:bundle", args=[request.study.slug]) + ("?texts=1" if "texts" in request.GET else "")
-    return show(request, "report/bundle.html", HERE, file=file, texts="texts" in request.GET, **page)
+    with saying(request, ReportError):
+        page = bundle_page(request.study)
+        return show(request, "report/bundle.html", HERE, file=file, texts="texts" in request.GET, **page)
+    return redirect("export:page", request.study.slug)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
     """Show how far the report is; reload the page once it is there, or can no longer be made."""
     try:

@@ -1,16 +1,14 @@
 """Views that go beyond reading *As planned*: taking a look before the end, and the page of the multiverse."""
 
 import json
+from functools import partial
 from typing import Any
 
-from celery.exceptions import OperationalError
-from django.contrib import messages
 from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
-from redis import RedisError
 
 from analysis.charts.figure import Options, Row
 from analysis.charts.rendering import render as render_figure
@@ -31,22 +29,17 @@ from surveys.models import Study
 from surveys.studies import under_way
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
-from surveys.studies.pages import as_file, show, study_page
-
-NO_WORKER = "No worker can be reached. Start one, or run manage.py multiverse on the server."
+from surveys.studies.pages import as_file, saying, show, study_page
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def take(request: HttpRequest) -> HttpResponse:
     """Take a look at the hypotheses at this many people; the audit trail keeps who did."""
     at = request.POST.get("at", "")
-    try:
+    with saying(request, LookError):
         if not (at.isascii() and at.isdecimal() and len(at) < 8):
             raise LookError("A look is at a number of people.")
         take_look(Reporting(planned(request)).data, int(at), request.user.get_username())
-    except LookError as error:
-        messages.error(request, str(error))
     return redirect("compare:overview", request.study.slug)
 
 
@@ -127,30 +120,23 @@ def find_curve(request: HttpRequest, number: int) -> Row:
     return curves[number - 1]
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def compute(request: HttpRequest) -> HttpResponse:
     """Have a worker go on with the multiverse, unless one does already."""
     study = planned(request)
     try:
         universes.check(study)
-        if under_way.begin(study, universes.WORK):
-            compute_multiverse.delay(study.pk)
     except universes.MultiverseError as fault:
         return show_multiverse(request, str(fault), 409)
-    except (OperationalError, RedisError):
-        under_way.forget_progress(study, universes.WORK)
-        return show_multiverse(request, NO_WORKER, 503)
+    send = partial(compute_multiverse.delay, study.pk)
+    if why := under_way.leave_to_worker(study, universes.WORK, send, "multiverse"):
+        return show_multiverse(request, why, 503)
     return redirect("compare:multiverse", study.slug)
 
 
 @compare_page
 def progress(request: HttpRequest) -> HttpResponse:
-    """Show how far it is; reload the page once nobody computes it any more."""
-    done = under_way.standing(planned(request), universes.WORK)
-    if done["under_way"] is None:
-        return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "report/_multiverse_progress.html", {"study": request.study, **done})
+    return under_way.show_progress(request, planned(request), universes.WORK, "report/_multiverse_progress.html")
 
 
 @compare_page

@@ -25,6 +25,7 @@ from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.labels import record_judgement
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import RaisedAs
 
 # In the languages that histories are written in, a token has four characters or fewer.
 CHARACTERS_PER_TOKEN = 3
@@ -292,10 +293,8 @@ def read_reply(text: str, questions: Sequence[LabelQuestion], payload: Mapping[s
         given = {
             name: read_label(question, said[name]) if name in said else NOT_SAID for name, question in fields.items()
         }
-        try:
+        with RaisedAs(TaskFault, LabelFault):
             return read_labels(asked, payload, given)
-        except LabelFault as fault:
-            raise TaskFault(str(fault)) from None
 
     if len(fields) == 1:
         ((name, question),) = fields.items()

@@ -50,6 +50,7 @@ from surveys.models import Annotation, AnnotationItem, Study, locks
 from surveys.studies.files.kinds import KINDS, SIDES
 from surveys.studies.imports.files import batches
 from surveys.studies.lifecycle import definition_of
+from surveys.studies.wording import RaisedAs
 
 BATCH = 50
 Status = Completion.Status
@@ -285,14 +286,12 @@ def order_asking(
     """
     dry_run = bool(settings.get("dry_run"))
     with step_of(corpus, name, dict(settings), actor) as step:
-        try:
+        with RaisedAs(PeopleError, *CANNOT_BE_ORDERED):
             if not dry_run:
                 kind, endpoint = TASKS[name], find_endpoint(settings["endpoint"])
                 check_endpoint(endpoint, kind.temperature)
             planned, estimate = _plan(corpus, name, settings, actor, step.show, account)
             run = None if dry_run else _begin(planned, account, study)
-        except CANNOT_BE_ORDERED as error:
-            raise PeopleError(str(error)) from None
         step.report = estimate | {"run": run and run.pk, "dry_run": dry_run}
     return run
 

@@ -25,7 +25,7 @@ from analysis.runs.pages.words import say_estimate
 from analysis.runs.tasks import ask_step
 from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
-from surveys.studies.pages import FORM, show, show_live, study_page
+from surveys.studies.pages import FORM, saying, show, show_live, study_page
 from surveys.studies.wording import exact_dollars, plural
 
 HERE = "corpora"
@@ -107,8 +107,7 @@ class AskForm(forms.Form):
         return {name: value for name, value in given.items() if value not in (None, "", False)}
 
 
-@FORM
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, FORM)
 def ask(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """Plan without sending anything, by one button; start it by the other, once calls and dollars are known."""
     found = find_corpus(request, corpus)
@@ -141,12 +140,10 @@ def start(request: HttpRequest, found: Corpus, task: str, last: CorpusStep | Non
 
 
 def order(request: HttpRequest, found: Corpus, task: str, settings: dict[str, Any]) -> bool:
-    try:
+    with saying(request, PeopleError):
         order_step(found, task, settings, request.user, request.study, ask_step)
-    except PeopleError as error:
-        messages.error(request, str(error))
-        return False
-    return True
+        return True
+    return False
 
 
 def is_planned(row: CorpusStep) -> bool:
@@ -189,8 +186,7 @@ def say_conditions(settings: dict[str, Any]) -> str:
     return f"{', '.join(parts)}."
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def plan_part(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     """Show how far the planning is; reload the page when it is over."""
     if task not in ORDERED:

@@ -219,8 +219,7 @@ def order_run(form: RunForm, account: Any) -> tuple[Run, dict[str, Any]]:
 LINKED = ("condition", *DRAWN)  # fields that a link to the form may fill
 
 
-@FORM
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, FORM)
 def new_run(request: HttpRequest) -> HttpResponse:
     """Order a run. The first button shows what it would cost and keeps nothing, the second starts it."""
     if request.method != "POST":
@@ -262,8 +261,7 @@ def estimate_page(request: HttpRequest, form: RunForm) -> dict[str, Any]:
     return {"estimate": found, "estimate_words": words, "problem": problem}
 
 
-@require_safe
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_safe)
 def estimate(request: HttpRequest) -> HttpResponse:
     """Show what the form as it stands would cost, on a page that is open already."""
     form = RunForm(request.GET, version=request.study.current)

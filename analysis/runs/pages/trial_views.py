@@ -32,8 +32,7 @@ class TrialCall(NamedTuple):
     usd: Decimal | None  # None if unknown
 
 
-@require_POST
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, require_POST)
 def try_one(request: HttpRequest, name: str) -> HttpResponse:
     endpoint = get_object_or_404(Endpoint.objects.shown_to(request.user, request.study), name=name)
     if not within_limit(request, "trial"):

@@ -63,14 +63,12 @@ def cost_words(spent: float | Decimal, budget: float | Decimal | None) -> str:
 # --- the list of runs
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def runs(request: HttpRequest) -> HttpResponse:
     return show(request, "runs/runs.html", HERE, **runs_page(request))
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def runs_part(request: HttpRequest) -> HttpResponse:
     """Show the rows anew: by the clock while a run goes on, or with other filters and then with their address."""
     page = runs_page(request)
@@ -158,8 +156,7 @@ def grouped(lines: list[dict[str, Any]], found: Sequence[Run], group: Any) -> li
 # --- two runs side by side
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def compare(request: HttpRequest) -> HttpResponse:
     """Compare two runs: where their settings differ, and what came of each."""
     numbers = {int(text) for text in request.GET.getlist("run") if text.isdecimal() and len(text) < 19}
@@ -184,8 +181,7 @@ def find_run(request: HttpRequest, number: int) -> Run:
     return get_object_or_404(rows.select_related("first_run", "study"), pk=number)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def run(request: HttpRequest, number: int) -> HttpResponse:
     shown = find_run(request, number)
     first = shown.first_run or shown
@@ -200,8 +196,7 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
     return show(request, "runs/run.html", HERE, **page, **calls_page(request, shown, page["now"]["calls"]))
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def calls_part(request: HttpRequest, number: int) -> HttpResponse:
     """Show the calls that match the filters, again and again while the run goes on."""
     shown = find_run(request, number)
@@ -244,8 +239,7 @@ def count_items(shown: Run) -> int:
     return BenchmarkItem.objects.filter(benchmark=shown.benchmark).count() if shown.benchmark else 0
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def run_part(request: HttpRequest, number: int) -> HttpResponse:
     page = run_page(find_run(request, number))
     return show(request, "runs/_run.html", HERE, 200 if page["live"] else STOPS_POLLING, **page)
@@ -295,8 +289,7 @@ def possible_actions(shown: Run, now: dict) -> set[str]:
     return set() if shown.condition == Run.Condition.IMPORTED else able - (set() if now["failed"] else {"retry"})
 
 
-@FORM
-@study_page(Role.RESEARCHER)
+@study_page(Role.RESEARCHER, FORM)
 def change_run(request: HttpRequest, number: int, action: str) -> HttpResponse:
     """Pause, resume, cancel and the like. What can't be undone is confirmed first, on a page of its own."""
     shown = find_run(request, number)
@@ -341,8 +334,7 @@ def read_for(request: HttpRequest, call: Completion) -> RebuiltMessages:
     return read_messages(call)
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
     shown = find_completion(request, number, call)
     reading = read_for(request, shown)
@@ -379,8 +371,7 @@ def without_details(text: str) -> str:
     return without_personal(text, [])[0]
 
 
-@require_safe
-@study_page()
+@study_page(only=require_safe)
 def completion_messages(request: HttpRequest, number: int, call: int) -> HttpResponse:
     """Download the messages as they are sent."""
     shown = find_completion(request, number, call)

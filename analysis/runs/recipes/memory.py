@@ -28,6 +28,7 @@ from analysis.people.vectors import read_vectors
 from analysis.runs.asking.stages import ABOUT, ATTRIBUTES_HERE
 from analysis.runs.recipes.fitting import Recipe, RecipeContext, base_recipe, corpus_of, part_of
 from analysis.runs.recipes.questions import search_text
+from surveys.studies.wording import RaisedAs
 
 BY_WORDS = {PEOPLE: "called sensible by people", MODELS: "by models alone", NOBODY: "judged by nobody"}
 
@@ -47,10 +48,8 @@ class Remembered(NamedTuple):
 def find_remembered(run: Run) -> Remembered:
     """Users with enough attributes to put in front. Raises ConditionError if the corpus's attributes aren't ready."""
     corpus, least = corpus_of(run), number_in_front(run)
-    try:
+    with RaisedAs(ConditionError, PeopleError):
         require_merged(corpus)
-    except PeopleError as error:
-        raise ConditionError(str(error)) from None
     merged = corpus.steps.filter(name=NAMES.MERGE, state=CorpusStep.State.DONE).first()
     if merged is None:
         raise ConditionError(

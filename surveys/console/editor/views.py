@@ -36,7 +36,7 @@ from surveys.studies.files.definitions import LARGEST_FILE, StudyFileError, read
 from surveys.studies.files.lines import join_place
 from surveys.studies.files.schema import LISTS
 from surveys.studies.lifecycle import StudyError, definition_of, shipped_studies
-from surveys.studies.pages import FORM, as_file, member_page, show, study_page
+from surveys.studies.pages import FORM, as_file, member_page, saying, show, study_page
 
 View = Callable[..., HttpResponse]
 
@@ -311,11 +311,9 @@ def begun(request: HttpRequest) -> WorkingCopy:
 @study_page(Role.RESEARCHER, require_safe)
 def edit_study(request: HttpRequest) -> HttpResponse:
     """Open the account's working copy of this study."""
-    try:
+    with saying(request, writing.CannotWriteError):
         return redirect("editor:first", copies.copy_of(request.study, request.user).pk)
-    except writing.CannotWriteError as fault:
-        messages.error(request, str(fault))
-        return redirect("console:new-version", request.study.slug)
+    return redirect("console:new-version", request.study.slug)
 
 
 @csp_update({"frame-src": [SELF]})

@@ -3,8 +3,6 @@
 import argparse
 import secrets
 import sys
-import time
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from django.core.management.base import CommandError
@@ -12,7 +10,7 @@ from django.core.management.base import CommandError
 from surveys.models import Study
 from surveys.simulation.browser import TurnedAway, Unreachable
 from surveys.simulation.run import NotSimulated, has_items, simulate
-from surveys.studies.imports.actions import Action, Options, Report, arg, flag
+from surveys.studies.imports.actions import Action, Options, ProgressLine, Report, arg, flag, say
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import plural
 
@@ -22,9 +20,6 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return number
-
-
-LOG_SECONDS = 10  # between two lines if no terminal shows the bar
 
 
 class Command(Action):
@@ -51,7 +46,9 @@ class Command(Action):
         seed = secrets.randbelow(1_000_000) if options["seed"] is None else options["seed"]
         settings = {name: options[name] for name in ("participants", "concurrency", "faults")}
         try:
-            report = simulate(study, options["url"], seed=seed, progress=bar(options["participants"]), **settings)
+            with ProgressLine("people") as progress:
+                report = simulate(study, options["url"], seed=seed, progress=progress.count, **settings)
+            say("{participants} of {participants} people".format(**options))
         except Unreachable as fault:
             raise CommandError(f"{fault}. Start the server (make demo), or name another with --url.") from None
         except TurnedAway as fault:
@@ -77,27 +74,6 @@ def check(study: Study | None, options: dict) -> None:
         raise CommandError(f"{study.slug} has no items to annotate. Import some first: manage.py import_items")
     if urlsplit(options["url"]).scheme != "http" or not urlsplit(options["url"]).hostname:
         raise CommandError(f"--url {options['url']} is not an address such as http://127.0.0.1:8000")
-
-
-def bar(total: int) -> Callable[[int], None]:
-    """Make a line on standard error that says how many people are done and how long the rest will take."""
-    start, done, live = time.monotonic(), 0, sys.stderr.isatty()
-    shown = start
-
-    def advance(people: int) -> None:
-        nonlocal done, shown
-        done += people
-        now = time.monotonic()
-        left = (now - start) / max(done, 1) * (total - done)
-        if live:
-            filled = 30 * done // total
-            line = f"\r[{'#' * filled}{'.' * (30 - filled)}] {done}/{total} people, {left:.0f} s left "
-            print(line, end="\n" if done == total else "", file=sys.stderr, flush=True)
-        elif done == total or now - shown > LOG_SECONDS:
-            shown = now
-            print(f"{done} of {total} people, {left:.0f} s left", file=sys.stderr, flush=True)
-
-    return advance
 
 
 def describe(report: dict) -> str:

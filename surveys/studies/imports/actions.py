@@ -4,21 +4,23 @@ import json
 import shutil
 import sys
 import tarfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TextIO
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault
-from surveys.studies.wording import fill
+from surveys.studies.wording import RaisedAs, duration, fill, percent
 
 ACTOR = "command line"
 DASH = Path("-")
 UNNAMED = "standard-input"
+ON_TERMINAL, IN_LOG = 0.3, 10.0  # seconds between two lines of progress
 Report = dict[str, Any]
 Options = dict[str, Any]
 
@@ -72,10 +74,8 @@ class Action(BaseCommand):
             return done
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with RaisedAs(CommandError, *self.faults):
             report = self.run(options)
-        except self.faults as fault:
-            raise CommandError(str(fault)) from None
         if report is not None:
             self.show(report, options)
 
@@ -174,3 +174,37 @@ def writing(path: Path) -> Iterator[None]:
 def say(words: str) -> None:
     """Print progress to standard error at once."""
     print(words, file=sys.stderr, flush=True)
+
+
+class ProgressLine:
+    """A line that says when a long command will be done. `what` is what it counts, such as "conversations"."""
+
+    def __init__(self, what: str, stream: TextIO | None = None) -> None:
+        self.what = what
+        self.stream = sys.stderr if stream is None else stream
+        self.began = self.shown = time.monotonic()
+        self.pause = ON_TERMINAL if self.stream.isatty() else IN_LOG
+
+    def show(self, share: float, number: int) -> None:
+        """Report that `share` of the work, from 0 to 1, is done; most calls print nothing."""
+        now = time.monotonic()
+        if now - self.shown < self.pause:
+            return
+        self.shown = now
+        left = (now - self.began) * (1 - share) / share if share else None
+        until = "" if left is None else f", {duration(left)} to go"
+        self.write(f"{number:,} {self.what}, {percent(share)}{until}")
+
+    def count(self, done: int, total: int) -> None:
+        self.show(done / max(done, total, 1), done)
+
+    def __enter__(self) -> "ProgressLine":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.stream.isatty():
+            self.stream.write("\r\x1b[K")
+
+    def write(self, line: str) -> None:
+        self.stream.write(f"\r\x1b[K{line}" if self.stream.isatty() else f"{line}\n")
+        self.stream.flush()

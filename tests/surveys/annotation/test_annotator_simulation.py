@@ -44,7 +44,7 @@ def make_world(kind: str, count: int = 40, **work: object) -> Study:
 
 
 def run(study: Study, site: str, people: int, seed: int, faults: bool = True) -> dict:
-    return simulate(study, site, people, 4, faults, seed, lambda done: None)
+    return simulate(study, site, people, 4, faults, seed, lambda done, total: None)
 
 
 # --- whole runs ---------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def run(study: Study, site: str, people: int, seed: int, faults: bool = True) -> dict:
-    return simulate(study, site, people, 4, faults, seed, lambda done: None)
+    return simulate(study, site, people, 4, faults, seed, lambda done, total: None)
 
 
 # --- whole runs ---------------------------------------------------------------------------------------------
