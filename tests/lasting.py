@@ -13,7 +13,6 @@ from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connection, transaction
-from django.db.models import Model
 from pytest_django import DjangoDbBlocker
 
 TEMPLATES_LOCK = 0x74656D70  # one number for all processes of tests on a server of databases
@@ -30,13 +29,18 @@ def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
         transaction.set_rollback(True)
 
 
-def lasting_world(make: Callable[[], Model]) -> Any:
-    """A module's fixture: the key of what `make` makes, with all that belongs to it, once for the tests that use it."""
+def lasting_world(make: Callable[[], Any], compute: Callable[[Any], Any] = lambda made: None) -> Any:
+    """A module's fixture: the key of what `make` makes, with all that belongs to it, once for the tests that use it.
+
+    What `compute` computes from it and keeps is there for each of these tests too.
+    """
 
     @pytest.fixture(scope="module")
     def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[int]:
         with lasting_rows(django_db_blocker):
-            yield make().pk
+            made = make()
+            compute(made)
+            yield made.pk
 
     return world
 

@@ -22,15 +22,24 @@ from surveys.annotation.labels import skip
 from surveys.annotation.work import next_tasks, open_task, seal_task
 from surveys.models import AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.labels import record_judgement
-from tests.analysis.agreement.annotation_samples import make_annotated
+from tests.analysis.agreement.annotation_samples import make_annotated, pseudonyms_of
 from tests.analysis.people.people_samples import judged
 from tests.analysis.report.unpacked import change, check_codebook, read_csv, recompute, recompute_elsewhere, unpack
 from tests.analysis.stats.test_agreement_textbook import FOUR_OBSERVERS, FOURTEEN_RATERS
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_items, tasks_of
+from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
 OWN_WORDS = "My name is Marguerite."
+
+
+world = lasting_world(lambda: make_annotated()[0], rows_for)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +76,7 @@ def import_labels(folder: Path, rows: Iterable[tuple[str, str, Any]], *options: 
 
 def make_preferences() -> Study:
     """Twelve users with two attributes each, three people who rate both, and two judges, one asked in both orders."""
-    study, dice = make_annotation_study(kind="preference", overlap=3), random.Random(1)
+    study, dice = make_annotation_study(slug="ratings", kind="preference", overlap=3), random.Random(1)
     items = [
         item_of(number, "preference", cluster=f"user-{number}", corpus=("real", "made")[number % 2])
         | {"tags": {"generator": ("plain", "showy")[number % 2], "relevant by": ("people", "mini")[number % 3 == 0]}}
@@ -140,8 +149,7 @@ def test_labels_and_names_that_begin_like_formulas_are_recomputed(tmp_path: Path
     assert "\n=Ann " in done.stdout and "\n'+Bea " in done.stdout
 
 
-def test_retrieval_is_held_apart_and_a_changed_label_shows(tmp_path: Path) -> None:
-    study, _ = make_annotated()
+def test_retrieval_is_held_apart_and_a_changed_label_shows(study: Study, tmp_path: Path) -> None:
     for item in AnnotationItem.objects.filter(study=study):
         record_judgement(item, "bm25", {"relevance": "yes" if item.key < "item-3" else "no"})
     bundle(study, tmp_path)
@@ -154,8 +162,7 @@ def test_retrieval_is_held_apart_and_a_changed_label_shows(tmp_path: Path) -> No
     assert re.search(r"relevance, humans: alpha_nominal is 0\.\d+ in the report, 0\.\d+ by the data", done.stdout)
 
 
-def test_each_changed_number_of_the_report_is_found(tmp_path: Path) -> None:
-    study, _ = make_annotated()
+def test_each_changed_number_of_the_report_is_found(study: Study, tmp_path: Path) -> None:
     report = bundle(study, tmp_path)
     question = report["questions"][0]
     group = question["groups"]["humans"]
@@ -223,7 +230,7 @@ def test_a_label_that_is_called_tie_is_recomputed(tmp_path: Path) -> None:
 
 def make_private() -> Study:
     """One person skips an item in their own words, another says why an item is uncomfortable; a judge replies."""
-    study = make_annotation_study(kind="attribute", overlap=2)
+    study = make_annotation_study(slug="profiles", kind="attribute", overlap=2)
     make_items(study, 4)
     first, second = make_annotator(study), make_annotator(study)
     task = next(iter(next_tasks(first)))
@@ -256,8 +263,8 @@ def test_own_words_and_names_never_leave_and_texts_only_where_they_are_asked_for
     assert recompute(tmp_path).returncode == 0
 
 
-def test_tables_are_described_without_the_pilot_and_simulated_raters_are_named(tmp_path: Path) -> None:
-    study, people = make_annotated()
+def test_tables_are_described_without_the_pilot_and_simulated_raters_are_named(study: Study, tmp_path: Path) -> None:
+    people = pseudonyms_of(study)
     Participant.objects.filter(pseudonym=people[0]).update(origin="simulated")
     make_items(study, 1, start=8)
     pilot = make_items(study, 2, start=20, pilot=True)
@@ -274,8 +281,8 @@ def test_tables_are_described_without_the_pilot_and_simulated_raters_are_named(t
         assert not {row["item"] for row in read_csv(tmp_path, name)} & {item.key for item in pilot}
 
 
-def test_figures_with_simulated_raters_say_so_and_whose_rows_are_made_up() -> None:
-    study, people = make_annotated()
+def test_figures_with_simulated_raters_say_so_and_whose_rows_are_made_up(study: Study) -> None:
+    people = pseudonyms_of(study)
     Participant.objects.filter(pseudonym=people[0]).update(origin="simulated")
     figures = dict(draw_figures(rows_for(study, draws=20)))
     scores, corpora = (figures[f"relevance-{name}"] for name in ("scores", "corpora"))
@@ -289,8 +296,7 @@ def test_figures_with_simulated_raters_say_so_and_whose_rows_are_made_up() -> No
 # --- who and where -----------------------------------------------------------
 
 
-def test_the_command_and_the_console_give_the_same_bundle(tmp_path: Path) -> None:
-    study, _ = make_annotated()
+def test_the_command_and_the_console_give_the_same_bundle(study: Study, tmp_path: Path) -> None:
     call_command("bundle", "teas", str(tmp_path / "teas.zip"), stdout=io.StringIO())
     client = log_in(study, "viewer")
     for name in ("prepare-bundle", "bundle"):
@@ -309,17 +315,16 @@ def test_the_command_and_the_console_give_the_same_bundle(tmp_path: Path) -> Non
 
 
 def test_a_bundle_without_labels_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    study = make_annotation_study()
+    study = make_annotation_study(slug="bare")
     noted = AuditEvent.objects.count()
-    with pytest.raises(CommandError, match="teas has no label that counts yet, so there is nothing to bundle."):
-        call_command("bundle", "teas", str(tmp_path / "x.zip"))
-    page = log_in(study, "viewer").get(reverse("compare:prepare-bundle", args=["teas"]), follow=True)
-    assert "teas has no label that counts yet" in lines_of(page)
+    with pytest.raises(CommandError, match="bare has no label that counts yet, so there is nothing to bundle."):
+        call_command("bundle", "bare", str(tmp_path / "x.zip"))
+    page = log_in(study, "viewer").get(reverse("compare:prepare-bundle", args=["bare"]), follow=True)
+    assert "bare has no label that counts yet" in lines_of(page)
     assert (AuditEvent.objects.count(), list(tmp_path.iterdir())) == (noted, [])
 
 
-def test_a_pair_of_sides_is_refused_and_strangers_find_nothing(tmp_path: Path) -> None:
-    make_annotated()
+def test_a_pair_of_sides_is_refused_and_strangers_find_nothing(study: Study, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="teas is a study of annotators: its bundle has no pair of sides"):
         call_command("bundle", "teas", str(tmp_path / "x.zip"), compare="field", **{"with": "offline"})
     address = reverse("agreement:bundle", args=["teas"])

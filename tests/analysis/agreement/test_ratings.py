@@ -48,7 +48,7 @@ def ratings_of(study: Study) -> dict[str, Any]:
     return agreement_of(study, draws=50)["questions"][0]["ratings"]
 
 
-world = lasting_world(make_rated)
+world = lasting_world(make_rated, ratings_of)
 
 
 @pytest.fixture

@@ -101,15 +101,15 @@ def test_intervals_hold_the_value_where_raters_are_alike() -> None:
     """19 of 20 intervals, with 60 users; if some raters guess, studies differ more than their intervals say."""
     alike = replace(MIDDLE, guessing=0.0)
 
-    def studies(scenario: Any) -> list[Any]:
+    def studies(scenario: Any, number: int) -> list[Any]:
         rng = np.random.default_rng(3)
-        drawn = (draw_labels(rng, QUALITY, Design(300, 3), scenario) for _ in range(150))
+        drawn = (draw_labels(rng, QUALITY, Design(300, 3), scenario) for _ in range(number))
         return [measure_labels(labels, QUALITY, rng, 200, with_share=False)["alpha"] for labels in drawn]
 
-    found = studies(alike)
+    found = studies(alike, 150)
     value = np.mean([one.value for one in found])
     assert 0.89 <= np.mean([one.ci[0] <= value <= one.ci[1] for one in found]) <= 0.99
-    told, guessing = summed(found), summed(studies(replace(alike, guessing=0.15)))
+    told, guessing = summed(found), summed(studies(replace(alike, guessing=0.15), 50))
     assert told["spread"] == pytest.approx(told["width"], rel=0.2) and told["without"] == 0
     assert guessing["spread"] > 1.5 * guessing["width"]
 

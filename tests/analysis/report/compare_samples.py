@@ -1,7 +1,9 @@
 """A study of teas with something for every comparing page: groups, a repetition, a sock puppet, benchmark runs."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -17,6 +19,7 @@ from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import answer_items, listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_item
+from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import text_of
 
 FEW = 20  # draws: enough for every number to be there
@@ -51,6 +54,11 @@ def add_people(study: Study, count: int) -> None:
     for number in range(count):
         tell(study, ["Assam", f"Tea {number}"], "C", cell="milky" if number % 2 else "")
     read_new(study)
+
+
+def lasting_report(make: Callable[[], Study], draws: int = FEW) -> Any:
+    """A lasting world whose report is kept too, so that no page of it computes it anew."""
+    return lasting_world(make, partial(report, draws=draws))
 
 
 def pair_of(study: Study, *sides: str, **filters: Any) -> dict[str, Any]:

@@ -71,11 +71,6 @@ def odds_of(kind: int, size: int) -> np.ndarray:
 world = lasting_world(lambda: make_blended(slug="lasting"))
 
 
-@pytest.fixture
-def study(world: int) -> Study:
-    return Study.objects.select_related("current").get(pk=world)
-
-
 def rows_in(study: Study, filters: Filters | None = None) -> tuple[dict[str, Any], dict[tuple[str, Any], Any]]:
     """The blend's row, and the sources' rows by condition and size."""
     found = report(study, filters, draws=DRAWS, parts=("blend",))["blend"]

@@ -23,10 +23,12 @@ from analysis.report.bundle import bundles
 from analysis.report.bundle.bundles import begin_bundle
 from analysis.report.bundle.tables import FEWEST
 from analysis.report.reports import ReportError
+from analysis.stats.resampling import DRAWS
 from surveys.models import AuditEvent, BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.studies.files.hypotheses import Hypothesis
+from tests.analysis.report.compare_samples import lasting_report
 from tests.analysis.report.report_samples import answer_items, listed, make_model_run, make_teas, reply, tell
 from tests.analysis.report.unpacked import (
     all_agree,
@@ -46,9 +48,11 @@ pytestmark = pytest.mark.django_db
 OWN_WORDS = "My name is Marguerite."
 
 
-def make_world() -> Study:
-    """The study of teas with an alias, a run that was repeated, and answers that do not count."""
-    study = make_teas()
+world = lasting_report(make_teas, DRAWS)
+
+
+def add_world(study: Study) -> None:
+    """Add to the study of teas an alias, a run that was repeated, and answers that do not count."""
     tell(study, ["assam tea", "Sencha"], "B", chatbot="gemini", memory="on", model_shown="Marguerite's own")
     aliases.accept(study, "teas", ["assam tea"], "assam", "tests")
     again = make_model_run(study, first_run=study.runs.get())
@@ -59,7 +63,6 @@ def make_world() -> Study:
     ask_puppets(study, ("BAA", "BCB"))
     make_participant(study)  # has not answered yet
     Participant.objects.filter(study=study).update(comments=OWN_WORDS)
-    return study
 
 
 def ask_sums(study: Study, model: str, letters: str) -> None:
@@ -85,9 +88,9 @@ BUILT: dict[str, bytes] = {}  # the world's bundle: it is the same for every tes
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(study: Study, tmp_path: Path) -> Path:
     if not BUILT:
-        study = make_world()
+        add_world(study)
         unpack(study, tmp_path)
         BUILT["zip"] = (tmp_path / "bundle.zip").read_bytes()
         BUILT["pids"] = " ".join(Participant.objects.values_list("pid", flat=True)).encode()
@@ -139,8 +142,9 @@ def test_aliases_are_applied_by_the_script(folder: Path) -> None:
     assert "teas, field, gemini: count of assam is 1 in the report, 0 by the data" in done.stdout
 
 
-def test_what_a_rule_leaves_out_is_not_counted_and_still_recomputed(no_figures: None, tmp_path: Path) -> None:
-    study = make_teas()
+def test_what_a_rule_leaves_out_is_not_counted_and_still_recomputed(
+    study: Study, no_figures: None, tmp_path: Path
+) -> None:
     careless = tell(study, ["Matcha", "Chai"])
     careless.checks = {"attention": {"leaf": {"passed": False}, "sea": {"passed": False}}}
     careless.save(update_fields=["checks"])
@@ -162,7 +166,7 @@ def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_fig
         Hypothesis("assam", "Assam.", "item_share", **sides, prompts=("teas",), item="Assam"),
         Hypothesis("c", "C.", "letter_share", **sides, prompts=("water",), letter="C"),
     )
-    study = make_study(definition=replace(make_definition(70), hypotheses=hypotheses))
+    study = make_study(definition=replace(make_definition(70, slug="herbs"), hypotheses=hypotheses))
     dice = random.Random(1)
     for chatbot, often in (("chatgpt", 0.9), ("gemini", 0.2)):
         for number in range(25):
@@ -197,8 +201,10 @@ def test_pair_and_hypotheses_are_recomputed_and_a_changed_number_is_found(no_fig
         assert f"\nas_planned: 10 numbers, {differ} differ\n" in done.stdout, names
 
 
-def test_a_bundle_has_the_texts_and_the_sides_that_are_asked_for(no_figures: None, tmp_path: Path) -> None:
-    study = make_world()
+def test_a_bundle_has_the_texts_and_the_sides_that_are_asked_for(
+    study: Study, no_figures: None, tmp_path: Path
+) -> None:
+    add_world(study)
     sides = ("field/chatgpt/memory=unknown", "offline/gpt-4o-mini")
     unpack(study, tmp_path, texts=True, compare=sides)
     found = json.loads((tmp_path / "report.json").read_text())["pair"]
@@ -240,8 +246,9 @@ def test_nothing_names_a_person_and_no_text_is_there(folder: Path) -> None:
     assert "text" not in read_csv(folder, "answers")[0] and "text" not in read_csv(folder, "completions")[0]
 
 
-def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: None, tmp_path: Path) -> None:
-    study = make_teas()
+def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(
+    study: Study, no_figures: None, tmp_path: Path
+) -> None:
     Participant.objects.filter(study=study).update(origin="simulated")
     ChatbotContext.objects.all().delete()
     unpack(study, tmp_path)
@@ -254,8 +261,7 @@ def test_readme_says_what_is_made_up_and_context_of_nobody_is_empty(no_figures: 
     assert "8 answers of 4 people, and 12 completions" in words
 
 
-def test_names_that_begin_like_formulas_are_recomputed(no_figures: None, tmp_path: Path) -> None:
-    study = make_teas()
+def test_names_that_begin_like_formulas_are_recomputed(study: Study, no_figures: None, tmp_path: Path) -> None:
     for _ in range(FEWEST):
         tell(study, ["=Assam", "-Chai"], model_shown="=GPT")
     run = make_model_run(study, model="'@mini")
@@ -268,9 +274,8 @@ def test_names_that_begin_like_formulas_are_recomputed(no_figures: None, tmp_pat
 
 
 def test_pilots_and_previews_stay_out_and_what_enough_people_typed_alike_stays(
-    no_figures: None, tmp_path: Path
+    study: Study, no_figures: None, tmp_path: Path
 ) -> None:
-    study = make_teas()
     for _ in range(5):
         tell(study, ["Assam"], model_shown="GPT-4o")
     first, second, *_ = Participant.objects.filter(study=study).order_by("pk")
@@ -289,8 +294,9 @@ def test_pilots_and_previews_stay_out_and_what_enough_people_typed_alike_stays(
 
 
 @pytest.mark.parametrize(("query", "column"), [({}, False), ({"texts": "1"}, True)])
-def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str, str], column: bool) -> None:
-    study = make_teas()
+def test_downloaded_bundle_is_whole_and_noted(
+    study: Study, no_figures: None, query: dict[str, str], column: bool
+) -> None:
     response = log_in(study, "viewer").get(reverse("compare:bundle", args=["teas"]), query)
     assert response["Content-Type"] == "application/zip"
     assert response["Content-Disposition"] == 'attachment; filename="teas-bundle.zip"'
@@ -304,8 +310,7 @@ def test_downloaded_bundle_is_whole_and_noted(no_figures: None, query: dict[str,
     assert event.detail == {"texts": column, "pids": False, "simulated": True}
 
 
-def test_bundle_of_a_study_of_others_is_not_found() -> None:
-    study = make_teas()
+def test_bundle_of_a_study_of_others_is_not_found(study: Study) -> None:
     noted = AuditEvent.objects.count()
     assert log_in(study, "").get(reverse("compare:bundle", args=["teas"])).status_code == 404
     away = Client().get(reverse("compare:bundle", args=["teas"]))
@@ -321,8 +326,7 @@ def test_bundle_of_an_empty_study_says_what_is_missing() -> None:
     assert AuditEvent.objects.count() == noted
 
 
-def test_command_writes_one_file_and_prints_json_alone(no_figures: None, tmp_path: Path) -> None:
-    make_teas()
+def test_command_writes_one_file_and_prints_json_alone(study: Study, no_figures: None, tmp_path: Path) -> None:
     out, path = io.StringIO(), tmp_path / "teas.zip"
     call_command("bundle", "teas", str(path), json=True, stdout=out)
     told = json.loads(out.getvalue())
@@ -330,8 +334,7 @@ def test_command_writes_one_file_and_prints_json_alone(no_figures: None, tmp_pat
     assert [entry.name for entry in tmp_path.iterdir()] == ["teas.zip"]
 
 
-def test_command_names_what_is_wrong(tmp_path: Path) -> None:
-    make_teas()
+def test_command_names_what_is_wrong(study: Study, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="There is no study coffees. Studies: teas."):
         call_command("bundle", "coffees", str(tmp_path / "x.zip"))
     with pytest.raises(CommandError, match="x.zip: cannot be written: No such file or directory"):
@@ -339,9 +342,9 @@ def test_command_names_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_who_withdraws_while_a_bundle_is_made_is_not_in_it(
-    no_figures: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, no_figures: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study, listing = make_teas(), bundles.list_files
+    listing = bundles.list_files
     person = study.participants.order_by("pk")[0]
 
     def withdraw_amid(*arguments: Any) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -358,20 +361,18 @@ def test_who_withdraws_while_a_bundle_is_made_is_not_in_it(
     assert all_agree(recompute(tmp_path).stdout)
 
 
-def test_half_a_bundle_is_never_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_bundle_is_never_left_behind(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_off(*arguments: Any) -> Iterator[tuple[str, Iterator[bytes]]]:
         yield "README.md", iter([b"half"])
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("analysis.report.bundle.bundles.list_files", break_off)
-    make_teas()
     with pytest.raises(CommandError, match="No space left on device"):
         call_command("bundle", "teas", str(tmp_path / "x.zip"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_intervals_over_simulated_users_are_recomputed(no_figures: None, tmp_path: Path) -> None:
-    study = make_teas()
+def test_intervals_over_simulated_users_are_recomputed(study: Study, no_figures: None, tmp_path: Path) -> None:
     dice = random.Random(1)
     for condition, seed in (("sp-history", 1), ("sp-history", 1), ("sp-history", 2), ("sp-rag", 1)):
         run = make_model_run(study, condition, seed=seed)
@@ -393,8 +394,9 @@ def test_intervals_over_simulated_users_are_recomputed(no_figures: None, tmp_pat
 
 
 @pytest.mark.slow
-def test_each_form_of_a_benchmark_is_recomputed_beside_its_own_offline_runs(no_figures: None, tmp_path: Path) -> None:
-    study = make_teas()
+def test_each_form_of_a_benchmark_is_recomputed_beside_its_own_offline_runs(
+    study: Study, no_figures: None, tmp_path: Path
+) -> None:
     dice = random.Random(1)
     for number in range(1, 9):
         make_item(number)

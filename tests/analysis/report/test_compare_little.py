@@ -189,7 +189,7 @@ ENOUGH = ("too few to compare", "too few to tell", "No answers of people")
 DIFFERENCE = ("sure; from", "is sure", "points apart", "Also sure", "No finding yet", "No score surely moves")
 
 
-@pytest.mark.parametrize("people", [0, 1, 3, 5, 12])
+@pytest.mark.parametrize("people", [0, 1, 3, 12])
 def test_of_too_few_people_a_page_says_so_and_nothing_else(people: int) -> None:
     """The page says neither that something differs nor that nothing does, and shows no p."""
     study = make_study(places=20)

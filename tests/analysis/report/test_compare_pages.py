@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -14,23 +15,32 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from analysis.answers.read_backs import KEPT
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
-from analysis.report.pages import shown
+from analysis.report.pages import shown, views
 from analysis.report.pages.shown import PAGES
 from analysis.report.parts import PARTS
 from analysis.report.reports import Reporting
 from surveys.models import Study
-from tests.analysis.report.compare_samples import FEW, add_people, address, heading, links, make_compared, table
+from tests.analysis.report.compare_samples import (
+    FEW,
+    add_people,
+    address,
+    heading,
+    lasting_report,
+    links,
+    make_compared,
+    table,
+)
 from tests.analysis.report.report_samples import tell
-from tests.lasting import lasting_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 SIGNS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "csv": b"prompt", "json": b"{"}
 
 
-world = lasting_world(make_compared)
+world = lasting_report(make_compared)
 
 
 @pytest.fixture
@@ -72,6 +82,28 @@ def test_rarefied_values_are_of_as_many_as_the_smaller_of_source_and_field(clien
 def test_benchmark_rows_lead_to_completions_of_runs_without_a_study(client: Client) -> None:
     texts = client.get(links(client.get(address("benchmarks")), "/texts/?")[0])
     assert heading(texts).startswith("8 texts: Offline, gpt-4o-mini, “sums”")
+
+
+def test_each_n_opens_exactly_these_answers(client: Client) -> None:
+    counts = []
+    for name in ("drift", "benchmarks", "heterogeneity", "choices", "distances"):
+        page = text_of(client.get(address(name)))
+        for part in page.split("<a ")[1:]:
+            href, _, words = part.partition(">")
+            number = words.split("<")[0].strip()
+            if "/texts/?" in href and number.isdecimal() and "item=" not in href:
+                opened = client.get(unescape(href.split('"')[1]))
+                counts.append((name, int(number), int(heading(opened).split()[0])))
+    # A benchmark counts its runs, each of which answers four questions.
+    wrong = [found for found in counts if found[2] != found[1] * (4 if found[0] == "benchmarks" else 1)]
+    assert wrong == [] and {name for name, _, _ in counts} >= {"drift", "benchmarks", "heterogeneity"}
+
+
+def test_why_a_second_run_with_equal_settings_is_left_out(study: Study, client: Client) -> None:
+    first = study.runs.get(first_run=None, condition="offline").pk
+    words = lines_of(client.get(address()))
+    assert f"Drift only: the settings of run {first} on another day, so that no answer counts twice" in words
+    assert "on every page" in words
 
 
 def test_unread_texts_lead_to_reading(study: Study, client: Client) -> None:
@@ -217,7 +249,8 @@ def test_numbers_of_a_figure_are_those_of_its_filters(client: Client) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Requests to workers that never run, with every study too large to compute at once."""
+    """Requests to workers that never run, with every study too large to compute at once, and nothing kept yet."""
+    MetricValue.objects.all().delete()
     calls: list[Any] = []
     monkeypatch.setattr(shown, "enqueue_report", lambda *order: calls.append(order))
     monkeypatch.setattr(shown, "SMALL", 0)
@@ -267,6 +300,7 @@ def test_without_a_broker_the_page_computes_itself(client: Client, monkeypatch: 
     def refuse(*order: object) -> None:
         raise OperationalError("nobody listens")
 
+    MetricValue.objects.all().delete()
     monkeypatch.setattr(shown, "enqueue_report", refuse)
     monkeypatch.setattr(shown, "SMALL", 0)
     assert table(client.get(address("distances")), "distances")
@@ -285,6 +319,23 @@ def test_older_numbers_are_shown_while_newer_ones_are_computed(study: Study, cli
     assert "The newest answers are counted." in lines_of(client.get(newer))
     rows = table(client.get(address("choices")), "answers")
     assert {row[3] for row in rows if row[1] == "Field"} == {"5"}
+
+
+def test_what_an_earlier_version_kept_is_shown_until_it_is_counted_anew(
+    study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("overview", "benchmarks"):
+        client.get(address(name))
+    for kept in MetricValue.objects.filter(study=study).exclude(name=KEPT):
+        for row in kept.value if isinstance(kept.value, list) else [kept.value]:
+            row.pop("repeated", None)
+            row.pop("run_ids", None)
+        kept.fingerprint = f"{kept.pk:064d}"
+        kept.save()
+    monkeypatch.setattr(views, "has_few_texts", lambda study: False)
+    monkeypatch.setattr(views, "begin", lambda shown: True)
+    for name in ("overview", "benchmarks"):
+        assert "newer answers are being" in lines_of(client.get(address(name))), name
 
 
 def test_newer_numbers_are_offered_although_answers_keep_coming(study: Study, client: Client, asked: list[Any]) -> None:

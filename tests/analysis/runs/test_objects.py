@@ -17,9 +17,9 @@ PROSE = st.lists(st.sampled_from([*"{}[]\"',:` \n", "```json", "{name}", "tea", 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | PROSE,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PROSE.map("x".__add__), inner, max_size=3),
-    max_leaves=6,
+    max_leaves=3,
 )
-MORE = st.dictionaries(PROSE.map("x".__add__), VALUES, max_size=4)
+MORE = st.dictionaries(PROSE.map("x".__add__), VALUES, max_size=3)
 LABELS = st.sampled_from(["yes", "no"])
 
 

@@ -102,7 +102,7 @@ def test_luck_is_seldom_called_a_gain() -> None:
     """People answer as one source does; sources differ in evenness and number of answers. `benchmarks.blends` has other
     worlds.
     """
-    (kinds, people), studies = WORLDS["few people"], 200
+    (kinds, people), studies = WORLDS["few people"], 100
     shares = np.eye(len(kinds))[0]
     found = [
         chance_of_luck(make_world(kinds, shares, people, np.random.default_rng([study, people])).measured)

@@ -23,7 +23,7 @@ from tests.surveys.participation.threads import at_once, beside
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 120
-CROWD = 40
+CROWD = 20
 
 
 def labels_per_item(study: Study) -> Counter[int]:
@@ -44,15 +44,15 @@ def work_through(participant: Participant) -> int:
 
 
 @pytest.mark.parametrize("block", ["user", pytest.param("shuffled", marks=pytest.mark.slow)])
-def test_forty_people_at_once_give_every_item_exactly_three_labels(block: str) -> None:
+def test_twenty_people_at_once_give_every_item_exactly_three_labels(block: str) -> None:
     kind = "attribute" if block == "user" else "relevance"
-    study = make_annotation_study(kind=kind, block=block, quota=6, items=60)
+    study = make_annotation_study(kind=kind, block=block, quota=6, items=30)
     crowd = [make_annotator(study) for _ in range(CROWD)]
     done = at_once([lambda person=person: work_through(person) for person in crowd], PATIENCE)
-    assert labels_per_item(study) == {3: 60}
+    assert labels_per_item(study) == {3: 30}
     assert_nobody_twice(study)
-    assert sum(done) == 180 and max(done) <= 6
-    assert Annotation.objects.count() == 180
+    assert sum(done) == 90 and max(done) <= 6
+    assert Annotation.objects.count() == 90
 
 
 def come_and_go(participant: Participant) -> None:
@@ -80,18 +80,18 @@ def come_and_go(participant: Participant) -> None:
 
 @pytest.mark.slow
 def test_crowd_with_mishaps_never_gives_an_item_too_many_and_others_fill_it_up() -> None:
-    study = make_annotation_study(places=500, quota=8, items=40)
+    study = make_annotation_study(places=500, quota=8, items=20)
     crowd = [make_annotator(study) for _ in range(CROWD)]
     at_once([lambda person=person: come_and_go(person) for person in crowd], PATIENCE)
     assert max(labels_per_item(study)) <= 3
     assert_nobody_twice(study)
     Slot.objects.filter(done_at=None, participant__isnull=False).update(held_until=timezone.now())
-    while labels_per_item(study) != {3: 40}:
+    while labels_per_item(study) != {3: 20}:
         before = labels_per_item(study)
         work_through(make_annotator(study))
         assert labels_per_item(study) != before
     assert_nobody_twice(study)
-    assert Slot.objects.filter(item__study=study).values("item").annotate(n=Count("id")).filter(n=3).count() == 40
+    assert Slot.objects.filter(item__study=study).values("item").annotate(n=Count("id")).filter(n=3).count() == 20
 
 
 def test_last_slots_go_to_as_many_people_as_there_are_slots() -> None:

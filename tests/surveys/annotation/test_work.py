@@ -134,8 +134,8 @@ def lefts_of(participant: Participant) -> Counter[str]:
 
 @pytest.mark.parametrize("block", ["shuffled", "user"])
 def test_sides_are_two_to_one_in_each_item_and_even_for_each_annotator(block: str) -> None:
-    study = make_annotation_study(kind="preference", overlap=3, quota=10, block=block)
-    for number in range(10):
+    study = make_annotation_study(kind="preference", overlap=3, quota=5, block=block)
+    for number in range(5):
         make_items(study, 2, start=2 * number, cluster=f"user-{number}")
     people = [make_annotator(study) for _ in range(6)]
     # In turn, as people do who work at the same time.
@@ -143,7 +143,7 @@ def test_sides_are_two_to_one_in_each_item_and_even_for_each_annotator(block: st
         pass
     assert all(abs(lefts_of(person)["generic"] - lefts_of(person)["personalised"]) <= 1 for person in people)
     per_item = Counter(Slot.objects.filter(participant__isnull=False).values_list("item", "left"))
-    assert sorted(per_item.values()) == [1] * 20 + [2] * 20
+    assert sorted(per_item.values()) == [1] * 10 + [2] * 10
 
 
 def test_side_that_is_free_again_is_for_either_again() -> None:
