@@ -207,7 +207,7 @@ def test_textbook_tables_come_out_as_they_were_printed(tmp_path: Path, rows: lis
 
 
 def test_what_is_undefined_is_a_dash_in_printed_tables(tmp_path: Path) -> None:
-    study = make_annotation_study(overlap=1)
+    study = make_annotation_study(slug="undefined", overlap=1)
     (item,) = make_items(study, 1)
     annotate(make_annotator(study))
     record_judgement(item, "mini", {"relevance": "yes"})

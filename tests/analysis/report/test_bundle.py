@@ -51,7 +51,7 @@ OWN_WORDS = "My name is Marguerite."
 world = lasting_report(make_teas, DRAWS)
 
 
-def add_world(study: Study) -> None:
+def add_world(study: Study) -> Study:
     """Add to the study of teas an alias, a run that was repeated, and answers that do not count."""
     tell(study, ["assam tea", "Sencha"], "B", chatbot="gemini", memory="on", model_shown="Marguerite's own")
     aliases.accept(study, "teas", ["assam tea"], "assam", "tests")
@@ -63,6 +63,7 @@ def add_world(study: Study) -> None:
     ask_puppets(study, ("BAA", "BCB"))
     make_participant(study)  # has not answered yet
     Participant.objects.filter(study=study).update(comments=OWN_WORDS)
+    return study
 
 
 def ask_sums(study: Study, model: str, letters: str) -> None:

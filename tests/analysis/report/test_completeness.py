@@ -23,7 +23,8 @@ from analysis.report.reports import report as make_whole
 from analysis.stats import heterogeneity
 from analysis.stats.intervals import share_interval
 from tests.analysis.report.figure_rows import make_report
-from tests.analysis.report.test_bundle import make_world
+from tests.analysis.report.report_samples import make_teas
+from tests.analysis.report.test_bundle import add_world
 from tests.test_architecture import imports_of, modules_of, sources, whole
 
 ONE_OBJECT = ("about", "flow", "as_planned")  # one object each, shown in words or on cards
@@ -162,7 +163,7 @@ def intervals_in(row: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 @pytest.mark.django_db
 def test_every_interval_of_a_report_has_one_kind_and_one_unit() -> None:
-    whole = make_whole(make_world(), draws=20)
+    whole = make_whole(add_world(make_teas()), draws=20)
     said = [(part, entry) for part, entries in whole["intervals"].items() for entry in entries]
     found = {
         (part, column, row.get("kind"))

@@ -17,8 +17,8 @@ from analysis.report.reports import report
 from fieldstudy.embedded.servers import ROOT
 from surveys.models import Study
 from surveys.participation.pasting.read_back import ReadReply, mark_of
-from tests.analysis.report.report_samples import listed
-from tests.analysis.report.test_bundle import make_world, recompute, unpack
+from tests.analysis.report.report_samples import listed, make_teas
+from tests.analysis.report.test_bundle import add_world, recompute, unpack
 from tests.factories import make_account, make_participant, make_response
 
 NOTEBOOK = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
@@ -26,7 +26,7 @@ NOTEBOOK = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding=
 
 def make_corrected() -> Study:
     """The bundles' world with one more person, who corrected two readings and has not finished."""
-    study = make_world()
+    study = add_world(make_teas())
     person = make_participant(study, chatbot="gemini")
     for slug, text, said in (
         ("teas", listed(["assam tea", "Mate", "Chai"]), {"out": ("Mate",), "added": ("Yunnan", "=Gyokuro")}),
