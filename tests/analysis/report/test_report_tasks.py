@@ -83,6 +83,10 @@ def test_two_who_ask_at_once_compute_once() -> None:
     assert (found, done) == ([["computed"]] * 3, [1])
 
 
+def test_what_a_transaction_has_not_committed_is_computed_by_one_process() -> None:
+    assert not reports.may_fork()
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_second_process_takes_parts_of_a_large_report_and_changes_nothing(
@@ -112,6 +116,7 @@ def test_a_second_process_takes_parts_of_a_large_report_and_changes_nothing(
     monkeypatch.setattr(os, "fork", forked)
     monkeypatch.setattr(Reporting, "kept", kept)
     monkeypatch.setattr(reports, "MANY", 1)
+    monkeypatch.setattr(reports, "may_fork", lambda: True)  # whatever the computer has
     monkeypatch.setattr(threading, "active_count", lambda: 1)  # pytest-xdist has a thread of its own
     together = report(study, draws=20)
     there = {path.name for path in tmp_path.iterdir()}
