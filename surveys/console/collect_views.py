@@ -12,6 +12,7 @@ from surveys.console.monitoring.monitor import (
     HourlyPay,
     Monitor,
     count_items,
+    count_missing,
     count_skips,
     say_labels,
     say_state,
@@ -56,8 +57,8 @@ def monitor_page(request: HttpRequest) -> dict:
     watched, currency = watch(study, who_or_main(request.GET.get("who", ""))), definition.pay.currency
     is_asked = definition.annotation and definition.annotation.kind != IMPORTED
     labelling: dict = {"parts": count_items(study), "skips": count_skips(study)} if is_asked else {}
-    missing = sum(part.wanted - part.given for part in labelling.get("parts", ()) if not part.pilot)
-    stands = labelling and say_labels(study, labelling["parts"]) or say_state(study, watched.cells, missing)
+    stands = labelling and say_labels(study, labelling["parts"])
+    stands = stands or say_state(study, watched.cells, count_missing(study) if labelling else 0)
     return {
         "monitor": watched,
         "sentence": stands + say_pay(watched.pay, currency),
