@@ -107,7 +107,9 @@ def test_where_rules_leave_everybody_out_nobody_reads_that_nobody_has_completed(
     assert "rules of exclusion leave all answers of people out" in words
     assert 'href="?excluded=with"' in text_of(response)
     assert "Nobody has completed" not in words and "of people yet" not in words
-    pair = lines_of(client.get(address("pair", "compare=field&compare=offline/gpt-4o-mini")))
+    response = client.get(address("pair", "compare=field&compare=offline/gpt-4o-mini"))
+    assert "compare=field&amp;compare=offline%2Fgpt-4o-mini&amp;excluded=with" in text_of(response)
+    pair = lines_of(response)
     assert "rules of exclusion leave all answers of people out" in pair and "None matches" not in pair
     for page in filter(attrgetter("of_people"), PAGES.values()):
         said = heading(client.get(address(page.name)))
