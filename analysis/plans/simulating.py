@@ -9,9 +9,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from analysis.plans.looks import alphas_of, chance_of, judge_looks, looks_row, times_of
-from analysis.plans.scenarios import MIDDLE, NOTHING, SCENARIOS, Scenario, truth_of
 from analysis.plans.seen import seen_in
-from analysis.plans.worlds import Prompted, World, crowd_world, reached, reached_in_crowd, share_world, sided_world
+from analysis.plans.worlds import (
+    MIDDLE,
+    NOTHING,
+    SCENARIOS,
+    Prompted,
+    Scenario,
+    World,
+    crowd_world,
+    reached,
+    reached_in_crowd,
+    share_world,
+    sided_world,
+    truth_of,
+)
 from analysis.report.claims.enough import FEWEST
 from analysis.report.planned.verdicts import GOOD, decide, p_of
 from analysis.stats.agreement.estimates import Estimate
