@@ -25,7 +25,7 @@ from analysis.models.conditions import LABELS
 from analysis.report.dataset import ALL, FIELD, LETTERS, load_frames
 from analysis.report.filters import FilterError, Filters, names_of
 from analysis.report.overview import DISTANCE_FIGURE, OVERVIEW_FIGURES
-from analysis.report.pages.contents import about_figure, contents, frame, navigation
+from analysis.report.pages.contents import about_figure, contents, frame, load_texts, navigation, text_of
 from analysis.report.pages.sections import Places, draw, drawing_of, write_figure
 from analysis.report.pages.shown import (
     FIGURE_PAGES,
@@ -38,7 +38,6 @@ from analysis.report.pages.shown import (
     has_few_texts,
     standing,
 )
-from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.questions.variability import NothingToTake, as_prompts, choose
 from analysis.report.reports import Reporting
 from analysis.report.samples import FIRST, Data, Rows, Source, source_of
