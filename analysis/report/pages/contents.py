@@ -1,4 +1,4 @@
-"""The contents of a comparing page: filters, the first screen, sections, notices, links, and the texts behind numbers."""
+"""The contents of a comparing page: filters, the first screen, sections, notices, links, the texts behind numbers."""
 
 import re
 from collections.abc import Iterable, Iterator
