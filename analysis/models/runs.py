@@ -8,11 +8,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from analysis.models import conditions
-from analysis.models.conditions import CONDITIONS
+from analysis.models.conditions import CHOSEN, CONDITIONS, SAID, STORED
 from analysis.models.corpora import Conversation
 from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from analysis.models.people import CorpusUser
-from analysis.models.settings import CHOSEN, SAID, STORED
 from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion
 
 # Conditions of runs whose replies answer no prompt.

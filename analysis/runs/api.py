@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
 from analysis.exports.refusals import TRUE, Operation, check_named, refused, say_unknown, whole_from
 from analysis.models import Completion, Run
-from analysis.models.settings import STORED
+from analysis.models.conditions import STORED
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError

@@ -14,8 +14,7 @@ from django.db import connections
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
 from analysis.endpoints.owners.sharing import lend
 from analysis.models import Run
-from analysis.models.conditions import CONDITIONS, ConditionError
-from analysis.models.settings import SETTINGS, STORED, RunSetting, drawn_from
+from analysis.models.conditions import CONDITIONS, SETTINGS, STORED, ConditionError, RunSetting, drawn_from
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
 from analysis.runs.lanes import batches

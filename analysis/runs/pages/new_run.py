@@ -15,8 +15,7 @@ from django.views.decorators.http import require_safe
 from analysis.endpoints.endpoints import check_endpoint
 from analysis.endpoints.owners.sharing import require_role, require_shared
 from analysis.models import Endpoint, Run
-from analysis.models.conditions import CHOICES, CONDITIONS
-from analysis.models.settings import BY_NAME, DRAWN, SETTINGS, RunSetting, drawn_from
+from analysis.models.conditions import BY_NAME, CHOICES, CONDITIONS, DRAWN, SETTINGS, RunSetting, drawn_from
 from analysis.runs.lanes.runs import start
 from analysis.runs.pages.actions import CANNOT_BE_DONE, name_of, send_on_commit
 from analysis.runs.pages.reads import ANSWERS, any_answers

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from analysis.endpoints.owners.sharing import refusal
 from analysis.endpoints.owners.views import sharing_of
 from analysis.models import Completion, Endpoint, Run
-from analysis.models.settings import drawn_from
+from analysis.models.conditions import drawn_from
 from analysis.people.evidence import without_personal
 from analysis.runs.asking.judges import rater_of
 from analysis.runs.asking.plans import items_of

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.models import Attribute, Corpus, CorpusStep, Run
-from analysis.models.conditions import ConditionError, GoneError
-from analysis.models.settings import number_in_front
+from analysis.models.conditions import ConditionError, GoneError, number_in_front
 from analysis.people.corpora.embeddings import embedder_named
 from analysis.people.corpora.records import Message
 from analysis.people.corpora.retrieval import EQUAL
