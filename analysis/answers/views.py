@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.read_backs import kept_accuracy
-from analysis.answers.readings import find_changes, outdated, read_new, unread
+from analysis.answers.readings import find_changes, outdated, read_answers, read_new, unread
 from analysis.answers.reviews import (
     LETTERS,
     ReviewError,
@@ -26,7 +26,6 @@ from analysis.answers.reviews import (
     waiting,
 )
 from analysis.answers.samples import SAMPLE, SEED, between, sample_of
-from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
 from surveys.models import Prompt, ReadBack, Study, asked_of_all

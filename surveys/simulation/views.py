@@ -10,8 +10,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from surveys.models import Study
-from surveys.simulation.run import FAILED, MOST, STARTED, WORK, last_of, why_not
-from surveys.simulation.tasks import rehearse_study
+from surveys.simulation.run import FAILED, MOST, STARTED, WORK, last_of, rehearse_study, why_not
 from surveys.studies import audit, under_way
 from surveys.studies.access import Role
 from surveys.studies.pages import FORM, show, study_page
