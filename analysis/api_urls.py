@@ -9,7 +9,6 @@ from analysis.people.pages import api as people
 from analysis.report import api as metrics
 from analysis.runs import api
 
-app_name = "api"
 urlpatterns = [
     path("studies/", exports.Studies.as_view(), name="studies"),
     path("studies/<slug:slug>/", exports.OneStudy.as_view(), name="study"),

@@ -118,7 +118,6 @@ def registration(request: HttpRequest) -> HttpResponse:
     return as_file(content, "application/pdf", f"{study.slug}-registration.pdf")
 
 
-app_name = "plans"
 HERE = "console/<slug:slug>/plan/"
 urlpatterns = [
     path(HERE, plan, name="plan"),

@@ -377,7 +377,6 @@ def say_scores(report: Mapping[str, Any]) -> str:
     return f"By {LABELS.get(main, main)} {report['model']} {'; it '.join(parts)}."
 
 
-app_name = "training"
 ADDRESS = "console/<slug:slug>/models/"
 ONE = f"{ADDRESS}<slug:name>/"
 urlpatterns = [

@@ -63,6 +63,5 @@ def progress(request: HttpRequest) -> HttpResponse:
     return under_way.show_progress(request, request.study, WORK, "simulation/_progress.html")
 
 
-app_name = "simulation"
 HERE = "console/<slug:slug>/setup/rehearsal/"
 urlpatterns = [path(HERE, rehearsal, name="page"), path(f"{HERE}progress/", progress, name="progress")]

@@ -13,6 +13,7 @@ from django.core.paginator import Page as PageOfTexts
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from analysis.answers.aliases import alias_map
@@ -303,3 +304,15 @@ def naming(data: Data, source: Source, prompt: str, rows: Rows, item: str) -> Ro
     named = np.zeros(len(frame.table), dtype=bool)
     named[frame.rows[frame.codes == vocabulary.index(item)]] = True
     return rows[named[rows]]
+
+
+ADDRESS = "console/<slug:slug>/compare/"
+urlpatterns = [
+    path(ADDRESS, overview, name="overview"),
+    path(f"{ADDRESS}questions.toml", questions, name="questions"),
+    path(f"{ADDRESS}texts/", texts, name="texts"),
+    path(f"{ADDRESS}<compare-page:name>/", page, name="page"),
+    path(f"{ADDRESS}computing/<any-compare-page:name>/", computing, name="computing"),
+    path(f"{ADDRESS}figures/<figure:name>/", figure_part, name="figure-part"),
+    path(f"{ADDRESS}figures/<figure:name>.<file:kind>", figure, name="figure"),
+]

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from analysis.endpoints.endpoints import check_endpoint
@@ -266,3 +267,10 @@ def estimate(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.GET, version=request.study.current)
     page = {"incomplete": bool(form.errors), **estimate_page(request, form)}
     return show(request, "runs/_estimate.html", HERE, **page)
+
+
+ADDRESS = "console/<slug:slug>/baselines/new/"
+urlpatterns = [
+    path(ADDRESS, new_run, name="new-run"),
+    path(f"{ADDRESS}estimate/", estimate, name="estimate"),
+]
