@@ -52,7 +52,7 @@ from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, csv_cell
 from analysis.report.pages.bundle_views import send_bundle
 from analysis.report.pages.sections import draw_once, file_of, key_of
-from analysis.report.planned.cards import planned_on_page
+from analysis.report.planned.part import planned_on_page
 from analysis.report.planned.verdicts import say_verdicts
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork

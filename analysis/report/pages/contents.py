@@ -36,7 +36,7 @@ from analysis.report.pages.shown import (
 )
 from analysis.report.pairs.sides import offered_sides
 from analysis.report.parts import DEFINITIONS
-from analysis.report.planned.cards import planned_on_page
+from analysis.report.planned.part import planned_on_page
 from analysis.report.planned.part import say as say_planned
 from analysis.report.reports import findings
 from surveys.models import Response, Study

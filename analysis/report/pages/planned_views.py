@@ -21,8 +21,7 @@ from analysis.report.pages.contents import MULTIVERSE, navigation
 from analysis.report.pages.sections import FILE_WORDS, draw_once, file_of, key_of
 from analysis.report.pages.shown import OVERVIEW
 from analysis.report.pages.views import compare_page, here
-from analysis.report.planned.cards import measure_words
-from analysis.report.planned.part import LookError, take_look
+from analysis.report.planned.part import LookError, measure_words, take_look
 from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import ReportError, Reporting
 from analysis.report.tasks import compute_multiverse
