@@ -55,7 +55,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console:studies")),
     path("", include("surveys.participation.pasting.views")),
     path("", include("surveys.annotation.views")),
-    path("", include("surveys.participation.urls")),
+    path("", include("surveys.participation.webhooks")),
     Later("paying", "surveys.prolific.views", "surveys.prolific.set_up_views"),
     Later("simulation", "surveys.simulation.views"),
     Later("editor", "surveys.console.editor.views"),
