@@ -25,8 +25,7 @@ from surveys.participation.steps import address
 from surveys.participation.views import page_context
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
-from surveys.studies.files.label_questions import questions_for
-from surveys.studies.labels import was_read
+from surveys.studies.labels import questions_for, was_read
 from surveys.studies.lifecycle import definition_of
 
 State = Annotation.State

@@ -36,7 +36,7 @@ from surveys.participation.places import touch_participant
 from surveys.participation.steps import address, has_reached
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
-from surveys.studies.files.label_questions import questions_for
+from surveys.studies.labels import questions_for
 from surveys.studies.lifecycle import definition_of
 
 Step, Purpose = Participant.Step, AnnotationItem.Purpose

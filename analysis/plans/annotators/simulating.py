@@ -48,7 +48,7 @@ from surveys.models import AnnotationItem, Study
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE, Hypothesis
 from surveys.studies.files.kinds import IMPORTED, KINDS, LabelQuestion
-from surveys.studies.files.label_questions import questions_for
+from surveys.studies.labels import questions_for
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import plural
 
