@@ -18,7 +18,6 @@ from analysis.plans.annotators.drawing import (
     draw_labels,
     seen_in_pilot,
 )
-from analysis.plans.looks import chance_of, judge_look
 from analysis.plans.simulating import (
     BLOCK,
     DRAWS,
@@ -27,7 +26,9 @@ from analysis.plans.simulating import (
     Cells,
     PlanError,
     Progress,
+    chance_of,
     cost_of,
+    judge_look,
     mean_of,
     simulate_cells,
     width_of,

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import binom
 
-from analysis.plans.looks import judge_look, judge_looks, times_of
-from analysis.plans.simulating import Setting, simulate, simulate_size
+from analysis.plans.simulating import Setting, judge_look, judge_looks, simulate, simulate_size, times_of
 from analysis.plans.texts import looks_lines
 from analysis.plans.worlds import HOPEFUL, NOTHING
 from analysis.stats.hypotheses import tested
