@@ -78,7 +78,13 @@ urlpatterns = [
     Later("papers", "analysis.agreement.papers.views"),
     Later("notices", "analysis.notices.views"),
     path("console/", include((addresses(CONSOLE), "console"))),
-    Later("api", "analysis.api_urls", under="api/v1/", prefix="api/v1/"),
+    Later(
+        "api",
+        *("analysis.runs.api", "analysis.report.api", "analysis.agreement.api", "analysis.people.pages.api"),
+        "analysis.exports.api",  # the last refuses all other addresses
+        under="api/v1/",
+        prefix="api/v1/",
+    ),
     path("admin/login/", log_in_as_administrator),
     path("admin/", admin.site.urls),
     path("healthz", healthz),
