@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 
-from analysis.stats.persons.accuracy import ScoredQuestions, accuracy, difference
+from analysis.stats.persons.numbers import ScoredQuestions, accuracy, difference
 
 SIZE, EACH = 514, 6
 Floats = NDArray[np.float64]

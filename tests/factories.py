@@ -12,7 +12,7 @@ from django.contrib.auth.models import AbstractUser
 from surveys.annotation import items
 from surveys.annotation.labels import LabelOutcome, LabelSubmission, submit
 from surveys.annotation.work import AnnotationTask, next_tasks, open_task, seal_task
-from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Study
+from surveys.models import AnnotationItem, ChatbotContext, Membership, Participant, Prompt, Response, Slot, Study
 from surveys.participation import recruitment
 from surveys.participation.pasting import capture
 from surveys.participation.prolific import Visit
@@ -320,3 +320,9 @@ def annotate(participant: Participant, task: AnnotationTask | None = None, **lab
     shown = open_task(participant, seal_task(participant, task))
     given = {name.replace("__", "/"): value for name, value in labels.items()}
     return submit(participant, shown, LabelSubmission(given or labels_for(task.item)))
+
+
+def is_surplus(outcome: LabelOutcome) -> bool:
+    """Whether a label was kept though its item had enough: the person holds no slot of it."""
+    told = outcome.annotation
+    return not Slot.objects.filter(item=told.item, participant=told.participant, done_at__isnull=False).exists()

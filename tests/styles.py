@@ -11,8 +11,7 @@ os.environ.setdefault("DEBUG", "true")
 django.setup()  # for `python -m`; in the tests Django is ready and this does nothing
 
 from analysis.charts.theme import LIGHT, PALETTES  # noqa: E402
-from analysis.models.conditions import CONDITIONS  # noqa: E402
-from analysis.models.settings import SETTINGS  # noqa: E402
+from analysis.models.conditions import CONDITIONS, SETTINGS  # noqa: E402
 
 SHEET = Path(__file__).resolve().parents[1] / "analysis/static/analysis/sources.css"
 HEADING = """\

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,10 +29,9 @@ print("scipy" in sys.modules)
 
 
 @pytest.mark.parametrize("part", LATER, ids=lambda part: part.namespace)
-def test_part_that_is_imported_late_has_the_name_and_the_beginning_it_says(part: Later) -> None:
-    module = import_module(str(part.urlconf_name))
-    assert module.app_name == part.namespace
-    assert all(f"{part.pattern}{entry.pattern}".startswith(part.under) for entry in module.urlpatterns)
+def test_part_that_is_imported_late_has_the_beginning_it_says(part: Later) -> None:
+    assert part.url_patterns
+    assert all(f"{part.pattern}{entry.pattern}".startswith(part.under) for entry in part.url_patterns)
 
 
 def test_process_that_serves_participants_imports_nothing_that_only_researchers_need() -> None:

@@ -209,7 +209,7 @@ OURS = {
     # Others' words, matched literally and never as a pattern.
     "surveys.annotation.texts.find_words": "escaped",
     "surveys.studies.files.rules._names": "escaped",
-    "analysis.report.pages.texts.mark_names": "escaped",
+    "analysis.report.pages.contents.mark_names": "escaped",
 }
 # Patterns composed while the code runs: some that it makes, and how they are used.
 MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]] = {

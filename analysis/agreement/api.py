@@ -3,6 +3,7 @@
 from itertools import islice
 from typing import Any
 
+from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -84,3 +85,9 @@ class AgreementNumbers(StudyView):
                 if value := request.query_params.get(name):
                     check_named(name, value, known)
         return Response(agreement_of(study, choice))
+
+
+urlpatterns = [
+    path("studies/<slug:slug>/annotations/", Annotations.as_view(), name="annotations"),
+    path("studies/<slug:slug>/agreement/", AgreementNumbers.as_view(), name="agreement"),
+]

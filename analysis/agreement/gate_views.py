@@ -8,7 +8,7 @@ import numpy as np
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.agreement.agreements import rows_for
@@ -410,3 +410,11 @@ def invited(request: HttpRequest) -> HttpResponse:
     ids = list_invited(request.study, request.user.get_username())
     lines = "".join(f"{pid}\n" for pid in ids)
     return as_file(lines, "text/plain; charset=utf-8", f"{request.study.slug}-invited.txt")
+
+
+GATE = "console/<slug:slug>/gate/"
+urlpatterns = [
+    path(GATE, gate, name="gate"),
+    path(f"{GATE}decide/", decide, name="decide"),
+    path(f"{GATE}invited/", invited, name="invited"),
+]

@@ -23,8 +23,8 @@ from analysis.agreement.tables import (
 )
 from analysis.charts.tables import FINE, FINE_SHARE, PLAIN, SHARE, Cell, Column, Row, Table
 from analysis.stats.agreement.estimates import FEW, FEWEST
-from surveys.studies.files.label_questions import is_worded_as_published
 from surveys.studies.files.schema import AnnotationWork
+from surveys.studies.labels import is_worded_as_published
 
 MEAN = estimate("mean", "Mean rating")
 NO_BETTER = estimate("no_better", "Ratings no better than generic", SHARE)

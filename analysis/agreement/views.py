@@ -9,6 +9,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
+from django.urls import path
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
@@ -51,7 +52,7 @@ from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES, csv_cell
 from analysis.report.pages.bundle_views import send_bundle
 from analysis.report.pages.sections import draw_once, file_of, key_of
-from analysis.report.planned.cards import planned_on_page
+from analysis.report.planned.part import planned_on_page
 from analysis.report.planned.verdicts import say_verdicts
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork
@@ -330,3 +331,15 @@ def text_of(entry: Any) -> str:
     if isinstance(entry, dict):
         return str(entry.get("quote") or entry.get("text") or ", ".join(f"{k}: {v}" for k, v in entry.items()))
     return str(entry)
+
+
+ADDRESS = "console/<slug:slug>/agreement/"
+urlpatterns = [
+    path(ADDRESS, overview, name="overview"),
+    path(f"{ADDRESS}numbers.json", numbers, name="numbers"),
+    path(f"{ADDRESS}groups.csv", groups, name="groups"),
+    path(f"{ADDRESS}bundle.zip", bundle, name="bundle"),
+    path(f"{ADDRESS}figures/<slug:name>.<slug:kind>", figure, name="figure"),
+    path(f"{ADDRESS}items/", differing, name="differing"),
+    path(f"{ADDRESS}items/<int:key>/", item, name="item"),
+]

@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.aliases import (
@@ -164,3 +164,11 @@ def back(request: HttpRequest) -> str:
     query = {name: request.GET[name] for name in ("prompt", "q") if request.GET.get(name)}
     address = reverse("answers:spellings", args=[request.study.slug])
     return f"{address}?{urlencode(query)}" if query else address
+
+
+ADDRESS = "console/<slug:slug>/answers/spellings/"
+urlpatterns = [
+    path(ADDRESS, spellings, name="spellings"),
+    path(f"{ADDRESS}decide/", decide_spellings, name="decide-spellings"),
+    path(f"{ADDRESS}undo/", undo_spellings, name="undo-spellings"),
+]

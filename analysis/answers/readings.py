@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from celery import shared_task
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
@@ -17,7 +18,7 @@ from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Answer, Completion, Endpoint, Run, SecondOpinion
 from analysis.models.runs import ASIDE
-from surveys.models import Prompt, ReadBack, Response, Study
+from surveys.models import Prompt, ReadBack, Response, Study, locks
 from surveys.reading.answers import RULES_VERSION, AnswerReading, normalise_item, outer_text, read_answer
 
 BATCH = 1000
@@ -48,6 +49,12 @@ def read_new(
     return done
 
 
+@shared_task(name="analysis.answers.tasks.read_answers")
+def read_answers(study_id: int) -> int:
+    """Read the study's unread texts, and anew those that other rules read."""
+    return read_new(Study.objects.get(pk=study_id))
+
+
 def unread(study: Study) -> int:
     return open_responses(study, UNREAD).count() + open_completions(study, UNREAD).count()
 
@@ -73,6 +80,13 @@ def read_everywhere() -> int:
     if studies or not _completions(UNREAD).filter(run__in=now).exists():
         Run.objects.bulk_update([Run(pk=run, texts_read=stamp) for run, stamp in now.items()], ["texts_read"])
     return done
+
+
+@shared_task(name="analysis.answers.tasks.read_new_texts")
+def read_new_texts() -> int:
+    """Read new responses and completions, imported ones too, in every study; one worker at a time."""
+    with locks.alone("read new texts") as is_mine:
+        return read_everywhere() if is_mine else 0
 
 
 def runs_to_read() -> dict[int, str]:

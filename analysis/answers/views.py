@@ -8,25 +8,27 @@ from django.contrib import messages
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.answers.kept import answer_stamp, keep
 from analysis.answers.read_backs import kept_accuracy
-from analysis.answers.readings import find_changes, outdated, read_new, unread
+from analysis.answers.readings import find_changes, outdated, read_answers, read_new, unread
 from analysis.answers.reviews import (
     LETTERS,
+    SAMPLE,
+    SEED,
     ReviewError,
     answers_of,
     asked_of,
+    between,
     decide,
     last_decision,
+    sample_of,
     text_of,
     undo_last,
     waiting,
 )
-from analysis.answers.samples import SAMPLE, SEED, between, sample_of
-from analysis.answers.tasks import read_answers
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
 from surveys.models import Prompt, ReadBack, Study, asked_of_all
@@ -348,3 +350,17 @@ def undo_decision(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"Undone: “{words}”. This is the answer as it was.")
         return redirect("answers:answer", request.study.slug, back.answer_id)
     return redirect("answers:review", request.study.slug)
+
+
+ADDRESS = "console/<slug:slug>/answers/"
+urlpatterns = [
+    path(ADDRESS, answers, name="list"),
+    path(f"{ADDRESS}standing/", standing_part, name="standing"),
+    path(f"{ADDRESS}accuracy/", accuracy, name="accuracy"),
+    path(f"{ADDRESS}changes/", changes, name="changes"),
+    path(f"{ADDRESS}read/", read_texts, name="read"),
+    path(f"{ADDRESS}review/", review, name="review"),
+    path(f"{ADDRESS}undo/", undo_decision, name="undo"),
+    path(f"{ADDRESS}<int:key>/", answer, name="answer"),
+    path(f"{ADDRESS}<int:key>/decide/", decide_answer, name="decide"),
+]

@@ -6,8 +6,7 @@ from typing import Any
 from analysis.charts.figure import BESIDE, SIMULATED, Columns, Options, Report, Row
 from analysis.charts.tables import Column, Made, at
 from analysis.charts.theme import Series, printable, series_of_sources
-from analysis.models.conditions import LABELS, SOURCES
-from analysis.models.settings import AMOUNTS, IN_ROWS
+from analysis.models.conditions import AMOUNTS, IN_ROWS, LABELS, SOURCES
 from surveys.studies.wording import INTERVAL, THIN, decimal, join_words, number, plural, sized, span
 
 SETTINGS = ("temperature", *(setting.name for setting in IN_ROWS), "settings")

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from analysis.endpoints.endpoints import LIMITS, EndpointError, add_endpoint
@@ -230,3 +231,11 @@ def share(endpoint: Endpoint, form: EndpointForm) -> list[str]:
     unseen = endpoint.shared_with.exclude(pk__in=seen.values("pk"))
     endpoint.shared_with.set([*form.cleaned_data["shared_with"], *unseen])
     return list(endpoint.shared_with.order_by("slug").values_list("slug", flat=True))
+
+
+ADDRESS = "console/<slug:slug>/baselines/endpoints/"
+urlpatterns = [
+    path(ADDRESS, endpoints, name="endpoints"),
+    path(f"{ADDRESS}new/", edit, name="new-endpoint"),
+    path(f"{ADDRESS}<slug:name>/", edit, name="endpoint"),
+]

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 from django.http import StreamingHttpResponse
+from django.urls import path, re_path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
@@ -28,7 +29,7 @@ from analysis.exports.exports import (
 )
 from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
-from analysis.exports.refusals import Operation, refused, whole_from
+from analysis.exports.refusals import NoSuchAddress, Operation, refused, whole_from
 from analysis.exports.views import everything_response, export_response, read_selection
 from surveys.models import Study
 from surveys.studies.access import Role, studies_of, study_for
@@ -269,3 +270,17 @@ class Schema(AboutTheApi, SpectacularAPIView):
 @extend_schema_view(get=extend_schema(exclude=True, parameters=[OpenApiParameter("script", str)]))
 class Docs(AboutTheApi, SpectacularSwaggerSplitView):
     url_name, template_name = "api:schema", "exports/api_docs.html"
+
+
+ONE = "studies/<slug:slug>/"
+urlpatterns = [
+    path("studies/", Studies.as_view(), name="studies"),
+    path(ONE, OneStudy.as_view(), name="study"),
+    path(f"{ONE}participants/", Participants.as_view(), name="participants"),
+    path(f"{ONE}responses/", Responses.as_view(), name="responses"),
+    path(f"{ONE}export/everything.zip", EverythingFile.as_view(), name="everything"),
+    path(f"{ONE}export/<slug:table>.<slug:kind>", ExportFile.as_view(), name="export"),
+    path("schema/", Schema.as_view(), name="schema"),
+    path("docs/", Docs.as_view(), name="docs"),
+    re_path(r"^[\s\S]*$", NoSuchAddress.as_view()),
+]

@@ -22,8 +22,8 @@ from analysis.exports.codebook import (
 )
 from analysis.exports.people_tables import ORIGIN, Selection
 from analysis.models import Completion, Run
+from analysis.models.conditions import BY_NAME, DRAWN, IN_ROWS, RunSetting
 from analysis.models.runs import ASIDE
-from analysis.models.settings import BY_NAME, DRAWN, IN_ROWS, RunSetting
 from surveys.models import Prompt, Study
 from surveys.studies.lifecycle import definition_of
 

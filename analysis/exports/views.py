@@ -173,7 +173,6 @@ def token(request: HttpRequest) -> HttpResponse:
     return render(request, "exports/token.html", {"made": made, "has_token": has_token})
 
 
-app_name = "export"
 urlpatterns = [
     path("console/account/token/", token, name="token"),
     path("console/<slug:slug>/export/", page, name="page"),

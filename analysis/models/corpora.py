@@ -6,6 +6,7 @@ from django.utils import timezone
 from pgvector.django import VectorField
 
 from analysis.models.owners import Owned
+from surveys.models import check
 
 DIMENSIONS = 384  # all-MiniLM-L6-v2
 
@@ -60,7 +61,7 @@ class ConversationRepeat(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["conversation", "source_id", "user"], name="conversation_repeat_once"),
-            models.CheckConstraint(name="conversation_repeat_has_source", condition=~models.Q(source_id="")),
+            check("conversation_repeat_has_source", ~models.Q(source_id="")),
         ]
         indexes = [models.Index(fields=["user"], name="conversation_repeats_by_user")]
 

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from surveys.models import Study
+from surveys.models import Study, check
 
 
 class NoticeAddress(models.Model):
@@ -37,8 +37,8 @@ class NoticeAddress(models.Model):
             models.UniqueConstraint(
                 fields=["study", "kind", "address"], name="notice_address_once", nulls_distinct=False
             ),
-            models.CheckConstraint(name="notice_kind_known", condition=Q(kind__in=["mail", "webhook"])),
-            models.CheckConstraint(name="notice_every_known", condition=Q(every__in=["hour", "day"])),
+            check("notice_kind_known", Q(kind__in=["mail", "webhook"])),
+            check("notice_every_known", Q(every__in=["hour", "day"])),
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from pgvector.django import VectorField
 
 from analysis.models.corpora import DIMENSIONS, Conversation, Corpus
+from surveys.models import check
 
 LONGEST_ATTRIBUTE = 2_000  # characters
 
@@ -35,15 +36,12 @@ class CorpusUser(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["corpus", "key"], name="corpus_user_once"),
             models.UniqueConstraint(fields=["corpus", "place"], name="sample_place_once"),
-            models.CheckConstraint(name="corpus_user_has_key", condition=~Q(key="")),
-            models.CheckConstraint(
-                name="corpus_user_filter_known",
-                condition=Q(left_out_by__in=["", "language", "templates", "activity", "assistant-use"]),
+            check("corpus_user_has_key", ~Q(key="")),
+            check(
+                "corpus_user_filter_known",
+                Q(left_out_by__in=["", "language", "templates", "activity", "assistant-use"]),
             ),
-            models.CheckConstraint(
-                name="sampled_user_is_kept",
-                condition=Q(place__isnull=True) | Q(place__gte=1, band__range=(1, 5), left_out_by=""),
-            ),
+            check("sampled_user_is_kept", Q(place__isnull=True) | Q(place__gte=1, band__range=(1, 5), left_out_by="")),
         ]
         indexes = [models.Index(fields=["corpus", "left_out_by", "id"], name="corpus_users_by_filter")]
 
@@ -67,14 +65,12 @@ class ConversationVerdict(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["conversation", "question", "language"], name="conversation_verdict_once"),
-            models.CheckConstraint(
-                name="language_verdict_names_it",
-                condition=Q(question="language") & ~Q(language="") | ~Q(question="language") & Q(language=""),
+            check(
+                "language_verdict_names_it",
+                Q(question="language") & ~Q(language="") | ~Q(question="language") & Q(language=""),
             ),
-            models.CheckConstraint(name="conversation_verdict_in_range", condition=Q(value__range=(0, 1))),
-            models.CheckConstraint(
-                name="conversation_question_known", condition=Q(question__in=["language", "assistant-use"])
-            ),
+            check("conversation_verdict_in_range", Q(value__range=(0, 1))),
+            check("conversation_question_known", Q(question__in=["language", "assistant-use"])),
         ]
 
     def __str__(self) -> str:
@@ -128,26 +124,17 @@ class Attribute(models.Model):
                 name="attribute_once",
                 nulls_distinct=False,
             ),
-            models.CheckConstraint(name="attribute_says_something", condition=Q(text__regex=r"\S")),
-            models.CheckConstraint(
-                name="attribute_confidence_in_range", condition=Q(confidence__isnull=True) | Q(confidence__range=(0, 1))
-            ),
-            models.CheckConstraint(
-                name="attribute_left_out_known", condition=Q(left_out_by__in=["", "confidence", "sensitive"])
-            ),
-            models.CheckConstraint(
-                name="left_out_attribute_is_not_merged", condition=Q(left_out_by="") | Q(merged_into__isnull=True)
-            ),
-            models.CheckConstraint(
-                name="representative_has_cluster",
-                condition=Q(
-                    merged_into__isnull=False, merged_into=F("id"), cluster_size__isnull=False, cluster_size__gte=1
-                )
+            check("attribute_says_something", Q(text__regex=r"\S")),
+            check("attribute_confidence_in_range", Q(confidence__isnull=True) | Q(confidence__range=(0, 1))),
+            check("attribute_left_out_known", Q(left_out_by__in=["", "confidence", "sensitive"])),
+            check("left_out_attribute_is_not_merged", Q(left_out_by="") | Q(merged_into__isnull=True)),
+            check(
+                "representative_has_cluster",
+                Q(merged_into__isnull=False, merged_into=F("id"), cluster_size__isnull=False, cluster_size__gte=1)
                 | Q(cluster_size__isnull=True, cluster_confidence__isnull=True),
             ),
-            models.CheckConstraint(
-                name="cluster_confidence_in_range",
-                condition=Q(cluster_confidence__isnull=True) | Q(cluster_confidence__range=(0, 1)),
+            check(
+                "cluster_confidence_in_range", Q(cluster_confidence__isnull=True) | Q(cluster_confidence__range=(0, 1))
             ),
         ]
 
@@ -210,21 +197,17 @@ class CorpusStep(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["corpus", "name"], name="corpus_step_once"),
-            models.CheckConstraint(
-                name="corpus_step_known",
-                condition=Q(
+            check(
+                "corpus_step_known",
+                Q(
                     name__in=[
                         *("import", "language", "filter", "assistant-use", "extract"),
                         *("merge", "sample", "candidates", "push"),
                     ]
                 ),
             ),
-            models.CheckConstraint(
-                name="corpus_step_state_known", condition=Q(state__in=["waiting", "running", "done", "failed"])
-            ),
-            models.CheckConstraint(
-                name="failed_step_says_why", condition=Q(state="failed") & ~Q(reason="") | ~Q(state="failed")
-            ),
+            check("corpus_step_state_known", Q(state__in=["waiting", "running", "done", "failed"])),
+            check("failed_step_says_why", Q(state="failed") & ~Q(reason="") | ~Q(state="failed")),
         ]
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from analysis.models.runs import Completion, Endpoint
-from surveys.models import Response, Study
+from surveys.models import Response, Study, check
 
 
 class Answer(models.Model):
@@ -24,10 +24,9 @@ class Answer(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                name="answer_reads_one_text",
-                condition=Q(response__isnull=False, completion__isnull=True)
-                | Q(response__isnull=True, completion__isnull=False),
+            check(
+                "answer_reads_one_text",
+                Q(response__isnull=False, completion__isnull=True) | Q(response__isnull=True, completion__isnull=False),
             )
         ]
         indexes = [
@@ -101,12 +100,10 @@ class AliasDecision(models.Model):
         ordering = ["study", "number"]
         constraints = [
             models.UniqueConstraint(fields=["study", "number"], name="alias_decision_number_once"),
-            models.CheckConstraint(
-                name="alias_action_known", condition=Q(action__in=["accept", "reject", "split", "undo"])
-            ),
-            models.CheckConstraint(
-                name="undo_names_a_decision",
-                condition=Q(action="undo", undoes__isnull=False) | (~Q(action="undo") & Q(undoes__isnull=True)),
+            check("alias_action_known", Q(action__in=["accept", "reject", "split", "undo"])),
+            check(
+                "undo_names_a_decision",
+                Q(action="undo", undoes__isnull=False) | (~Q(action="undo") & Q(undoes__isnull=True)),
             ),
         ]
 
@@ -127,7 +124,7 @@ class Alias(models.Model):
         verbose_name_plural = "aliases"
         constraints = [
             models.UniqueConstraint(fields=["study", "prompt", "spelling"], name="alias_spelling_once"),
-            models.CheckConstraint(name="alias_differs", condition=~Q(spelling=F("item"))),
+            check("alias_differs", ~Q(spelling=F("item"))),
         ]
 
     def __str__(self) -> str:

@@ -8,12 +8,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from analysis.models import conditions
-from analysis.models.conditions import CONDITIONS
+from analysis.models.conditions import CHOSEN, CONDITIONS, SAID, STORED
 from analysis.models.corpora import Conversation
 from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from analysis.models.people import CorpusUser
-from analysis.models.settings import CHOSEN, SAID, STORED
-from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion
+from surveys.models import AnnotationItem, BenchmarkItem, Prompt, Study, StudyVersion, check
 
 # Conditions of runs whose replies answer no prompt.
 ASIDE = ("judge", "task")
@@ -78,8 +77,8 @@ class Endpoint(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.CheckConstraint(name="endpoint_concurrency", condition=Q(concurrency__gt=0)),
-            models.CheckConstraint(name="endpoint_provider", condition=Q(provider__in=["openai", "fake"])),
+            check("endpoint_concurrency", Q(concurrency__gt=0)),
+            check("endpoint_provider", Q(provider__in=["openai", "fake"])),
         ]
 
     def __str__(self) -> str:
@@ -174,27 +173,22 @@ class Run(Owned):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(
-                name="run_of_study_or_benchmark",
-                condition=Q(study__isnull=False, version__isnull=False)
+            check(
+                "run_of_study_or_benchmark",
+                Q(study__isnull=False, version__isnull=False)
                 | ~Q(benchmark="")
                 | Q(condition="task", corpus__isnull=False),
             ),
-            models.CheckConstraint(
-                name="run_condition_known", condition=Q(condition__in=[*CONDITIONS, "imported", "judge", "task"])
-            ),
-            models.CheckConstraint(
-                name="run_asked_or_imported",
-                condition=Q(condition="imported", endpoint__isnull=True) & ~Q(imported_source="")
+            check("run_condition_known", Q(condition__in=[*CONDITIONS, "imported", "judge", "task"])),
+            check(
+                "run_asked_or_imported",
+                Q(condition="imported", endpoint__isnull=True) & ~Q(imported_source="")
                 | ~Q(condition="imported") & Q(endpoint__isnull=False, imported_source=""),
             ),
-            models.CheckConstraint(
-                name="run_state_known",
-                condition=Q(state__in=["planned", "running", "paused", "stopped", "cancelled", "done"]),
-            ),
-            models.CheckConstraint(
-                name="run_judges_as_instructed",
-                condition=Q(
+            check("run_state_known", Q(state__in=["planned", "running", "paused", "stopped", "cancelled", "done"])),
+            check(
+                "run_judges_as_instructed",
+                Q(
                     condition="judge",
                     study__isnull=False,
                     benchmark="",
@@ -208,8 +202,8 @@ class Run(Owned):
                 & ~Q(instruction="")
                 | ~Q(condition__in=ASIDE) & Q(instruction="", both_orders=False, pilot=False),
             ),
-            models.CheckConstraint(name="run_of_study_or_owner", condition=Q(study=None) | Q(owner=None)),
-            models.CheckConstraint(name="run_spends_forward", condition=Q(spent__gte=0)),
+            check("run_of_study_or_owner", Q(study=None) | Q(owner=None)),
+            check("run_spends_forward", Q(spent__gte=0)),
         ]
 
     def __str__(self) -> str:
@@ -351,16 +345,10 @@ class Completion(models.Model):
             models.UniqueConstraint(
                 fields=["run", "prompt", "item", "task", "user", "repeat"], name="call_once", nulls_distinct=False
             ),
-            models.CheckConstraint(
-                name="call_asks_one_thing", condition=_only("prompt") | _only("item") | _only("task")
-            ),
-            models.CheckConstraint(
-                name="call_status_known", condition=Q(status__in=["pending", "leased", "done", "failed"])
-            ),
-            models.CheckConstraint(
-                name="leased_call_has_lease", condition=~Q(status="leased") | Q(lease_until__isnull=False)
-            ),
-            models.CheckConstraint(name="done_call_has_time", condition=~Q(status="done") | Q(done_at__isnull=False)),
+            check("call_asks_one_thing", _only("prompt") | _only("item") | _only("task")),
+            check("call_status_known", Q(status__in=["pending", "leased", "done", "failed"])),
+            check("leased_call_has_lease", ~Q(status="leased") | Q(lease_until__isnull=False)),
+            check("done_call_has_time", ~Q(status="done") | Q(done_at__isnull=False)),
         ]
         indexes = [
             models.Index(fields=["run", "position"], name="open_calls", condition=Q(status__in=["pending", "leased"])),
@@ -404,9 +392,9 @@ class Task(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["run", "key"], name="task_once"),
-            models.CheckConstraint(
-                name="read_task_has_values_or_says_why",
-                condition=Q(read_at__isnull=True, values__isnull=True, fault="")
+            check(
+                "read_task_has_values_or_says_why",
+                Q(read_at__isnull=True, values__isnull=True, fault="")
                 | Q(read_at__isnull=False, values__isnull=False, fault="")
                 | Q(read_at__isnull=False, values__isnull=True) & ~Q(fault=""),
             ),
@@ -439,7 +427,7 @@ class Instruction(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["task", "name", "sha256"], name="instruction_once"),
-            models.CheckConstraint(name="instruction_says_something", condition=Q(text__regex=r"\S")),
+            check("instruction_says_something", Q(text__regex=r"\S")),
         ]
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
-from surveys.models import Study
+from surveys.models import Study, check
 
 
 class TrainingTask(models.TextChoices):
@@ -28,9 +28,7 @@ class ExampleSet(Owned):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(name="example_task_known", condition=Q(task__in=["verifier", "relevance", "reward"]))
-        ]
+        constraints = [check("example_task_known", Q(task__in=["verifier", "relevance", "reward"]))]
 
     def __str__(self) -> str:
         return self.name
@@ -55,7 +53,7 @@ class Example(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["set", "key", "part"], name="example_once"),
             models.UniqueConstraint(fields=["set", "position"], name="example_position_once"),
-            models.CheckConstraint(name="example_label_is_share", condition=Q(label__range=(0, 1))),
+            check("example_label_is_share", Q(label__range=(0, 1))),
         ]
 
     def __str__(self) -> str:
@@ -100,19 +98,15 @@ class TrainedModel(Owned):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                name="trained_task_known", condition=Q(task__in=["verifier", "relevance", "reward"])
+            check("trained_task_known", Q(task__in=["verifier", "relevance", "reward"])),
+            check("trained_tier_known", Q(tier__in=["frozen", "encoder", "grpo"])),
+            check("trained_state_known", Q(state__in=["waiting", "running", "stopped", "done", "failed"])),
+            check(
+                "trained_on_study_or_examples",
+                Q(study__isnull=False, examples=None) | Q(study=None, examples__isnull=False),
             ),
-            models.CheckConstraint(name="trained_tier_known", condition=Q(tier__in=["frozen", "encoder", "grpo"])),
-            models.CheckConstraint(
-                name="trained_state_known", condition=Q(state__in=["waiting", "running", "stopped", "done", "failed"])
-            ),
-            models.CheckConstraint(
-                name="trained_on_study_or_examples",
-                condition=Q(study__isnull=False, examples=None) | Q(study=None, examples__isnull=False),
-            ),
-            models.CheckConstraint(name="trained_of_study_or_owner", condition=Q(study=None) | Q(owner=None)),
-            models.CheckConstraint(name="failed_training_says_why", condition=~Q(state="failed") | ~Q(reason="")),
+            check("trained_of_study_or_owner", Q(study=None) | Q(owner=None)),
+            check("failed_training_says_why", ~Q(state="failed") | ~Q(reason="")),
         ]
 
     def __str__(self) -> str:

@@ -68,5 +68,4 @@ def change(request: HttpRequest) -> HttpResponse:
     return redirect("notices:page", request.study.slug)
 
 
-app_name = "notices"
 urlpatterns = [path("console/<slug:slug>/notices/", notices, name="page")]

@@ -16,10 +16,10 @@ from analysis.models import (
     Run,
     SimulatedUser,
 )
+from analysis.people.attributes import remove_unused
 from analysis.people.corpora.importing import note_erased
 from analysis.people.pushing import cluster_of
 from analysis.people.steps import ACTOR, NAMES, PeopleError
-from analysis.people.vectors import remove_unused
 from surveys.models import Annotation, AnnotationItem, History, Slot, locks
 from surveys.studies import audit
 

@@ -10,12 +10,11 @@ from django.db import connection, reset_queries, transaction
 from django.db.models import Count, Q
 
 from analysis.models import Attribute, Corpus, CorpusStep, CorpusUser
-from analysis.people.attributes import LEAST_CONFIDENCE
+from analysis.people.attributes import LEAST_CONFIDENCE, Person, embed_attributes, in_pieces, read_vectors
 from analysis.people.conflicts import CONFLICT_RULE, KINDS, conflict_matrix, conflicts_among
 from analysis.people.corpora.embeddings import Embedder
 from analysis.people.funnel import take_sample_back
 from analysis.people.steps import ACTOR, NAMES, PeopleError, require_whole, step_of
-from analysis.people.vectors import Person, embed_attributes, in_pieces, read_vectors
 from analysis.stats.diversity import CONFIDENCE_RULE, clusters_of
 
 SIMILARITY = 0.7

@@ -10,10 +10,10 @@ import numpy as np
 from django.db import connection, reset_queries, transaction
 
 from analysis.models import Attribute, Corpus, CorpusStep
+from analysis.people.attributes import Person, in_pieces, read_vectors
 from analysis.people.corpora.seeded_sampling import draw, generator
 from analysis.people.funnel import take_sample_back
 from analysis.people.steps import ACTOR, NAMES, PeopleBusy, PeopleError, report_of, require_merged, say_busy, step_of
-from analysis.people.vectors import Person, in_pieces, read_vectors
 from analysis.stats.diversity import (
     BANDS,
     distance_between,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from analysis.plans.kept import find_frozen, fingerprint_of, fingerprint_of_plan, say_changes
-from analysis.plans.scenarios import SCENARIOS, Assumed, truth_of
 from analysis.plans.seen import FEWEST, PILOT, richness, slope_of
 from analysis.plans.simulating import share_of
 from analysis.plans.texts import say_chance
+from analysis.plans.worlds import SCENARIOS, Assumed, truth_of
 from analysis.report.filters import Filters
 from analysis.report.planned.answers import Sides, ask, examine, find_sides
 from analysis.report.planned.looks import stand

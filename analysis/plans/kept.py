@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from celery import shared_task
 from django.db import transaction
 from django.db.models import Count, Max
 
@@ -136,6 +137,11 @@ def keep_plan(study: Study) -> None:
             frozen = find_frozen(lock_study(study))  # it may have been launched meanwhile
             rows.exclude(pk__in=[frozen.pk] if frozen else []).delete()
             rows.get_or_create(study=study, name=NAME, fingerprint=fingerprint, defaults=given)
+
+
+@shared_task(name="analysis.plans.tasks.simulate_plan")
+def simulate_plan(study_id: int) -> None:
+    keep_plan(Study.objects.select_related("current").get(pk=study_id))
 
 
 def day(at: date) -> str:

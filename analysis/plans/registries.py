@@ -9,9 +9,9 @@ import typst
 from django.template.loader import render_to_string
 
 from analysis.plans.kept import find_frozen, say_simulated
-from analysis.plans.looks import alphas_of
+from analysis.plans.simulating import alphas_of
 from analysis.plans.texts import costs_lines, curves_of, looks_lines, opening_of, smallest_lines, tables_of
-from analysis.report.planned.cards import LABELS
+from analysis.report.planned.part import LABELS
 from analysis.report.planned.verdicts import say_alphas, say_wanted, unit_of, unit_word
 from surveys.models import Participant, Study
 from surveys.studies.access import Role

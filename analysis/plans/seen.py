@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from analysis.plans.scenarios import MIDDLE, Assumed, Scenario
-from analysis.plans.worlds import STEEPEST, draw_lists, halve
+from analysis.plans.worlds import MIDDLE, STEEPEST, Assumed, Scenario, draw_lists, halve
 from analysis.report.filters import Filters
 from analysis.report.planned.answers import ask, find_sides
 from analysis.report.reports import Reporting

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from analysis.report.planned.cards import px
+from analysis.report.planned.part import px
 from analysis.report.planned.verdicts import say_alphas, unit_word, written
 from surveys.studies.wording import join_words, percent, plural
 

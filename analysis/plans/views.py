@@ -12,10 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 from analysis.plans.annotators.simulating import find_labelling
 from analysis.plans.annotators.texts import as_planned, chances_of, opening_of_annotators, table_of
 from analysis.plans.beside import beside_frozen, came_on_page, cells_of, head_of
-from analysis.plans.kept import NAME, find_kept, find_plan, has_annotators
+from analysis.plans.kept import NAME, find_kept, find_plan, has_annotators, simulate_plan
 from analysis.plans.registries import as_osf, as_predicted, say_hypothesis, write_registration
 from analysis.plans.simulating import PlanError
-from analysis.plans.tasks import simulate_plan
 from analysis.plans.texts import looks_lines, opening_of, say_close, tables_of
 from analysis.report.pages.planned_views import planned
 from surveys.models import Study
@@ -119,7 +118,6 @@ def registration(request: HttpRequest) -> HttpResponse:
     return as_file(content, "application/pdf", f"{study.slug}-registration.pdf")
 
 
-app_name = "plans"
 HERE = "console/<slug:slug>/plan/"
 urlpatterns = [
     path(HERE, plan, name="plan"),

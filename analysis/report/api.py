@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -219,3 +220,9 @@ def is_interval(path: tuple[str, ...], value: Any) -> bool:
     if isinstance(value, list):
         return len(value) == 2 and all(isinstance(end, int | float) for end in value)
     return value is None and any(word in INTERVALS for name in path for word in name.split("_"))
+
+
+urlpatterns = [
+    path("studies/<slug:slug>/metrics/", Metrics.as_view(), name="metrics"),
+    path("studies/<slug:slug>/figures/<slug:name>/", FigureSpec.as_view(), name="figure"),
+]

@@ -29,7 +29,7 @@ from analysis.answers.compared import (
     spellings_of,
 )
 from analysis.models import Completion, Run
-from analysis.models.settings import DRAWN
+from analysis.models.conditions import DRAWN
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import Participant, Prompt, ReadBack, Response, Study
 from surveys.studies.exclusions import excluded_people, excluded_responses, kept_flags

@@ -8,10 +8,21 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
-from analysis.charts import figure, stacks
+from analysis.charts import figure
 from analysis.charts import rows as read
 from analysis.charts.figure import BESIDE, Figure, Options, Report, Row, Spec, Words, of_kind
-from analysis.charts.marks import PERCENT, Strips, along, colour_scale, dots, room_for, words_on_grid
+from analysis.charts.marks import (
+    PERCENT,
+    UNKNOWN,
+    Strips,
+    along,
+    colour_scale,
+    dots,
+    option_colour,
+    room_for,
+    stacked,
+    words_on_grid,
+)
 from analysis.charts.panels import GAP
 from analysis.charts.ranges import axis_domain, references_of
 from analysis.charts.tables import Column
@@ -262,7 +273,7 @@ def draw_options(report: Report, options: Options) -> Figure:
     if not pieces:
         nothing = "No answers to questions with choices yet."
         return figure.empty_figure("chosen", CHOSEN, nothing, CHOICE_COLUMNS, options)
-    letters = sorted({piece["option"] for piece in pieces} - {stacks.UNKNOWN})
+    letters = sorted({piece["option"] for piece in pieces} - {UNKNOWN})
     models, width = columns_of(read.in_order(piece["model"] for piece in pieces), LABELS_OF_BARS)
     prompts = read.prompt_names(report, rows, options)
     columns = []
@@ -284,7 +295,7 @@ def pieces_of(row: Row, options: Options) -> list[Row]:
         {**where, "start": start, "end": end, "option": letter}
         | {"text": f"{source}, {prompt}: {letter} {percent(end - start)}"}
         | {"table": read.drawn_row(row, read.PLACE) | {"start": start, "end": end, "option": letter}}
-        for letter, start, end in stacks.stacked(row)
+        for letter, start, end in stacked(row)
     ]
 
 
@@ -297,9 +308,7 @@ def bar_layers(letters: Sequence[str], is_first: bool) -> list[alt.Chart]:
     x = alt.X("start:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
     bars = alt.Chart().mark_bar(stroke=LIGHT["paper"], strokeWidth=1, aria=True)
     return [
-        bars.encode(
-            y=y, x=x, x2=alt.X2("end:Q"), color=stacks.option_colour(letters), description=alt.Description("text:N")
-        )
+        bars.encode(y=y, x=x, x2=alt.X2("end:Q"), color=option_colour(letters), description=alt.Description("text:N"))
     ]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.models import Endpoint, Run
-from analysis.models.settings import AMOUNTS, IN_ROWS, with_fields
+from analysis.models.conditions import AMOUNTS, IN_ROWS, with_fields
 from analysis.report.dataset import ALL, FIELD, LETTERS, OWN, Frame, Frames
 from analysis.report.filters import Filters
 from analysis.stats.heterogeneity import Comparison, Difference, Distance, compare_redrawn, compare_sources

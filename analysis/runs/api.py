@@ -7,6 +7,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -15,7 +16,7 @@ from rest_framework.response import Response
 from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_fault, page_of
 from analysis.exports.refusals import TRUE, Operation, check_named, refused, say_unknown, whole_from
 from analysis.models import Completion, Run
-from analysis.models.settings import STORED
+from analysis.models.conditions import STORED
 from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
@@ -404,3 +405,15 @@ class ChangeCorpusRun(Operation):
         if action not in BUTTONS:
             raise Http404
         return change_run(action, run, request, study)
+
+
+ABOUT = "studies/<slug:slug>/people/<slug:corpus>/"
+urlpatterns = [
+    path("studies/<slug:slug>/runs/", Runs.as_view(), name="runs"),
+    path("studies/<slug:slug>/completions/", Completions.as_view(), name="completions"),
+    path(f"{ABOUT}runs/", CorpusRuns.as_view(), name="corpus-runs"),
+    path(f"{ABOUT}runs/<int:number>/<slug:action>/", ChangeCorpusRun.as_view(), name="change-corpus-run"),
+    path(f"{ABOUT}ask/<slug:task>/", AskCorpus.as_view(), name="ask-corpus"),
+    path("runs/<int:number>/", OneRun.as_view(), name="run"),
+    *(path(f"runs/<int:number>/{action}/", view, name=f"{action}-run") for action, view in CHANGES.items()),
+]

@@ -1,6 +1,7 @@
-"""Shared by commands that start runs: their options, the plan they print, and the way to the end."""
+"""Shared by commands that start runs: their options, the plan they print, and the way to the end with a bar."""
 
 import sys
+import threading
 import time
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -8,12 +9,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import connections
 
 from analysis.endpoints.endpoints import EndpointError, check_endpoint, find_endpoint
 from analysis.endpoints.owners.sharing import lend
 from analysis.models import Run
-from analysis.models.conditions import CONDITIONS, ConditionError
-from analysis.models.settings import SETTINGS, STORED, RunSetting, drawn_from
+from analysis.models.conditions import CONDITIONS, SETTINGS, STORED, ConditionError, RunSetting, drawn_from
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
 from analysis.runs.lanes import batches
@@ -21,7 +22,6 @@ from analysis.runs.lanes.lanes import LaneInterrupted
 from analysis.runs.lanes.runs import RunError, failures, progress, resume, run_inline, start
 from analysis.runs.pages.actions import read_budget
 from analysis.runs.pages.words import say_estimate
-from analysis.runs.progress import Bar, show
 from analysis.runs.recipes.fitting import TokenizerError
 from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, plan_run, say_notes
 from analysis.runs.recipes.questions import BenchmarkPromptError
@@ -29,7 +29,7 @@ from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.models import Study, StudyVersion
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
-from surveys.studies.wording import RaisedAs, dollars, fill
+from surveys.studies.wording import RaisedAs, dollars, duration, fill
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker
@@ -324,3 +324,59 @@ FOUND = (
     "  {attributes:attribute} of {users:user}, {low_confidence:,} of too little confidence; {unlocated:,} of "
     "{quotes:quote} in no conversation; {refused:entry was no attribute,entries were no attributes}"
 )
+
+
+WIDTH = 30
+SECONDS = 1.0
+
+
+class Bar:
+    """A run's progress, shown beside the lane that works on it."""
+
+    def __init__(self, run: Run) -> None:
+        self.run_id = run.pk
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.draw, daemon=True)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.ended.set()
+        self.thread.join()
+        show(Run.objects.select_related("endpoint").get(pk=self.run_id))
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+
+    def draw(self) -> None:
+        run = Run.objects.select_related("endpoint").get(pk=self.run_id)
+        while not self.ended.wait(SECONDS):
+            show(run)
+        connections.close_all()
+
+
+def show(run: Run) -> dict[str, Any]:
+    """Draw the bar once and return the progress; unless on a terminal, draw only at the end."""
+    now = progress(run)
+    if sys.stderr.isatty():
+        print("\r" + write_bar(now).ljust(100), end="", file=sys.stderr, flush=True)
+    elif now["state"] != Run.State.RUNNING:
+        print(write_bar(now), file=sys.stderr)
+    return now
+
+
+def write_bar(now: dict[str, Any]) -> str:
+    ended = now["done"] + now["failed"]
+    filled = WIDTH * ended // max(1, now["calls"])
+    parts = [f"{'█' * filled}{'░' * (WIDTH - filled)} {ended:,}/{now['calls']:,}", dollars(now["usd"])]
+    if now["failed"]:
+        parts.append(f"{now['failed']:,} failed")
+    if now["state"] == Run.State.RUNNING:
+        parts.append(f"{now['calls_per_second']:g} a second")
+        if now["eta_seconds"] is not None:
+            parts.append(f"{duration(now['eta_seconds'])} left")
+    else:
+        parts.append(now["state"])
+    if now["waiting_until"]:
+        parts.append("waiting for the provider")
+    return "  ".join(parts)

@@ -1,6 +1,7 @@
 """Training as a job: planned, one at a time on a machine, stopped and resumed, saved whole or not at all."""
 
 import json
+import logging
 import platform
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from celery import shared_task
 from django.db import transaction
 from django.utils import timezone
 
@@ -52,6 +54,7 @@ from analysis.training.tiers.reasoning import ReasonerTrial, check_reasoning, ke
 from analysis.training.using import label_study
 from surveys.models import Study, locks
 
+log = logging.getLogger(__name__)
 SECONDS = 1.0  # between two notes of progress
 EMBEDDED = 0.2  # share of an encoder's work that comes before it
 State, Tier = TrainedModel.State, TrainedModel.Tier
@@ -341,6 +344,18 @@ def next_waiting() -> TrainedModel | None:
     rows = TrainedModel.objects.filter(state__in=OPEN).order_by("began_at")
     ended = [row for row in rows if row.state == State.RUNNING and not is_worked_on(row)]
     return next(filter(can_train, [*ended, *(row for row in rows if row.state == State.WAITING)]), None)
+
+
+@shared_task(name="analysis.training.tasks.train_next")
+def train_next() -> None:
+    """Train the next model, if nothing else is trained on this machine; one that fails keeps the reason."""
+    model = next_waiting()
+    if model is None:
+        return
+    try:
+        train(model)
+    except (TrainingError, TrainingStopped) as error:
+        log.info("%s", error)
 
 
 def can_train(model: TrainedModel) -> bool:

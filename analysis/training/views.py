@@ -43,8 +43,8 @@ from analysis.training.cards import number, say_tested, say_threshold
 from analysis.training.evaluation import BASE, BASELINES, LABELS, TEXTS_FOLLOW
 from analysis.training.examples import TrainingError
 from analysis.training.fitting import USUAL, TrainingSettings
+from analysis.training.jobs import train_next
 from analysis.training.own_users import say_gain
-from analysis.training.tasks import train_next
 from surveys.studies import audit
 from surveys.studies.access import Role
 from surveys.studies.pages import FORM, may, page_of, show, show_live, study_page
@@ -377,7 +377,6 @@ def say_scores(report: Mapping[str, Any]) -> str:
     return f"By {LABELS.get(main, main)} {report['model']} {'; it '.join(parts)}."
 
 
-app_name = "training"
 ADDRESS = "console/<slug:slug>/models/"
 ONE = f"{ADDRESS}<slug:name>/"
 urlpatterns = [

@@ -18,7 +18,6 @@ from surveys.models.hashes import fingerprint
 from surveys.studies import audit
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.kinds import GENERIC, IMPORTED, KINDS, PART, fields_of
-from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, ChatbotQuestion, Consent, LabelScale, Reward
 from surveys.studies.files.values import nearest
 from surveys.studies.imports.files import (
@@ -33,6 +32,7 @@ from surveys.studies.imports.files import (
     refuse,
     storing,
 )
+from surveys.studies.labels import questions_for
 from surveys.studies.lifecycle import annotation_of, definition_of, load_definition
 
 # --- rows of the file: what each may hold, what they must agree on, their scale ------

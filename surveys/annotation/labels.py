@@ -49,10 +49,9 @@ class LabelSubmission:
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """What became of a submission, now committed. `surplus`: it is kept and paid, but the item had enough labels."""
+    """What became of a submission, now committed."""
 
     annotation: Annotation
-    surplus: bool = False
     feedback: tuple[Feedback, ...] = ()
     failed_training: bool = False
 
@@ -86,16 +85,12 @@ def submit(participant: Participant, shown: ShownTask, submission: LabelSubmissi
 
 
 def outcome_of(participant: Participant, annotation: Annotation) -> LabelOutcome:
-    item = annotation.item
-    if item.purpose == Purpose.WORK:
-        surplus = not Slot.objects.filter(item=item, participant=participant, done_at__isnull=False).exists()
-        return LabelOutcome(annotation, surplus)
-    if item.purpose == Purpose.GOLD:
+    if annotation.item.purpose != Purpose.TRAINING:
         return LabelOutcome(annotation)
     failed = training_of(participant).failed
     if failed:
         recruitment.stop(participant, Participant.State.MISUNDERSTOOD, "training-failed-twice")
-    return LabelOutcome(annotation, feedback=feedback_on(item, annotation), failed_training=failed)
+    return LabelOutcome(annotation, feedback=feedback_on(annotation.item, annotation), failed_training=failed)
 
 
 def skip(

@@ -25,8 +25,7 @@ from surveys.participation.steps import address
 from surveys.participation.views import page_context
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, SIDES, Kind, LabelOption, LabelQuestion, fields_of
-from surveys.studies.files.label_questions import questions_for
-from surveys.studies.labels import was_read
+from surveys.studies.labels import questions_for, was_read
 from surveys.studies.lifecycle import definition_of
 
 State = Annotation.State
@@ -283,11 +282,11 @@ def cards_of(participant: Participant, task: AnnotationTask) -> list[Card]:
 
 
 def evidence_of(item: AnnotationItem, opened: list[int]) -> Iterator[dict[str, Any]]:
-    """Each quote with its number, whether it was opened, and the link that opens it without scripts."""
+    """Each quote with its number and the link that opens it without scripts."""
     for number, snippet in enumerate(item.payload.get("evidence", ()), 1):
         after = ",".join(map(str, sorted({*opened, number})))
-        here = {"number": number, "quote": snippet["quote"], "is_opened": number in opened}
-        yield here | {"link": f"?opened={after}#evidence-{number}" if snippet["turn"] else ""}
+        link = f"?opened={after}#evidence-{number}" if snippet["turn"] else ""
+        yield {"number": number, "quote": snippet["quote"], "link": link}
 
 
 def read_opened(raw: str, item: AnnotationItem) -> list[int]:

@@ -30,13 +30,13 @@ from surveys.annotation.work import (
 from surveys.models import Annotation, AnnotationItem, Participant
 from surveys.participation import arrival_views as arrival
 from surveys.participation import views
+from surveys.participation.arrival_views import OWN, shared
 from surveys.participation.pasting.views import DRAFT
 from surveys.participation.places import touch_participant
 from surveys.participation.steps import address, has_reached
-from surveys.participation.urls import OWN, shared
 from surveys.studies.access import is_unproven
 from surveys.studies.files.kinds import KINDS, PART, LabelFault, fields_of, turn_back
-from surveys.studies.files.label_questions import questions_for
+from surveys.studies.labels import questions_for
 from surveys.studies.lifecycle import definition_of
 
 Step, Purpose = Participant.Step, AnnotationItem.Purpose

@@ -7,12 +7,12 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import get_user_model, login, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, UserCreationForm
-from django.contrib.auth.views import LoginView, redirect_to_login
+from django.contrib.auth.views import LoginView, LogoutView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.models import AuditEvent, Membership
@@ -260,3 +260,16 @@ def accept_invitation(request: HttpRequest, token: str) -> HttpResponse:
         form.add_error("username", "A user with that username already exists.")
     page = {"invitation": invitation, "form": form}
     return render(request, "console/accept.html", page, status=422 if form.errors else 200)
+
+
+urlpatterns = [
+    path("login/", log_in, name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("account/", account, name="account"),
+    path("account/invitations/", invitations, name="invitations"),
+    path("account/new/<str:token>/", accept_invitation, name="accept"),
+    path("<slug:slug>/members/", members, name="members"),
+    path("<slug:slug>/members/add/", add_to_study, name="add-member"),
+    path("<slug:slug>/members/<int:number>/", change_membership, name="change-member"),
+    path("<slug:slug>/audit/", trail, name="audit"),
+]

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from surveys.console.monitoring.monitor import (
@@ -300,3 +301,12 @@ def table_rows(counts: dict) -> list[dict]:
         }
         for outcome in OUTCOMES
     ]
+
+
+urlpatterns = [
+    path("<slug:slug>/collect/", monitor, name="monitor"),
+    path("<slug:slug>/collect/numbers/", monitor_part, name="monitor-part"),
+    path("<slug:slug>/flow/", flow, name="flow"),
+    path("<slug:slug>/flow/flow.svg", flow_file, {"kind": "svg"}, name="flow-svg"),
+    path("<slug:slug>/flow/flow.json", flow_file, {"kind": "json"}, name="flow-json"),
+]

@@ -11,6 +11,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Left, Length
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
@@ -400,3 +401,13 @@ def back_from_note(request: HttpRequest) -> HttpResponse:
     if address.startswith(f"/console/{request.study.slug}/") and url_has_allowed_host_and_scheme(address, None):
         return redirect(address)
     return redirect("console:study", request.study.slug)
+
+
+urlpatterns = [
+    path("<slug:slug>/participants/", participants, name="participants"),
+    path("<slug:slug>/participants/<slug:pseudonym>/", participant, name="participant"),
+    path("<slug:slug>/participants/<slug:pseudonym>/returned/", call_returned, name="call-returned"),
+    path("<slug:slug>/participants/<slug:pseudonym>/<int:number>.txt", response_text, name="response-text"),
+    path("<slug:slug>/notes/<slug:kind>/<int:key>/", write_note, name="write-note"),
+    path("<slug:slug>/notes/<int:number>/", change_note, name="change-note"),
+]

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.monitoring.people import CHECK_NAMES, DecisionError, start_preview
@@ -313,3 +313,14 @@ def delete(request: HttpRequest) -> HttpResponse:
     page = {"problem": problem, "kept": keeping.why_kept(study), "people": study.participants.count()}
     page["instead"] = keeping.instead_of_deleting(study)
     return show(request, "console/delete.html", "setup", 409 if problem else 200, **page)
+
+
+urlpatterns = [
+    path("<slug:slug>/setup/", setup, name="setup"),
+    path("<slug:slug>/setup/preview/", preview, name="preview"),
+    path("<slug:slug>/setup/versions/<int:number>/", version, name="version"),
+    path("<slug:slug>/setup/versions/<int:number>.json", version_document, name="version-document"),
+    path("<slug:slug>/setup/state/<slug:name>/", change_state, name="change-state"),
+    path("<slug:slug>/setup/rename/", rename, name="rename"),
+    path("<slug:slug>/setup/delete/", delete, name="delete"),
+]

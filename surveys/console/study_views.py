@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.db.models import Count, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -166,3 +167,11 @@ def say_outcome(request: HttpRequest, study: Study, outcome: str) -> None:
         state = STATE_WORDS[study.state]
         words = f"Version {study.current.number} is the current one. Nobody can begin while the study is {state}."
         messages.success(request, words)
+
+
+urlpatterns = [
+    path("", studies, name="studies"),
+    path("new/", new_study, name="new-study"),
+    path("<slug:slug>/", study, name="study"),
+    path("<slug:slug>/setup/new-version/", new_version, name="new-version"),
+]

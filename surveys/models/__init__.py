@@ -33,4 +33,5 @@ from surveys.models.studies import (
     WorkingCopy,
     asked_of_all,
     base_slug,
+    check,
 )

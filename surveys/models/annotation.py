@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from surveys.models.participants import Participant
-from surveys.models.studies import Study, StudyVersion
+from surveys.models.studies import Study, StudyVersion, check
 
 
 class History(models.Model):
@@ -54,11 +54,8 @@ class AnnotationItem(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "pilot", "key"], name="item_key_once"),
             models.UniqueConstraint(fields=["study", "position"], name="item_position_once"),
-            models.CheckConstraint(name="item_purpose_known", condition=Q(purpose__in=["work", "training", "gold"])),
-            models.CheckConstraint(
-                name="right_labels_outside_work",
-                condition=Q(purpose="work", gold={}) | ~Q(purpose="work") & ~Q(gold={}),
-            ),
+            check("item_purpose_known", Q(purpose__in=["work", "training", "gold"])),
+            check("right_labels_outside_work", Q(purpose="work", gold={}) | ~Q(purpose="work") & ~Q(gold={})),
         ]
         indexes = [models.Index(fields=["study", "pilot", "purpose"])]
 
@@ -101,13 +98,11 @@ class Slot(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["item", "number"], name="slot_once"),
             models.UniqueConstraint(fields=["item", "participant"], name="one_slot_of_an_item"),
-            models.CheckConstraint(name="slot_is_wanted", condition=Q(number__lt=models.F("wanted"))),
-            models.CheckConstraint(
-                name="left_as_the_slot_says", condition=Q(left="") | Q(side="either") | Q(left=models.F("side"))
-            ),
-            models.CheckConstraint(
-                name="held_slot_has_holder",
-                condition=Q(
+            check("slot_is_wanted", Q(number__lt=models.F("wanted"))),
+            check("left_as_the_slot_says", Q(left="") | Q(side="either") | Q(left=models.F("side"))),
+            check(
+                "held_slot_has_holder",
+                Q(
                     participant__isnull=True,
                     taken_at__isnull=True,
                     held_until__isnull=True,
@@ -160,14 +155,12 @@ class Annotation(models.Model):
             models.UniqueConstraint(
                 fields=["judge", "item", "left", "revision"], name="judge_revision_once", condition=~Q(judge="")
             ),
-            models.CheckConstraint(
-                name="annotation_has_one_rater",
-                condition=Q(participant__isnull=False, judge="") | Q(participant__isnull=True) & ~Q(judge=""),
+            check(
+                "annotation_has_one_rater",
+                Q(participant__isnull=False, judge="") | Q(participant__isnull=True) & ~Q(judge=""),
             ),
-            models.CheckConstraint(
-                name="annotation_state_known", condition=Q(state__in=["given", "skipped", "withdrawn"])
-            ),
-            models.CheckConstraint(name="skipped_for_a_reason", condition=~Q(state="skipped") | ~Q(reason="")),
+            check("annotation_state_known", Q(state__in=["given", "skipped", "withdrawn"])),
+            check("skipped_for_a_reason", ~Q(state="skipped") | ~Q(reason="")),
         ]
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from surveys.models.studies import Study, StudyVersion
+from surveys.models.studies import Study, StudyVersion, check
 
 PROLIFIC_ID = re.compile(r"[0-9A-Za-z]{24}")
 # States that a person leaves only through recruitment.reopen; all others are open.
@@ -88,19 +88,14 @@ class Participant(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "pid"], name="participant_once_per_study"),
             models.UniqueConstraint(fields=["study", "pseudonym"], name="pseudonym_once"),
-            models.CheckConstraint(
-                name="participant_state_known", condition=Q(state__in=["screening", "active", *ENDED, "timed_out"])
-            ),
-            models.CheckConstraint(
-                name="ended_people_have_an_end",
-                condition=Q(state__in=["screening", "active", "timed_out"], finished_at__isnull=True)
+            check("participant_state_known", Q(state__in=["screening", "active", *ENDED, "timed_out"])),
+            check(
+                "ended_people_have_an_end",
+                Q(state__in=["screening", "active", "timed_out"], finished_at__isnull=True)
                 | Q(state__in=[*ENDED], finished_at__isnull=False),
             ),
-            models.CheckConstraint(
-                name="completed_people_have_a_code",
-                condition=~Q(state="completed") | Q(origin="imported") | ~Q(code=""),
-            ),
-            models.CheckConstraint(name="overflow_only_completed", condition=Q(overflow=False) | Q(state="completed")),
+            check("completed_people_have_a_code", ~Q(state="completed") | Q(origin="imported") | ~Q(code="")),
+            check("overflow_only_completed", Q(overflow=False) | Q(state="completed")),
         ]
         # No index on `last_seen_at`, which every autosave moves: so it writes only the row.
         indexes = [models.Index(fields=["study", "state"])]
@@ -131,9 +126,9 @@ class Place(models.Model):
         ordering = ["cell", "number"]
         constraints = [
             models.UniqueConstraint(fields=["cell", "number"], name="place_once"),
-            models.CheckConstraint(
-                name="held_place_has_holder",
-                condition=Q(participant__isnull=True, expires_at__isnull=True, confirmed_at__isnull=True)
+            check(
+                "held_place_has_holder",
+                Q(participant__isnull=True, expires_at__isnull=True, confirmed_at__isnull=True)
                 | Q(participant__isnull=False, expires_at__isnull=False),
             ),
         ]

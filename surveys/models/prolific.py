@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from surveys.models.participants import Participant
-from surveys.models.studies import Study
+from surveys.models.studies import Study, check
 
 
 class ProlificStudy(models.Model):
@@ -117,14 +117,11 @@ class Payment(models.Model):
                 name="one_bonus_on_its_way",
                 condition=Q(kind__in=["bonus", "top_up"], state__in=["sending", "unknown", "sent"]),
             ),
-            models.CheckConstraint(
-                name="payment_sent_when_sent",
-                condition=Q(state__in=["decided", "failed", "dropped", "waived"]) | Q(sent_at__isnull=False),
+            check(
+                "payment_sent_when_sent",
+                Q(state__in=["decided", "failed", "dropped", "waived"]) | Q(sent_at__isnull=False),
             ),
-            models.CheckConstraint(
-                name="payment_kind_known",
-                condition=Q(kind__in=["approve", "ask_return", "screen_out", "bonus", "top_up"]),
-            ),
+            check("payment_kind_known", Q(kind__in=["approve", "ask_return", "screen_out", "bonus", "top_up"])),
         ]
         indexes = [
             models.Index(fields=["state"], name="open_payments", condition=~Q(state__in=["paid", "dropped", "waived"]))

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from surveys.models.participants import Participant
-from surveys.models.studies import Prompt, Study, StudyVersion
+from surveys.models.studies import Prompt, Study, StudyVersion, check
 
 
 class Response(models.Model):
@@ -37,9 +37,7 @@ class Response(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["participant", "prompt", "revision"], name="revision_once"),
             models.UniqueConstraint(fields=["participant", "prompt", "key", "text_sha256"], name="form_sent_once"),
-            models.CheckConstraint(
-                name="rating_from_1_to_5", condition=Q(rating__isnull=True) | Q(rating__range=(1, 5), is_unrated=False)
-            ),
+            check("rating_from_1_to_5", Q(rating__isnull=True) | Q(rating__range=(1, 5), is_unrated=False)),
         ]
         indexes = [models.Index(fields=["prompt", "text_sha256"])]
 
@@ -74,18 +72,16 @@ class ReadBack(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["response", "rules_version"], name="read_back_once"),
-            models.CheckConstraint(
-                name="read_back_verdict_fits",
-                condition=Q(verdict="corrected") & ~Q(names=F("read_names"), letter=F("read_letter"))
+            check(
+                "read_back_verdict_fits",
+                Q(verdict="corrected") & ~Q(names=F("read_names"), letter=F("read_letter"))
                 | Q(verdict__in=["right", "unsaid"], names=F("read_names"), letter=F("read_letter")),
             ),
-            models.CheckConstraint(
-                name="read_back_of_one_kind", condition=Q(read_names=[], names=[]) | Q(read_letter="", letter="")
-            ),
-            models.CheckConstraint(name="read_back_absent_are_named", condition=Q(absent__contained_by=F("names"))),
-            models.CheckConstraint(
-                name="read_back_no_answer_names_nothing",
-                condition=Q(no_answer="")
+            check("read_back_of_one_kind", Q(read_names=[], names=[]) | Q(read_letter="", letter="")),
+            check("read_back_absent_are_named", Q(absent__contained_by=F("names"))),
+            check(
+                "read_back_no_answer_names_nothing",
+                Q(no_answer="")
                 | Q(no_answer__in=["error", "limit", "nothing", "unreached"], verdict="right", names=[], letter=""),
             ),
         ]
@@ -131,7 +127,7 @@ class Flag(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["participant", "prompt", "check_name"], name="flag_once"),
-            models.CheckConstraint(name="flag_outcome_known", condition=Q(outcome__in=["shown", "fixed", "kept"])),
+            check("flag_outcome_known", Q(outcome__in=["shown", "fixed", "kept"])),
         ]
 
     def __str__(self) -> str:
@@ -155,13 +151,13 @@ class Note(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.CheckConstraint(
-                name="note_about_one_thing",
-                condition=Q(participant__isnull=False, response__isnull=True, version__isnull=True)
+            check(
+                "note_about_one_thing",
+                Q(participant__isnull=False, response__isnull=True, version__isnull=True)
                 | Q(participant__isnull=True, response__isnull=False, version__isnull=True)
                 | Q(participant__isnull=True, response__isnull=True, version__isnull=False),
             ),
-            models.CheckConstraint(name="note_says_something", condition=~Q(text="")),
+            check("note_says_something", ~Q(text="")),
         ]
 
     def __str__(self) -> str:

@@ -10,6 +10,11 @@ from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 
 
+def check(name: str, condition: Q) -> models.CheckConstraint:
+    """What the database holds every row of a table to."""
+    return models.CheckConstraint(name=name, condition=condition)
+
+
 class Study(models.Model):
     class State(models.TextChoices):
         DRAFT = "draft", "Draft"
@@ -34,19 +39,10 @@ class Study(models.Model):
         ordering = ["slug"]
         verbose_name_plural = "studies"
         constraints = [
-            models.CheckConstraint(
-                name="study_state_known", condition=Q(state__in=["draft", "pilot", "live", "paused", "closed"])
-            ),
-            models.CheckConstraint(
-                name="study_launched_once_open",
-                condition=Q(state__in=["draft", "pilot"]) | Q(launched_at__isnull=False),
-            ),
-            models.CheckConstraint(
-                name="study_closed_when_closed", condition=~Q(state="closed") | Q(closed_at__isnull=False)
-            ),
-            models.CheckConstraint(
-                name="study_not_open_in_archive", condition=Q(archived_at=None) | ~Q(state__in=["pilot", "live"])
-            ),
+            check("study_state_known", Q(state__in=["draft", "pilot", "live", "paused", "closed"])),
+            check("study_launched_once_open", Q(state__in=["draft", "pilot"]) | Q(launched_at__isnull=False)),
+            check("study_closed_when_closed", ~Q(state="closed") | Q(closed_at__isnull=False)),
+            check("study_not_open_in_archive", Q(archived_at=None) | ~Q(state__in=["pilot", "live"])),
         ]
 
     def __str__(self) -> str:
@@ -111,18 +107,18 @@ class Prompt(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["version", "slug"], name="prompt_slug_once"),
             models.UniqueConstraint(fields=["version", "position"], name="prompt_position_once"),
-            models.CheckConstraint(name="prompt_kind_known", condition=Q(kind__in=["recommendation", "choice"])),
-            models.CheckConstraint(
-                name="prompt_asks_once_more_elsewhere",
-                condition=Q(asks="", arm="", occasion=1)
+            check("prompt_kind_known", Q(kind__in=["recommendation", "choice"])),
+            check(
+                "prompt_asks_once_more_elsewhere",
+                Q(asks="", arm="", occasion=1)
                 | ~Q(asks="") & ~Q(asks=F("slug")) & (~Q(arm="", occasion=1) & Q(occasion__gte=1)),
             ),
             models.UniqueConstraint(
                 fields=["version", "asks", "arm", "occasion"], name="asking_once", condition=~Q(asks="")
             ),
-            models.CheckConstraint(
-                name="drawn_question_has_its_key",
-                condition=Q(is_drawn=False) | Q(kind="choice", asks="") & ~Q(benchmark_item="") & ~Q(answer=""),
+            check(
+                "drawn_question_has_its_key",
+                Q(is_drawn=False) | Q(kind="choice", asks="") & ~Q(benchmark_item="") & ~Q(answer=""),
             ),
             models.UniqueConstraint(
                 fields=["version", "benchmark_item"], name="drawn_question_once", condition=Q(is_drawn=True)
@@ -179,9 +175,7 @@ class Membership(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["study", "user"], name="member_once"),
-            models.CheckConstraint(
-                name="role_known", condition=Q(role__in=["owner", "researcher", "viewer", "blinded"])
-            ),
+            check("role_known", Q(role__in=["owner", "researcher", "viewer", "blinded"])),
         ]
 
     def __str__(self) -> str:
@@ -205,14 +199,14 @@ class Invitation(models.Model):
     class Meta:
         ordering = ["-created_at"]
         constraints = [
-            models.CheckConstraint(
-                name="invitation_to_a_role_or_to_make_studies",
-                condition=Q(study=None, role="") | Q(study__isnull=False, role__in=Membership.Role.values),
+            check(
+                "invitation_to_a_role_or_to_make_studies",
+                Q(study=None, role="") | Q(study__isnull=False, role__in=Membership.Role.values),
             ),
-            models.CheckConstraint(name="invitation_used_or_revoked", condition=Q(used_at=None) | Q(revoked_at=None)),
-            models.CheckConstraint(
-                name="invitation_used_in_time",
-                condition=Q(used_at=None, used_by="") | (Q(used_at__lt=F("expires_at")) & ~Q(used_by="")),
+            check("invitation_used_or_revoked", Q(used_at=None) | Q(revoked_at=None)),
+            check(
+                "invitation_used_in_time",
+                Q(used_at=None, used_by="") | (Q(used_at__lt=F("expires_at")) & ~Q(used_by="")),
             ),
         ]
 
@@ -252,17 +246,14 @@ class TeamRequest(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.CheckConstraint(
-                name="request_answered_by_another",
-                condition=Q(answered_by__isnull=True) | ~Q(answered_by=F("asked_by")),
-            ),
-            models.CheckConstraint(
-                name="request_answered_by_somebody",
-                condition=Q(state__in=["waiting", "replaced"], answered_by__isnull=True, answered_at__isnull=True)
+            check("request_answered_by_another", Q(answered_by__isnull=True) | ~Q(answered_by=F("asked_by"))),
+            check(
+                "request_answered_by_somebody",
+                Q(state__in=["waiting", "replaced"], answered_by__isnull=True, answered_at__isnull=True)
                 | Q(state__in=["confirmed", "declined"], answered_by__isnull=False, answered_at__isnull=False),
             ),
-            models.CheckConstraint(name="request_declined_with_reason", condition=~Q(state="declined") | ~Q(reason="")),
-            models.CheckConstraint(name="request_what_known", condition=Q(what__in=["launch", "pay"])),
+            check("request_declined_with_reason", ~Q(state="declined") | ~Q(reason="")),
+            check("request_what_known", Q(what__in=["launch", "pay"])),
             models.UniqueConstraint(fields=["study", "key"], name="request_waits_once", condition=Q(state="waiting")),
         ]
 

@@ -5,12 +5,12 @@ from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from surveys.models import Participant, Study, locks
-from surveys.participation import recruitment
+from surveys.participation import recruitment, views
 from surveys.participation.languages import choose_language, language_menu, speak
 from surveys.participation.prolific import TOKEN_PARAMETER, Visit, completion_url, is_signed, is_simulated, read_visit
 from surveys.participation.steps import area_of, current_page, place_of
@@ -156,3 +156,16 @@ def trouble(
     """A page that says what is wrong and what the person can do."""
     page = {"what": what, "definition": definition, "faults": faults}
     return render(request, "participation/trouble_at_entry.html", page, status=status)
+
+
+# Addresses that people who paste answers and annotators have in common. A signed link works without cookies.
+OWN = "<slug:study>/<str:token>/"
+shared: list[URLPattern] = [
+    path("<slug:study>/no-consent/", no_consent, name="no-consent"),
+    path("<slug:study>/withdrawn/", withdrawn, name="withdrawn"),
+    path(OWN, views.resume, name="resume"),
+    path(f"{OWN}background/", views.background, name="background"),
+    path(f"{OWN}background/<int:page>/", views.background, name="background"),
+    path(f"{OWN}comprehension/", views.comprehension, name="comprehension"),
+    path(f"{OWN}end/", views.end, name="end"),
+]

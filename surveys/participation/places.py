@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import count
 
+from celery import shared_task
 from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
@@ -162,6 +163,12 @@ def release_expired(study: Study) -> int:
         ids = list(left.values_list("pk", flat=True))
         Participant.objects.filter(pk__in=ids).update(state=State.TIMED_OUT)
     return len(freed)
+
+
+@shared_task(name="surveys.participation.tasks.release_places")
+def release_places() -> int:
+    """Give back expired places in every study, as people of an ended pilot are in a draft; return how many."""
+    return sum(release_expired(study) for study in Study.objects.filter(current__isnull=False))
 
 
 def touch_participant(participant: Participant) -> datetime:

@@ -13,6 +13,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, JsonResponse
+from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from redis import RedisError
@@ -198,3 +199,6 @@ def time_out(participant: Participant) -> None:
     release_lease(participant)
     participant.state = State.TIMED_OUT
     participant.save(update_fields=["state"])
+
+
+urlpatterns = [path("api/v1/prolific/webhook/", prolific_webhook, name="prolific-webhook")]

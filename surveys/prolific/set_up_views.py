@@ -6,6 +6,7 @@ from functools import partial, wraps
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.setup_views import participant_link
@@ -156,3 +157,13 @@ def write(request: HttpRequest) -> HttpResponse:
     keep_contact.delay(study.pk)
     messages.success(request, f"{plural(asked, 'message')} to be sent in the background.")
     return redirect("paying:set-up", study.slug)
+
+
+urlpatterns = [
+    path("console/<slug:slug>/paying/study/", on_prolific, name="set-up"),
+    path("console/<slug:slug>/paying/study/make/", make, name="make"),
+    path("console/<slug:slug>/paying/study/update/", update, name="update"),
+    path("console/<slug:slug>/paying/study/publish/", publish, name="publish"),
+    path("console/<slug:slug>/paying/study/groups/", groups, name="groups"),
+    path("console/<slug:slug>/paying/study/write/", write, name="write"),
+]

@@ -20,6 +20,7 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -418,3 +419,14 @@ def read_bonus(request: HttpRequest, board: Board) -> list[decisions.Amount]:
 def whole(request: HttpRequest, name: str) -> int:
     text = request.POST.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 12 else -1
+
+
+urlpatterns = [
+    path("console/<slug:slug>/paying/", paying, name="board"),
+    path("console/<slug:slug>/paying/read/", read_now, name="read"),
+    path("console/<slug:slug>/paying/decide/", decide_meaning, name="decide"),
+    path("console/<slug:slug>/paying/top-up/", top_up, name="top-up"),
+    path("console/<slug:slug>/paying/bonus/", pay_bonus, name="bonus"),
+    path("console/<slug:slug>/paying/asked/<int:number>/", second, name="second"),
+    path("console/<slug:slug>/paying/ledger/", show_ledger, name="ledger"),
+]

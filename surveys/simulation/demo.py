@@ -28,8 +28,8 @@ from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
 from surveys.studies.access import let_make_studies
 from surveys.studies.files.definitions import Definition, read_study
-from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork, AttentionCheck, settings_asked
+from surveys.studies.labels import questions_for
 from surveys.studies.members import let_invite
 
 USERNAME = "demo"

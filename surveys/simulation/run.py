@@ -10,6 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+from celery import shared_task
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.db import connection
@@ -217,6 +218,11 @@ def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> 
                 raise
         finally:
             under_way.forget_progress(study, WORK)
+
+
+@shared_task(name="surveys.simulation.tasks.rehearse_study")
+def rehearse_study(study_id: int, people: int, seed: int, faults: bool, actor: str) -> None:
+    rehearse(Study.objects.select_related("current").get(pk=study_id), people, seed, faults, actor)
 
 
 def last_of(study: Study) -> AuditEvent | None:

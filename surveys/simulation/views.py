@@ -10,8 +10,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from surveys.models import Study
-from surveys.simulation.run import FAILED, MOST, STARTED, WORK, last_of, why_not
-from surveys.simulation.tasks import rehearse_study
+from surveys.simulation.run import FAILED, MOST, STARTED, WORK, last_of, rehearse_study, why_not
 from surveys.studies import audit, under_way
 from surveys.studies.access import Role
 from surveys.studies.pages import FORM, show, study_page
@@ -64,6 +63,5 @@ def progress(request: HttpRequest) -> HttpResponse:
     return under_way.show_progress(request, request.study, WORK, "simulation/_progress.html")
 
 
-app_name = "simulation"
 HERE = "console/<slug:slug>/setup/rehearsal/"
 urlpatterns = [path(HERE, rehearsal, name="page"), path(f"{HERE}progress/", progress, name="progress")]

@@ -1,4 +1,6 @@
-"""Whose labels count and which, as rows for agreement and export; models as raters, whose labels are stored here."""
+"""What annotators are asked, whose labels count and which, as rows for agreement and export; models as raters, whose
+labels are stored here.
+"""
 
 import uuid
 from collections.abc import Collection, Iterator, Mapping
@@ -17,8 +19,20 @@ from surveys.models import (
     Study,
     StudyVersion,
 )
-from surveys.studies.files.kinds import PART, LabelFault, LabelQuestion, read_labels, turn_back
-from surveys.studies.files.label_questions import questions_for
+from surveys.studies.files.kinds import (
+    IMPORTED,
+    KINDS,
+    PART,
+    PUBLISHED_WORDS,
+    WORDINGS,
+    LabelFault,
+    LabelOption,
+    LabelQuestion,
+    read_labels,
+    reword,
+    turn_back,
+)
+from surveys.studies.files.schema import AnnotationWork, LabelScale
 from surveys.studies.lifecycle import annotation_of, definition_of
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
@@ -98,6 +112,41 @@ def annotators_of(study: Study, pilot: bool) -> QuerySet[Participant]:
 def kept_people(study: Study) -> QuerySet[Participant]:
     """People kept by the newest decision about them, in pilot or main study: those to invite again."""
     return Participant.objects.filter(study=study).annotate(kept=NEWEST_VERDICT).filter(kept=True).order_by("id")
+
+
+def questions_for(work: AnnotationWork | None) -> tuple[LabelQuestion, ...]:
+    """What annotators are asked: the kind's questions in the study's words, or the questions of an imported file."""
+    if work is None:
+        return ()
+    if work.kind != IMPORTED:
+        words = {each.question: each for each in (*WORDINGS.get(work.wording, ()), *work.wordings)}
+        return tuple(
+            reword(question, words[question.name]) if question.name in words else question
+            for question in KINDS[work.kind].questions
+        )
+    return tuple(
+        LabelQuestion(
+            scale.question,
+            scale.question,
+            tuple(LabelOption(label, label) for label in scale.labels),
+            scale="ordinal" if scale.ordered else "nominal",
+            required=False,
+            positive=_positive_of(scale),
+        )
+        for scale in work.scales
+    )
+
+
+def _positive_of(scale: LabelScale) -> str:
+    """The positive label of the kind of ours that has the same labels; empty if none has."""
+    labels = {label.casefold(): label for label in scale.labels}
+    known = (question for kind in KINDS.values() for question in kind.questions if question.positive)
+    return next((labels[each.positive] for each in known if {*each.values} == labels.keys()), "")
+
+
+def is_worded_as_published(work: AnnotationWork) -> bool:
+    """Whether annotators are asked in the words of the paper whose values are shown beside ours."""
+    return work.wording == PUBLISHED_WORDS and not work.wordings
 
 
 def questions_of(study: Study) -> tuple[LabelQuestion, ...]:

@@ -62,7 +62,6 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     return HttpResponse(file_of(made.figure, kind), content_type=FIGURE_FILES[kind])
 
 
-app_name = "papers"
 ADDRESS = "console/<slug:slug>/paper/"
 urlpatterns = [
     path(ADDRESS, paper, name="paper"),

@@ -7,7 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
 from analysis.models import Corpus, Endpoint, ExampleSet, PersonaSet, Run, TrainedModel
-from analysis.models.settings import CHOSEN, DRAWN, drawn_from
+from analysis.models.conditions import CHOSEN, DRAWN, drawn_from
 from surveys.models import Study, locks
 from surveys.studies import audit
 from surveys.studies.access import RANK, Role, role_in

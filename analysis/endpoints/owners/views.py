@@ -82,5 +82,4 @@ def find(request: HttpRequest, kind: str, name: str) -> Any:
     return get_object_or_404(rows, pk=int(name) if name.isdecimal() and len(name) < 19 else 0)
 
 
-app_name = "sharing"
 urlpatterns = [path("console/<slug:slug>/sharing/<slug:kind>/<slug:name>/", share_thing, name="share")]

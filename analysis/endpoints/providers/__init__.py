@@ -1,1 +1,0 @@
-"""Who answers a call: any OpenAI-compatible address, or the scripted provider that ships with the product."""

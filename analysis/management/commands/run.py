@@ -7,11 +7,10 @@ from django.core.management.base import CommandError
 from analysis.answers.readings import read_everywhere
 from analysis.models import Run
 from analysis.runs.asking.replies import waiting_replies
-from analysis.runs.commands import WAYS, RunAction, budget, find_study, send, tell_end, why_stopped
+from analysis.runs.commands import WAYS, RunAction, budget, find_study, send, tell_end, why_stopped, write_bar
 from analysis.runs.lanes import batches, runs
 from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, stand
 from analysis.runs.pages.reads import OWN
-from analysis.runs.progress import write_bar
 from surveys.studies.imports.actions import Options, Report, arg
 from surveys.studies.wording import dollars
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.urls import path
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -211,3 +212,15 @@ class Attributes(PagedRows):
 
     def rows(self, corpus: Corpus) -> QuerySet[Any]:
         return Attribute.objects.filter(user__corpus=corpus).order_by("id")
+
+
+PEOPLE = "studies/<slug:slug>/people/"
+ONE = f"{PEOPLE}<slug:corpus>/"
+urlpatterns = [
+    path("studies/<slug:slug>/push/<slug:name>/", PushItems.as_view(), name="push"),
+    path(PEOPLE, Corpora.as_view(), name="corpora"),
+    path(ONE, OneCorpus.as_view(), name="corpus"),
+    path(f"{ONE}users/", Users.as_view(), name="corpus-users"),
+    path(f"{ONE}attributes/", Attributes.as_view(), name="attributes"),
+    path(f"{ONE}<str:step>/", StartStep.as_view(), name="people-step"),
+]

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import path
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.endpoints.owners.sharing import NotShared, require_use
@@ -221,3 +222,10 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
             return show_items(request, asked=way._replace(report=report, words=say_report(report)))
         messages.success(request, f"{into.slug}: {say_report(report)}.")
     return redirect("people:items", request.study.slug)
+
+
+ITEMS = "console/<slug:slug>/items/"
+urlpatterns = [
+    path(ITEMS, items, name="items"),
+    path(f"{ITEMS}<slug:name>/", push, name="push"),
+]

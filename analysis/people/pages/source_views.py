@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.endpoints.owners.sharing import lend, require_owner
@@ -238,3 +238,18 @@ def keep(request: HttpRequest, number: int) -> HttpResponse:
     except (ImportFailed, PeopleError) as error:
         return JsonResponse({"faults": [str(error)]}, status=409)
     return JsonResponse({"address": reverse("people:corpus", args=[request.study.slug, upload.corpus_name])})
+
+
+ADDRESS = "console/<slug:slug>/people/"
+ONE = f"{ADDRESS}<slug:name>/"
+SETS = "console/<slug:slug>/personas/"
+urlpatterns = [
+    path(ADDRESS, corpora, name="corpora"),
+    path(f"{ADDRESS}uploads/new/", begin_parts, name="new-upload"),
+    path(f"{ADDRESS}uploads/<int:number>/", keep, name="upload"),
+    path(f"{ONE}conversations/", conversations, name="conversations"),
+    path(f"{ONE}origin/", corpus_origin, name="corpus-origin"),
+    path(SETS, personas, name="personas"),
+    path(f"{SETS}<slug:name>/", persona_set, name="persona-set"),
+    path(f"{SETS}<slug:name>/origin/", set_origin, name="set-origin"),
+]

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
@@ -258,3 +259,14 @@ def say_funnel(report: Mapping[str, Any]) -> str:
     gone = [f"{step['left_out']:,} by {FILTERS[step['name']].label.lower()}" for step in steps]
     why = f"; left out: {', '.join(gone)}" if gone else ""
     return f"{report['kept']:,} of {plural(report['users'], 'user')} are kept{why}."
+
+
+ADDRESS = "console/<slug:slug>/people/"
+ONE = f"{ADDRESS}<slug:name>/"
+urlpatterns = [
+    path(ONE, corpus, name="corpus"),
+    path(f"{ONE}progress/", progress, name="progress"),
+    path(f"{ONE}funnel.<slug:kind>", figure, name="figure"),
+    path(f"{ONE}<slug:step>/start/", start, name="start"),
+    path(f"{ONE}users/<int:number>/", person, name="person"),
+]

@@ -18,7 +18,6 @@ from analysis.plans.annotators.drawing import (
     draw_labels,
     seen_in_pilot,
 )
-from analysis.plans.looks import chance_of, judge_look
 from analysis.plans.simulating import (
     BLOCK,
     DRAWS,
@@ -27,7 +26,9 @@ from analysis.plans.simulating import (
     Cells,
     PlanError,
     Progress,
+    chance_of,
     cost_of,
+    judge_look,
     mean_of,
     simulate_cells,
     width_of,
@@ -48,7 +49,7 @@ from surveys.models import AnnotationItem, Study
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE, Hypothesis
 from surveys.studies.files.kinds import IMPORTED, KINDS, LabelQuestion
-from surveys.studies.files.label_questions import questions_for
+from surveys.studies.labels import questions_for
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import plural
 

@@ -17,7 +17,7 @@ from analysis.exports.exports import stream_rows
 from analysis.exports.model_tables import COMPLETION, PROMPTS, QUESTIONS, RUNS, Prompts, SetQuestions, run_row
 from analysis.exports.people_tables import Selection
 from analysis.models import Completion
-from analysis.models.settings import DRAWN
+from analysis.models.conditions import DRAWN
 from analysis.report.dataset import load_frames
 from analysis.report.multiverse.choices import CHOICES
 from analysis.report.multiverse.curve import say_curve, taken_in

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.http import require_safe
 
 from analysis.answers.kept import keep
@@ -88,3 +88,10 @@ def bundle_page(study: Study) -> dict[str, Any]:
         "is_ready": not missing and not waiting,
         "is_stuck": is_stuck,
     }
+
+
+urlpatterns = [
+    path("console/<slug:slug>/export/bundle.zip", bundle, name="bundle"),
+    path("console/<slug:slug>/export/bundle/", prepare, name="prepare-bundle"),
+    path("console/<slug:slug>/export/bundle/progress/", progress, name="bundle-progress"),
+]

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
@@ -20,8 +21,7 @@ from analysis.report.pages.contents import MULTIVERSE, navigation
 from analysis.report.pages.sections import FILE_WORDS, draw_once, file_of, key_of
 from analysis.report.pages.shown import OVERVIEW
 from analysis.report.pages.views import compare_page, here
-from analysis.report.planned.cards import measure_words
-from analysis.report.planned.part import LookError, take_look
+from analysis.report.planned.part import LookError, measure_words, take_look
 from analysis.report.planned.verdicts import say_difference
 from analysis.report.reports import ReportError, Reporting
 from analysis.report.tasks import compute_multiverse
@@ -153,3 +153,15 @@ def figure(request: HttpRequest, number: int, kind: str) -> HttpResponse:
     """A curve as a file."""
     content = file_of(draw_curve(find_curve(request, number), Options()), kind, "print")
     return as_file(content, FIGURE_FILES[kind], f"{request.study.slug}-multiverse-{number}.{kind}")
+
+
+ADDRESS = "console/<slug:slug>/compare/"
+urlpatterns = [
+    path(f"{ADDRESS}look/", take, name="take-look"),
+    path(f"{ADDRESS}multiverse/", multiverse, name="multiverse"),
+    path(f"{ADDRESS}multiverse/compute/", compute, name="multiverse-compute"),
+    path(f"{ADDRESS}multiverse/progress/", progress, name="multiverse-progress"),
+    path(f"{ADDRESS}multiverse.json", document, name="multiverse-document"),
+    path(f"{ADDRESS}multiverse/<int:number>/", curve_part, name="multiverse-curve"),
+    path(f"{ADDRESS}multiverse/<int:number>.<file:kind>", figure, name="multiverse-figure"),
+]

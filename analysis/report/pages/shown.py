@@ -1,6 +1,6 @@
 """The comparing pages, what an address asks of them, and what is kept of the report they show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -10,10 +10,13 @@ from urllib.parse import urlencode
 from celery.exceptions import OperationalError
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import register_converter
+from django.urls.converters import StringConverter
 from redis import RedisError
 
 from analysis.answers.compared import runs_of
 from analysis.charts.figure import Report
+from analysis.exports.formats import FIGURE_FILES
 from analysis.models import Completion, MetricValue
 from analysis.report.claims.enough import all_out, too_few, unread_in
 from analysis.report.claims.gate import opening_of
@@ -457,3 +460,14 @@ def standing(shown: Shown, missing: Sequence[str], looks: int = 0) -> dict[str, 
         "looks": looks + 1,
         "waits_long": looks > PATIENCE,
     }
+
+
+def register_one_of(name: str, words: Iterable[str]) -> None:
+    """Register a converter that takes one of these words."""
+    register_converter(type(name, (StringConverter,), {"regex": "|".join(words)}), name)
+
+
+register_one_of("compare-page", (name for name in PAGES if name != OVERVIEW.name))
+register_one_of("any-compare-page", PAGES)
+register_one_of("figure", FIGURE_PAGES)
+register_one_of("file", FIGURE_FILES)

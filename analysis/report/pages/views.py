@@ -13,6 +13,7 @@ from django.core.paginator import Page as PageOfTexts
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from analysis.answers.aliases import alias_map
@@ -25,7 +26,7 @@ from analysis.models.conditions import LABELS
 from analysis.report.dataset import ALL, FIELD, LETTERS, load_frames
 from analysis.report.filters import FilterError, Filters, names_of
 from analysis.report.overview import DISTANCE_FIGURE, OVERVIEW_FIGURES
-from analysis.report.pages.contents import about_figure, contents, frame, navigation
+from analysis.report.pages.contents import about_figure, contents, frame, load_texts, navigation, text_of
 from analysis.report.pages.sections import Places, draw, drawing_of, write_figure
 from analysis.report.pages.shown import (
     FIGURE_PAGES,
@@ -38,7 +39,6 @@ from analysis.report.pages.shown import (
     has_few_texts,
     standing,
 )
-from analysis.report.pages.texts import load_texts, text_of
 from analysis.report.questions.variability import NothingToTake, as_prompts, choose
 from analysis.report.reports import Reporting
 from analysis.report.samples import FIRST, Data, Rows, Source, source_of
@@ -304,3 +304,15 @@ def naming(data: Data, source: Source, prompt: str, rows: Rows, item: str) -> Ro
     named = np.zeros(len(frame.table), dtype=bool)
     named[frame.rows[frame.codes == vocabulary.index(item)]] = True
     return rows[named[rows]]
+
+
+ADDRESS = "console/<slug:slug>/compare/"
+urlpatterns = [
+    path(ADDRESS, overview, name="overview"),
+    path(f"{ADDRESS}questions.toml", questions, name="questions"),
+    path(f"{ADDRESS}texts/", texts, name="texts"),
+    path(f"{ADDRESS}<compare-page:name>/", page, name="page"),
+    path(f"{ADDRESS}computing/<any-compare-page:name>/", computing, name="computing"),
+    path(f"{ADDRESS}figures/<figure:name>/", figure_part, name="figure-part"),
+    path(f"{ADDRESS}figures/<figure:name>.<file:kind>", figure, name="figure"),
+]

@@ -1,1 +1,0 @@
-"""Two sides that a reader chooses to compare: whose answers they have, and the part of the report about them."""

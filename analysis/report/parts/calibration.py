@@ -12,8 +12,7 @@ from analysis.charts.marks import along, beside_each_other, colour_scale, dots, 
 from analysis.charts.panels import panel_width
 from analysis.charts.tables import COUNT, FINE, Column, NumberFormat, at
 from analysis.charts.theme import LIGHT, Series, look_of, printable, series_of_sources
-from analysis.models.conditions import PUPPETS
-from analysis.models.settings import AMOUNTS
+from analysis.models.conditions import AMOUNTS, PUPPETS
 from analysis.report import columns as col
 from analysis.report.beyond import (
     DISTANCE_WITH_MISSING,

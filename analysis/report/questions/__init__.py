@@ -1,1 +1,0 @@
-"""Questions with choices: shares of letters, benchmark runs and the benchmark in the field, variability offline."""

@@ -6,7 +6,7 @@ from itertools import cycle
 
 import numpy as np
 
-from analysis.charts import figure, stacks
+from analysis.charts import figure, marks
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words
 from analysis.charts.marks import draw_key
@@ -152,7 +152,7 @@ NOTHING = "No answers to questions with choices yet: there is nothing to compare
 def draw_choices(report: Report, options: Options) -> Figure:
     rows = [row for row in read.line_up(report, read.rows_of(report, "choices")) if number(row.get("n"))]
     rows = read.sorted_by_prompt(report, rows)
-    letters = sorted({letter for row in rows for letter in row["counts"]} - {stacks.UNKNOWN})
+    letters = sorted({letter for row in rows for letter in row["counts"]} - {marks.UNKNOWN})
     columns = table_columns(letters)
     table = [read.drawn_row(row, columns) for row in rows]
     if not rows:
@@ -160,17 +160,17 @@ def draw_choices(report: Report, options: Options) -> Figure:
     there = {row["source"] for row in rows}
     sources = tuple(read.shown_source(source) for source in read.all_sources(report) if source in there)
     models = read.in_order(row["model"] for row in rows)
-    bars, across = stacks.bars_for(sources, models, options)
+    bars, across = marks.bars_for(sources, models, options)
     room = bars.room
     columns_of = [
-        stacks.draw_column(rows, model, each, letters, options)
+        marks.draw_column(rows, model, each, letters, options)
         for model, each in zip(models, cycle(bars.side_by_side(across, 1 if options.column else across)), strict=False)
     ]
-    key, key_rows = draw_key(stacks.key_entries(letters, rows), options, room)
-    drawn = [*key_rows, *(part for row in rows for part in stacks.parts_of(row, bars, options))]
+    key, key_rows = draw_key(marks.key_entries(letters, rows), options, room)
+    drawn = [*key_rows, *(part for row in rows for part in marks.parts_of(row, bars, options))]
     words = Words(TITLE, caption(report, rows), describe(rows, options))
     spacing = 5 if options.column else 16
-    spec = figure.below([key, figure.in_rows(columns_of, across, spacing, stacks.GAP)], spacing)
+    spec = figure.below([key, figure.in_rows(columns_of, across, spacing, marks.GAP)], spacing)
     return figure.make_figure("choices", words, spec, drawn, table, columns, options)
 
 
@@ -185,7 +185,7 @@ def table_columns(letters: Sequence[str]) -> list[Column]:
         Column("correct", "correct answer"),
         Column(col.CORRECT.name, "answered correctly", unit=col.CORRECT.unit),
         *read.ends_in("share", name="correct_"),
-        *(count_of(letter) for letter in (*letters, stacks.UNKNOWN)),
+        *(count_of(letter) for letter in (*letters, marks.UNKNOWN)),
         Column("missing", "people without an answer"),
         Column("missing_low", "correct if theirs were wrong", unit="share", value=read.end_of("bounds_missing", 0)),
         Column("missing_high", "correct if theirs were right", unit="share", value=read.end_of("bounds_missing", 1)),
@@ -198,7 +198,7 @@ def table_columns(letters: Sequence[str]) -> list[Column]:
 
 
 def caption(report: Report, rows: Sequence[Row]) -> str:
-    unknown = sum(row["counts"].get(stacks.UNKNOWN, 0) for row in rows)
+    unknown = sum(row["counts"].get(marks.UNKNOWN, 0) for row in rows)
     answers = sum(sum(row["counts"].values()) for row in rows)
     return read.write_caption(
         report,
@@ -235,15 +235,15 @@ ENTROPY_OF_LETTERS = Column(col.ENTROPY.name, col.ENTROPY.label, col.ENTROPY.for
 
 
 def counted(row: Row) -> str:
-    return "  ".join(f"{letter} {count}" for letter, count in sorted(row["counts"].items()) if letter != stacks.UNKNOWN)
+    return "  ".join(f"{letter} {count}" for letter, count in sorted(row["counts"].items()) if letter != marks.UNKNOWN)
 
 
 def page_columns(rows: list[Row], options: Options) -> list[Column]:
-    letters = sorted({letter for row in rows for letter in row["counts"]} - {stacks.UNKNOWN})
+    letters = sorted({letter for row in rows for letter in row["counts"]} - {marks.UNKNOWN})
     bounds = replace(BOUNDS, value=lambda row: row["bounds"] if row["unknown"] else None, nothing="")
     there = [bounds] if any(row["unknown"] for row in rows) else []
     there += [SHARE_WITH_MISSING] if any(row.get("missing") for row in rows) else []
-    return [*col.WHO, col.N, RIGHT, *there, *map(letter_column, (*letters, stacks.UNKNOWN)), ENTROPY_OF_LETTERS]
+    return [*col.WHO, col.N, RIGHT, *there, *map(letter_column, (*letters, marks.UNKNOWN)), ENTROPY_OF_LETTERS]
 
 
 def letter_column(letter: str) -> Column:
@@ -252,7 +252,7 @@ def letter_column(letter: str) -> Column:
         letter.capitalize(),
         SHARE,
         f"shares.{letter}.ci",
-        texts=lambda row: {"letter": "" if letter == stacks.UNKNOWN else letter},
+        texts=lambda row: {"letter": "" if letter == marks.UNKNOWN else letter},
         mark=lambda row: " ✓" if letter == row["correct"] else "",
         nothing="",
     )

@@ -22,8 +22,7 @@ from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import FIELD, LETTERS
 from analysis.report.questions.benchmark_letters import BenchmarkRuns, load_runs
 from analysis.report.samples import Data, Source, correct_over_prompts, low_high, reasons
-from analysis.stats.persons.accuracy import ScoredQuestions, accuracy, difference, flip_chance
-from analysis.stats.persons.numbers import PersonEstimate
+from analysis.stats.persons.numbers import PersonEstimate, ScoredQuestions, accuracy, difference, flip_chance
 from analysis.stats.resampling import UNKNOWN
 from surveys.models import BenchmarkItem
 from surveys.studies.files.matrix import Matrix

@@ -21,9 +21,8 @@ from surveys.studies.files.kinds import (
     fields_of,
     read_labels,
 )
-from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork
-from surveys.studies.labels import record_judgement
+from surveys.studies.labels import questions_for, record_judgement
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import RaisedAs
 

@@ -22,8 +22,7 @@ from analysis.endpoints.limits import Limiter
 from analysis.endpoints.providers.calls import CallFailed
 from analysis.endpoints.providers.openai import OpenAIProvider, object_of, openai_package, read_reply
 from analysis.models import Run
-from analysis.models.conditions import ConditionError
-from analysis.models.settings import DRAWN
+from analysis.models.conditions import DRAWN, ConditionError
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.lanes.calls import (
     MOST_ATTEMPTS,

@@ -24,8 +24,7 @@ from analysis.endpoints.endpoints import EndpointError, calling, cost_of, price
 from analysis.endpoints.limits import LONGEST_PAUSE, Limiter
 from analysis.endpoints.providers.calls import FAILS_CALL, MISLED, STOPS_RUN, CallFailed, Provider, Reply
 from analysis.models import Completion, Run, SimulatedUser, Task
-from analysis.models.conditions import ConditionError, GoneError
-from analysis.models.settings import DRAWN
+from analysis.models.conditions import DRAWN, ConditionError, GoneError
 from analysis.runs.asking.registry import kind_of, longest_reply
 from analysis.runs.lanes.calls import (
     MOST_ATTEMPTS,

@@ -18,8 +18,7 @@ from django.utils import timezone
 from analysis.endpoints.limits import waiting_until
 from analysis.endpoints.owners.sharing import NotShared, require_shared
 from analysis.models import Completion, Run, Schedule
-from analysis.models.conditions import ConditionError
-from analysis.models.settings import drawn_from
+from analysis.models.conditions import ConditionError, drawn_from
 from analysis.runs.lanes.calls import expire_leases
 from analysis.runs.lanes.lanes import Bounds, run_lane
 from analysis.runs.recipes.plans import RunPlanError, plan_of, plan_run

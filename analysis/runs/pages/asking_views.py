@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from analysis.models import Corpus, CorpusStep, Endpoint
@@ -192,3 +193,10 @@ def plan_part(request: HttpRequest, corpus: str, task: str) -> HttpResponse:
     if task not in ORDERED:
         raise Http404
     return show_live(request, "runs/_plan.html", HERE, **plan_page(request, find_corpus(request, corpus), task))
+
+
+ASK = "console/<slug:slug>/people/<slug:corpus>/ask/<slug:task>/"
+urlpatterns = [
+    path(ASK, ask, name="ask"),
+    path(f"{ASK}plan/", plan_part, name="ask-plan"),
+]

@@ -10,13 +10,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import path
 from django.views.decorators.http import require_safe
 
 from analysis.endpoints.endpoints import check_endpoint
 from analysis.endpoints.owners.sharing import require_role, require_shared
 from analysis.models import Endpoint, Run
-from analysis.models.conditions import CHOICES, CONDITIONS
-from analysis.models.settings import BY_NAME, DRAWN, SETTINGS, RunSetting, drawn_from
+from analysis.models.conditions import BY_NAME, CHOICES, CONDITIONS, DRAWN, SETTINGS, RunSetting, drawn_from
 from analysis.runs.lanes.runs import start
 from analysis.runs.pages.actions import CANNOT_BE_DONE, name_of, send_on_commit
 from analysis.runs.pages.reads import ANSWERS, any_answers
@@ -267,3 +267,10 @@ def estimate(request: HttpRequest) -> HttpResponse:
     form = RunForm(request.GET, version=request.study.current)
     page = {"incomplete": bool(form.errors), **estimate_page(request, form)}
     return show(request, "runs/_estimate.html", HERE, **page)
+
+
+ADDRESS = "console/<slug:slug>/baselines/new/"
+urlpatterns = [
+    path(ADDRESS, new_run, name="new-run"),
+    path(f"{ADDRESS}estimate/", estimate, name="estimate"),
+]

@@ -9,8 +9,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
 from analysis.models import Completion, Endpoint, Run
-from analysis.models.conditions import ConditionError
-from analysis.models.settings import DRAWN
+from analysis.models.conditions import DRAWN, ConditionError
 from analysis.runs.asking.replies import unreadable
 from analysis.runs.lanes.runs import STANDING
 from analysis.runs.recipes.messages import Built, forget_users, messages_for

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import path
 from django.views.decorators.http import require_POST
 
 from analysis.endpoints.endpoints import EndpointError, calling, cost_of
@@ -87,3 +88,8 @@ def try_embeddings(endpoint: Endpoint) -> TrialCall:
     vectors = endpoint_embedder(endpoint).embed([QUESTION])
     waited = plural(round((time.monotonic() - began) * 1000), "millisecond")
     return TrialCall(f"{endpoint.name} made a vector of {vectors.shape[1]} numbers in {waited}.", None)
+
+
+urlpatterns = [
+    path("console/<slug:slug>/baselines/endpoints/<slug:name>/try/", try_one, name="try-endpoint"),
+]

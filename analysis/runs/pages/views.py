@@ -11,14 +11,14 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from analysis.endpoints.owners.sharing import refusal
 from analysis.endpoints.owners.views import sharing_of
 from analysis.models import Completion, Endpoint, Run
-from analysis.models.settings import drawn_from
+from analysis.models.conditions import drawn_from
 from analysis.people.evidence import without_personal
 from analysis.runs.asking.judges import rater_of
 from analysis.runs.asking.plans import items_of
@@ -381,3 +381,17 @@ def completion_messages(request: HttpRequest, number: int, call: int) -> HttpRes
     content = {"sha256": reading.built.sha256, "stored": reading.stored, "messages": reading.built.messages}
     response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
     return saved_as(f"run-{number}-call-{call}.json", response)
+
+
+ADDRESS = "console/<slug:slug>/baselines/"
+urlpatterns = [
+    path(ADDRESS, runs, name="runs"),
+    path(f"{ADDRESS}rows/", runs_part, name="runs-part"),
+    path(f"{ADDRESS}compare/", compare, name="compare"),
+    path(f"{ADDRESS}<int:number>/", run, name="run"),
+    path(f"{ADDRESS}<int:number>/numbers/", run_part, name="run-part"),
+    path(f"{ADDRESS}<int:number>/calls/", calls_part, name="calls-part"),
+    path(f"{ADDRESS}<int:number>/calls/<int:call>/", completion, name="completion"),
+    path(f"{ADDRESS}<int:number>/calls/<int:call>.json", completion_messages, name="completion-messages"),
+    path(f"{ADDRESS}<int:number>/<slug:action>/", change_run, name="change-run"),
+]

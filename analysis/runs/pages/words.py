@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from analysis.endpoints.endpoints import most_tokens
 from analysis.models import Run
-from analysis.models.settings import STORED, RunSetting
+from analysis.models.conditions import STORED, RunSetting
 from analysis.runs.lanes.runs import RunProgress
 from surveys.studies.wording import dollars, duration, plural
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.models import Attribute, Corpus, CorpusStep, Run
-from analysis.models.conditions import ConditionError, GoneError
-from analysis.models.settings import number_in_front
+from analysis.models.conditions import ConditionError, GoneError, number_in_front
+from analysis.people.attributes import read_vectors
 from analysis.people.corpora.embeddings import embedder_named
 from analysis.people.corpora.records import Message
 from analysis.people.corpora.retrieval import EQUAL
@@ -24,7 +24,6 @@ from analysis.people.stages.judged import (
 )
 from analysis.people.stages.relevant import without_details
 from analysis.people.steps import NAMES, PeopleError, require_merged
-from analysis.people.vectors import read_vectors
 from analysis.runs.asking.stages import ABOUT, ATTRIBUTES_HERE
 from analysis.runs.recipes.fitting import Recipe, RecipeContext, base_recipe, corpus_of, part_of
 from analysis.runs.recipes.questions import search_text

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models.fields.json import KT
 
 from analysis.models import Completion, Run, SimulatedUser, Task
-from analysis.models.conditions import ConditionError
-from analysis.models.settings import DRAWN
+from analysis.models.conditions import DRAWN, ConditionError
 from analysis.people.corpora.records import Message
 from analysis.runs.asking.registry import kind_of
 from analysis.runs.recipes.fitting import Recipe, counter_for, make_context, part_of

@@ -10,8 +10,7 @@ from django.db.models import Avg, Count, Max, Q
 
 from analysis.endpoints.endpoints import most_tokens, price
 from analysis.models import Completion, Endpoint, Run, SimulatedUser
-from analysis.models.conditions import CONDITIONS
-from analysis.models.settings import BY_NAME, STORED, with_fields
+from analysis.models.conditions import BY_NAME, CONDITIONS, STORED, with_fields
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.recipes.memory import say_remembered
 from analysis.runs.recipes.messages import estimate_prompt_tokens, make_users

@@ -7,8 +7,7 @@ from django.conf.locale import LANG_INFO
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from analysis.models import Conversation, ConversationVector, Corpus, Run
-from analysis.models.conditions import ConditionError, GoneError
-from analysis.models.settings import number_in_front
+from analysis.models.conditions import ConditionError, GoneError, number_in_front
 from analysis.people.corpora.embeddings import LOCAL, effort_of, embedder_named
 from analysis.people.corpora.personas import draw_profiles, pools_of, profile_of, rows_of
 from analysis.people.corpora.records import Message, by_turns

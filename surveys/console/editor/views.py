@@ -347,7 +347,6 @@ def drop(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     return redirect("console:setup", copy.study.slug) if copy.study else redirect("editor:start")
 
 
-app_name = "editor"
 urlpatterns = [
     path("console/new/start/", start, name="start"),
     path("console/new/<int:number>/", edit, name="first"),

@@ -16,6 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 from surveys.models import Participant, Prompt, ReadBack, Response
 from surveys.participation import arrival_views as arrival
 from surveys.participation import views as participation
+from surveys.participation.arrival_views import OWN, shared
 from surveys.participation.pasting import capture
 from surveys.participation.pasting.read_back import (
     NO_READING,
@@ -30,7 +31,6 @@ from surveys.participation.pasting.read_back import (
 from surveys.participation.prepared import mark, may_prepare, show_prepared
 from surveys.participation.statements import find_at_prompt, save_draft_at_once, standing_of
 from surveys.participation.steps import address, after_prompt, answered_slugs, minutes_left, next_prompt, way_of
-from surveys.participation.urls import OWN, shared
 from surveys.participation.views import draft_of, page_context, participant_page, read_key, wants_json
 from surveys.reading.answers import LONGEST_TEXT, clean_text
 from surveys.reading.checks import UNREAD, Finding

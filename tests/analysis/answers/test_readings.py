@@ -10,9 +10,17 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from analysis.answers import readings
-from analysis.answers.readings import find_changes, open_responses, outdated, read_new, runs_to_read, store, unread
+from analysis.answers.readings import (
+    find_changes,
+    open_responses,
+    outdated,
+    read_new,
+    read_new_texts,
+    runs_to_read,
+    store,
+    unread,
+)
 from analysis.answers.reviews import decide, undo_last
-from analysis.answers.tasks import read_new_texts
 from analysis.models import Answer, AnswerDecision
 from surveys.models import Response
 from surveys.participation import recruitment

@@ -92,7 +92,7 @@ def test_pieces_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> Non
     keep(corpus, *[(f"user {n % 7}", f"{dice.integers(180)} {n}", float(dice.random())) for n in range(90)])
     first, report = merge_attributes(corpus, ANGLES), sample_users(corpus, 4)
     rows = list(Attribute.objects.values_list("id", "merged_into", "cluster_confidence"))
-    monkeypatch.setattr("analysis.people.vectors.ATTRIBUTES_AT_ONCE", 5)
+    monkeypatch.setattr("analysis.people.attributes.ATTRIBUTES_AT_ONCE", 5)
     assert merge_attributes(corpus, ANGLES) == first | {"embedded": 0}
     assert list(Attribute.objects.values_list("id", "merged_into", "cluster_confidence")) == rows
     assert sample_users(corpus, 4) == report

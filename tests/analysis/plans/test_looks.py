@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 from scipy.stats import binom
 
-from analysis.plans.looks import judge_look, judge_looks, times_of
-from analysis.plans.scenarios import HOPEFUL, NOTHING
-from analysis.plans.simulating import Setting, simulate, simulate_size
+from analysis.plans.simulating import Setting, judge_look, judge_looks, simulate, simulate_size, times_of
 from analysis.plans.texts import looks_lines
+from analysis.plans.worlds import HOPEFUL, NOTHING
 from analysis.stats.hypotheses import tested
 from surveys.studies.files.hypotheses import Hypothesis, PlanKeys
 from tests.factories import make_definition

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.plans.scenarios import HOPEFUL, MIDDLE
 from analysis.plans.simulating import Setting, simulate_size
-from analysis.plans.worlds import Prompted, crowd_world, reached_in_crowd, share_world
+from analysis.plans.worlds import HOPEFUL, MIDDLE, Prompted, crowd_world, reached_in_crowd, share_world
 from analysis.report.persons import explanations, person_or_dice
 from analysis.report.planned.answers import find_sides
 from analysis.report.planned.part import hypothesis_rows, judge, say_verdict

@@ -16,7 +16,6 @@ from scipy.stats import norm
 from analysis.plans import seen, views
 from analysis.plans.kept import NAME, find_plan, keep_plan
 from analysis.plans.registries import answers_of, page_data, say_asked, say_drawn
-from analysis.plans.scenarios import MIDDLE, Assumed, Scenario, truth_of
 from analysis.plans.seen import assumed_of, seen_in
 from analysis.plans.simulating import (
     PlanError,
@@ -29,7 +28,7 @@ from analysis.plans.simulating import (
     width_of,
 )
 from analysis.plans.texts import notes_of, smallest_lines, spread
-from analysis.plans.worlds import Prompted, draw_sides, reached, sided_world
+from analysis.plans.worlds import MIDDLE, Assumed, Prompted, Scenario, draw_sides, reached, sided_world, truth_of
 from analysis.report.planned.answers import examine, find_sides
 from analysis.stats.heterogeneity import compare
 from analysis.stats.resampling import SharedDraws

@@ -7,8 +7,8 @@ import pytest
 
 from analysis.charts.figure import Options
 from analysis.charts.tables import CHANGE, COUNT, ENDS, PLAIN, SHARE, Cell, Column, NumberFormat, P, Row, Table, cells
+from analysis.report.pages.contents import mark_names
 from analysis.report.pages.sections import PageFigure, Places, setting_words
-from analysis.report.pages.texts import mark_names
 from analysis.report.parts import PARTS
 
 THIN = "\u202f"

@@ -10,8 +10,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from analysis.answers.readings import read_new
-from analysis.answers.tasks import read_new_texts
+from analysis.answers.readings import read_new, read_new_texts
 from analysis.models import Answer, Completion
 from analysis.report.claims.enough import too_few
 from analysis.report.dataset import FIELD

@@ -11,8 +11,7 @@ from analysis.charts.theme import shape_of
 from analysis.exports.model_tables import RUNS
 from analysis.management.demo import RUNS as DEMO_RUNS
 from analysis.models import Corpus, Endpoint, PersonaSet, Run
-from analysis.models.conditions import CONDITIONS, PUPPETS, SOURCES, Condition
-from analysis.models.settings import BY_NAME, SETTINGS, STORED, RunSetting
+from analysis.models.conditions import BY_NAME, CONDITIONS, PUPPETS, SETTINGS, SOURCES, STORED, Condition, RunSetting
 from analysis.report.samples import source_of
 from analysis.runs.api import ORDER, RunSerializer
 from analysis.runs.pages.new_run import RunForm

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from analysis.stats.persons.accuracy import ScoredQuestions, accuracy, difference, flip_chance
-from analysis.stats.persons.numbers import PersonEstimate
+from analysis.stats.persons.numbers import PersonEstimate, ScoredQuestions, accuracy, difference, flip_chance
 from benchmarks.field_benchmark import World, coverage
 
 

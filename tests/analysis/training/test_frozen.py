@@ -17,7 +17,7 @@ from analysis.training import folders, jobs
 from analysis.training.examples import Labelled, TrainingError
 from analysis.training.features import Texts, baseline_scores
 from analysis.training.folders import folder_of, hash_folder
-from analysis.training.tasks import train_next
+from analysis.training.jobs import train_next
 from analysis.training.tiers.frozen import Frozen
 from tests.analysis.people.people_samples import command
 from tests.analysis.training.training_samples import import_rows, relevance_rows, support_rows

@@ -13,9 +13,8 @@ from analysis.stats.detection import Scored, measure_scores
 from analysis.training import jobs
 from analysis.training.evaluation import cases_of
 from analysis.training.examples import TrainingError
-from analysis.training.jobs import examples_for
+from analysis.training.jobs import examples_for, train_next
 from analysis.training.study_labels import groups_learned, study_examples, study_pairs, unseen
-from analysis.training.tasks import train_next
 from analysis.training.tiers.encoders import rows_of
 from surveys.models import Annotation, AnnotationItem, AuditEvent, Participant, Study
 from surveys.studies.labels import record_judgement

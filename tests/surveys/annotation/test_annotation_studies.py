@@ -12,8 +12,8 @@ from surveys.models import Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import Definition, StudyFault, StudyFileError, parse_study, read_study
-from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.schema import AnnotationWork
+from surveys.studies.labels import questions_for
 from tests import factories
 from tests.surveys.console.console_pages import lines_of
 

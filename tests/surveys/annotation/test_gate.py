@@ -13,7 +13,15 @@ from surveys.models import Annotation, AuditEvent, GateDecision, GateVerdict, Pa
 from surveys.participation import recruitment
 from surveys.participation.places import release_slots
 from surveys.studies.labels import annotators_of, counted, kept_people
-from tests.factories import annotate, finish_annotating, make_annotation_study, make_annotator, make_items, make_visit
+from tests.factories import (
+    annotate,
+    finish_annotating,
+    is_surplus,
+    make_annotation_study,
+    make_annotator,
+    make_items,
+    make_visit,
+)
 
 pytestmark = pytest.mark.django_db
 RULE = {"rule": "κ of at least 0.4 with the others.", "thresholds": {"kappa": 0.4}, "reason": "After the pilot."}
@@ -82,7 +90,7 @@ def test_excluded_person_gets_no_more_work_and_is_paid(study: Study) -> None:
     shown = open_task(person, seal_task(person, task))
     decide(study, [], [person])
     assert next_tasks(person) == [] and not has_work(person)
-    assert submit(person, shown, LabelSubmission({"relevance": "yes"})).surplus
+    assert is_surplus(submit(person, shown, LabelSubmission({"relevance": "yes"})))
     assert not Slot.objects.filter(participant=person).exists()
     assert finish_annotating(person).code == "CODE1"
 

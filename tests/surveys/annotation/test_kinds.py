@@ -23,9 +23,9 @@ from surveys.studies.files.kinds import (
     read_labels,
     turn_back,
 )
-from surveys.studies.files.label_questions import questions_for
 from surveys.studies.files.payloads import read_text
 from surveys.studies.files.schema import LabelScale
+from surveys.studies.labels import questions_for
 from tests.factories import annotate, item_of, make_annotation_study, make_annotator, make_work
 
 DOCS = (Path(__file__).resolve().parents[3] / "docs" / "annotation.md").read_text(encoding="utf-8")

@@ -10,8 +10,14 @@ from django.utils import timezone
 from surveys.models import AuditEvent, Participant, Place, QuotaCell, Study
 from surveys.participation import recruitment
 from surveys.participation.pasting import capture
-from surveys.participation.places import confirm_place, free_places, hold_place_again, release_expired, renew
-from surveys.participation.tasks import release_places
+from surveys.participation.places import (
+    confirm_place,
+    free_places,
+    hold_place_again,
+    release_expired,
+    release_places,
+    renew,
+)
 from surveys.studies import lifecycle
 from surveys.studies.lifecycle import StudyError, load_definition
 from tests.factories import (

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from surveys.models import Participant
-from surveys.simulation import run, tasks
+from surveys.simulation import run
 from surveys.simulation.run import DONE, last_of, rehearse
 from surveys.studies import audit, under_way
 from tests.factories import make_participant, make_study
@@ -19,13 +19,13 @@ def test_a_worker_plays_them_and_the_page_says_how_it_went(monkeypatch: pytest.M
     study = make_study("pilot", places=9)
     under_way.forget_progress(study, run.WORK)
     client, left = log_in(study), []
-    monkeypatch.setattr(tasks.rehearse_study, "delay", lambda *given: left.append(given))
+    monkeypatch.setattr(run.rehearse_study, "delay", lambda *given: left.append(given))
     assert client.post(PAGE, {"people": 3, "seed": 5}).status_code == 302
     assert left == [(study.pk, 3, 5, False, "ada")]
     assert "0 of 3 simulated people" in lines_of(client.get(f"{PAGE}progress/"))
     client.post(PAGE, {"people": 3})  # one at a time
     assert len(left) == 1
-    tasks.rehearse_study(*left[0])
+    run.rehearse_study(*left[0])
     assert client.get(f"{PAGE}progress/")["HX-Refresh"] == "true"
     assert "The last rehearsal went as it should." in lines_of(client.get(PAGE))
     people = Participant.objects.filter(study=study)
@@ -38,7 +38,7 @@ def test_a_worker_plays_them_and_the_page_says_how_it_went(monkeypatch: pytest.M
 def test_one_that_breaks_off_or_never_ends_did_not_go_as_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
     study = make_study("pilot", places=9)
     client = log_in(study)
-    monkeypatch.setattr(tasks.rehearse_study, "delay", lambda *given: None)
+    monkeypatch.setattr(run.rehearse_study, "delay", lambda *given: None)
     under_way.forget_progress(study, run.WORK)
     client.post(PAGE, {"people": 3})
     assert "Simulated people take the study now." in lines_of(client.get(PAGE))
@@ -61,7 +61,7 @@ def test_none_come_to_a_closed_door_or_among_real_people(state: str, says: str, 
     study = make_study(state)
     if state == "live":
         make_participant(study)
-    monkeypatch.setattr(tasks.rehearse_study, "delay", lambda *given: pytest.fail("must not be left to a worker"))
+    monkeypatch.setattr(run.rehearse_study, "delay", lambda *given: pytest.fail("must not be left to a worker"))
     page = log_in(study).post(PAGE, {"people": 3})
     assert page.status_code == 409 and says in lines_of(page)
     rehearse(study, 3, 1, False, "ada")
