@@ -245,12 +245,13 @@ class Exchange(NamedTuple):
 
 @dataclass
 class Spent:
-    """The outcome: replies, calls that failed for good, dollars, and why it stopped early."""
+    """The outcome: replies, calls that failed for good and why the last did, dollars, and why it stopped early."""
 
     replies: int = 0
     failed: int = 0
     usd: Decimal = Decimal(0)
     stopped: str = ""
+    reason: str = ""
 
 
 def give_opinions(
@@ -356,7 +357,7 @@ def estimate_tokens(ask: Ask) -> int:
 
 async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> Exchange | None:
     """Ask until there is a reply, or no hope of one; a failure that would hit every call stops everything."""
-    body = provider.encode(ask.messages)
+    body, reason = provider.encode(ask.messages), ""
     for attempt in range(ATTEMPTS):
         if spent.stopped:
             return None
@@ -372,10 +373,11 @@ async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> 
             if failure.retry_after and failure.retry_after > LONGEST_PAUSE:
                 spent.stopped = f"The provider asks to wait {failure.retry_after / 60:.0f} minutes: {failure.reason}"
                 return None
+            reason = failure.reason
             if failure.kind == "refused":
                 break
             await asyncio.sleep(failure.retry_after or 0.25 * 2**attempt)
-    spent.failed += 1
+    spent.failed, spent.reason = spent.failed + 1, reason
     return None
 
 

@@ -16,6 +16,7 @@ from analysis.endpoints.owners.sharing import lend
 from analysis.models import Run
 from analysis.models.conditions import CONDITIONS, SETTINGS, STORED, ConditionError, RunSetting, drawn_from
 from analysis.runs.asking.kinds import TaskKind
+from analysis.runs.asking.plans import OPEN
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneInterrupted
@@ -23,13 +24,13 @@ from analysis.runs.lanes.runs import RunError, failures, progress, resume, run_i
 from analysis.runs.pages.actions import read_budget
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.recipes.fitting import TokenizerError
-from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, plan_run, say_notes
+from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, cost_so_far, plan_run, say_notes
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.models import Study, StudyVersion
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
-from surveys.studies.wording import RaisedAs, dollars, duration, fill
+from surveys.studies.wording import RaisedAs, dollars, duration, fill, plural
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker
@@ -117,12 +118,22 @@ def carry_out(options: Options, version: StudyVersion | None = None, **more: Any
     run, estimate = plan_run(plan, repeats, ACTOR, **how)
     note = say_notes(plan, repeats)
     if options["dry_run"]:
+        tell_waiting(run, 0)
         return {"dry_run": True, "estimate": estimate, "note": note}
     if version:
         for source in drawn_from(run):
             lend(source, version.study, ACTOR)  # its members see the messages of the run
     actions.say(f"Run {run.pk}: {say_plan(estimate, note)}")
+    tell_waiting(run, estimate["calls"])
     return send(run, options)
+
+
+def tell_waiting(run: Run, new: int) -> None:
+    """Say what is sent besides the `new` calls, which alone are in the estimate."""
+    left = run.completions.filter(status__in=OPEN).count()
+    if left > new:
+        cost = (cost_so_far(run) - run.spent) * (left - new) / left
+        actions.say(f"{plural(left - new, 'call')} planned before will be sent too: about {dollars(cost)}.")
 
 
 def say_plan(estimate: Report, note: str) -> str:
@@ -278,8 +289,10 @@ def work_on_tasks(plan: PlanTasks, options: Options) -> tuple[Run, Report]:
         check_endpoint(find_endpoint(options["endpoint"]), options["temperature"] or 0.0)
     run, estimate = plan(ACTOR, again=options["new"], **how)
     if options["dry_run"]:
+        tell_waiting(run, 0)
         return run, estimate
     actions.say(f"Run {run.pk}: {say_estimate(estimate)}")
+    tell_waiting(run, estimate["calls"])
     run = send_off(resume(run), {**options, "inline": not (options["workers"] or options["wait"])})
     end = progress(run)
     tell_faults(run, end)

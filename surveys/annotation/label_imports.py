@@ -105,8 +105,9 @@ def _leave_out(name: str) -> None:
 class LabelReader:
     """A reader that checks each row against the rows before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, question: str = QUESTION) -> None:
         self.faults = Faults()
+        self.question = question  # of rows that name none
         self.table = TableReader(*COLUMNS, other=_leave_out, faults=self.faults, longest=LONGEST_LINE)
         self.lines: dict[tuple[str, str, str], int] = {}
         self.models: dict[str, tuple[bool, int]] = {}
@@ -126,7 +127,7 @@ class LabelReader:
 
     def fits_others(self, row: AnnotationRow) -> bool:
         before = self.faults.count
-        name = (row.item, row.annotator, row.question)
+        name = (row.item, row.annotator, row.question or self.question)
         if (first := self.lines.setdefault(name, row.line)) != row.line:
             what = f" on {row.question}" if row.question else ""
             words = f"{row.annotator} labels {row.item[:60]}{what} twice; first on line {first}"
@@ -256,9 +257,9 @@ def import_annotations(
     study = Study.objects.filter(slug=slug).first()
     if study is None and not re.fullmatch(r"[a-z0-9-]{2,50}", slug):
         refuse(f"{slug[:60]!r} is not a valid name for a study: use 2 to 50 lower-case letters, digits and hyphens")
-    reader = LabelReader()
-    rows, faults = reader.read(path), reader.faults
     work = annotation_of(study) if study else None
+    reader = LabelReader(KINDS[work.kind].main.name if work and work.kind in KINDS else QUESTION)
+    rows, faults = reader.read(path), reader.faults
     if study and work is None:
         refuse(f"{slug} is not a study of annotators; give the annotations a study of their own")
     if work and work.kind in KINDS:

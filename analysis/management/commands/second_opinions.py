@@ -32,8 +32,11 @@ class Command(StudyAction):
         return {"study": study.slug, **vars(given), "usd": float(given.usd)}
 
     def tell(self, report: Report, options: Options) -> str:
-        line = "{study}: {replies:text} read, {failed} calls failed, {cost}"
-        return fill(line, **report, cost=dollars(report["usd"]))
+        line = "{study}: {replies:text} read, {failed:call} failed, {cost}"
+        why = f"\n  last failure: {report['reason']}" if report["failed"] else ""
+        return fill(line, **report, cost=dollars(report["usd"])) + why
 
     def failure(self, report: Report) -> str:
+        if report["failed"] and not report["replies"] and not report["stopped"]:
+            return "No call was answered."
         return f"Stopped early: {report['stopped']}" if report["stopped"] else ""

@@ -139,9 +139,9 @@ def push_for(user: Any, name: str, order: PushOrder, *, dry: bool) -> dict[str, 
         return push_into(name, order, dry=dry)
 
 
-def say_report(report: dict[str, Any]) -> str:
-    """Say the report in words, such as: 12 items with 36 slots; 3 already there."""
-    counted = f"{plural(report['items'], 'item')} with {plural(report['slots'], 'slot')}"
+def say_report(report: dict[str, Any], then: str = "") -> str:
+    """Say the report, such as: 12 items with 36 slots; 3 already there. `then` is what becomes of the items."""
+    counted = f"{plural(report['items'], 'item')} with {plural(report['slots'], 'slot')}{then}"
     left = {words: report[name] for name, words in LEFT.items() if report.get(name)}
     return counted + (f"; {join_words([f'{n:,} {words}' for words, n in left.items()])}" if left else "")
 
@@ -219,7 +219,8 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
     with saying(request, PeopleError):
         report = push_for(request.user, name, order, dry=is_count)
         if is_count:
-            return show_items(request, asked=way._replace(report=report, words=say_report(report)))
+            words = say_report(report, " would be added" if report["items"] else "")
+            return show_items(request, asked=way._replace(report=report, words=words))
         messages.success(request, f"{into.slug}: {say_report(report)}.")
     return redirect("people:items", request.study.slug)
 

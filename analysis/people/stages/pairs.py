@@ -213,8 +213,9 @@ def find_author(corpus: Corpus, settings: PairSettings) -> str:
     runs = Run.objects.filter(pk__in=asked_of(corpus, settings).order_by().values("run")).order_by("pk")
     authors = {run.endpoint.name: run.author for run in runs.select_related("endpoint")}
     if not authors:
-        asked = f"people {corpus.name} ask candidates --prompts STUDY"
-        raise PeopleError(f"{corpus.name} has no candidates of these prompts and this model: {asked}.")
+        asked = f"Corpora → {corpus.name} → Candidates, or manage.py people {corpus.name} ask candidates"
+        raise PeopleError(f"{corpus.name} has no candidates of these prompts and this model. Ask for some: {asked}.")
     if len(authors) > 1:
-        raise PeopleError(f"Candidates come from {', '.join(sorted(authors))}: choose one of them (--by NAME).")
+        known = ", ".join(sorted(authors))
+        raise PeopleError(f"Candidates come from {known}: choose one of them (Candidates by, or --by).")
     return next(iter(authors.values()))

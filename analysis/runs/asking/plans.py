@@ -29,7 +29,7 @@ from analysis.runs.asking.judges import (
     rater_of,
 )
 from analysis.runs.asking.kinds import NewTask, TaskKind
-from analysis.runs.asking.registry import JUDGE, TASKS, VERSIONS, find_kind, longest_reply
+from analysis.runs.asking.registry import JUDGE, TASKS, VERSIONS, find_kind, kind_of, longest_reply
 from analysis.runs.asking.replies import read_again
 from analysis.runs.asking.stages import candidate_tasks
 from analysis.runs.lanes.runs import RunError, resume
@@ -181,6 +181,16 @@ def usual_tokens(run: Run, kind: TaskKind) -> int:
     return min(said, longest_reply(run))
 
 
+RESTS_ON = {"category": "reason", "mentions": "respond"}  # tasks about what another one was answered
+
+
+def answers_first(study: Study, first: str) -> bool:
+    """Whether the study has answers to the task that comes first, or does without it."""
+    answers = Task.objects.filter(annotation_item__study=study, run__instruction__startswith=f"{first}-")
+    kind = definition_of(study.current_id).annotation.kind
+    return kind not in TASKS[first].studies or answers.filter(values__isnull=False).exists()
+
+
 def say_nothing_left(run: Run, again: bool) -> str:
     judge = rater_of(run) if run.condition == Run.Condition.JUDGE else ""
     waiting = Task.objects.filter(~CANCELLED, run__in=same_runs(run), read_at__isnull=True)
@@ -192,6 +202,9 @@ def say_nothing_left(run: Run, again: bool) -> str:
         done = f"{judge} has labelled every item, or was asked about it"
         return f"Nothing is left to ask: {done} (see `manage.py run list`)."
     what = "every reply could be read" if again else "all of it was asked before, or there is nothing to ask about"
+    name = kind_of(run).name
+    if (first := RESTS_ON.get(name)) and not answers_first(run.study, first):
+        what = f"{name} is about answers to {first}, and there are none yet. First `ask {run.study.slug} {first}`"
     return f"{run.corpus or run.study}: nothing is left to ask of {run.endpoint}: {what}."
 
 

@@ -198,9 +198,10 @@ def run(request: HttpRequest, number: int) -> HttpResponse:
 
 @study_page(only=require_safe)
 def calls_part(request: HttpRequest, number: int) -> HttpResponse:
-    """Show the calls that match the filters, again and again while the run goes on."""
+    """Show the calls that match the filters, again and again while the run goes on or calls are in flight."""
     shown = find_run(request, number)
-    status = 200 if shown.state == State.RUNNING else STOPS_POLLING
+    flying = shown.completions.filter(status=Completion.Status.LEASED, sent_at__isnull=False)
+    status = 200 if shown.state == State.RUNNING or flying.exists() else STOPS_POLLING
     return show(request, "runs/_calls.html", HERE, status, run=shown, **calls_page(request, shown))
 
 
@@ -255,7 +256,7 @@ def run_page(shown: Run) -> dict:
         "now": now,
         "sentence": words.say_state(shown, now, replies.get("unreadable", 0)),
         "replies": replies,
-        "live": shown.state == State.RUNNING,
+        "live": shown.state == State.RUNNING or now["in_flight"] > 0,
         "simulated": shown.is_simulated,
         "bar": words.bar_of(now),
         "cost": cost_words(now["usd"], now["budget_usd"]),

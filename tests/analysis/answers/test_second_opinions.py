@@ -109,6 +109,13 @@ def test_what_is_refused_is_counted_and_the_rest_goes_on(study: Study) -> None:
     assert (given.replies, given.failed, given.stopped) == (0, 2, "")
 
 
+def test_command_says_why_calls_failed(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    reader("A", faults={"refused": 1.0})
+    with pytest.raises(CommandError, match="No call was answered"):
+        call_command("second_opinions", "teas", endpoint="reader")
+    assert "0 texts read, 2 calls failed, $0.00\n  last failure: 400: The script says so." in capsys.readouterr().out
+
+
 def test_the_request_holds_the_text_and_the_options(study: Study) -> None:
     (ask,) = readings.write_asks([Answer.objects.order_by("pk").first().pk])
     content = ask.messages[0]["content"]

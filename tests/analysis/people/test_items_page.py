@@ -77,6 +77,12 @@ def test_page_shows_the_stage_and_the_way_to_the_next_one(into: Study) -> None:
     assert "Nothing new: 0 items with 0 slots; 2 already there." in again
 
 
+def test_count_does_not_promise_what_is_left_out(into: Study) -> None:
+    post("ada", "answers", "relevant", source="pairs", items="1")
+    counted = " ".join(post("ada", "answers", "relevant", source="pairs", count="yes").text.split())
+    assert "1 item with 3 slots would be added; 1 already there." in counted
+
+
 def test_parallel_clicks_add_each_item_once(into: Study) -> None:
     replies = at_once([lambda: post("ada", "answers", "relevant", source="pairs") for _ in range(4)])
     assert {reply.status_code for reply in replies} == {302}

@@ -139,7 +139,7 @@ def test_candidates_are_of_one_model_and_of_the_prompts_that_are_named(asked: St
         people("corpus", "push", "--study", "pairs")
     assert people("corpus", "push", "--study", "pairs", "--by", "other")["by"].startswith("other")
     nothing = make_annotation_study(kind="attribute", slug="nothing")
-    with pytest.raises(CommandError, match="corpus has no candidates of these prompts"):
+    with pytest.raises(CommandError, match="corpus has no candidates of these prompts.*Ask for some: Corpora → corpus"):
         people("corpus", "push", "--study", "pairs", "--prompts", nothing.slug)
     with pytest.raises(CommandError, match="1 user or more"):
         people("corpus", "push", "--study", "pairs", "--users", "0")

@@ -112,6 +112,17 @@ def test_what_was_counted_is_what_starts(study: Study, corpus: Corpus) -> None:
     assert Attribute.objects.filter(user__key="ann").exists() or Task.objects.filter(values__isnull=False).count() == 2
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_count_of_what_was_asked_before_says_so(corpus: Corpus, answered: bool) -> None:
+    ask()
+    begin()
+    if answered:
+        work_off(Run.objects.get())
+    words = lines_of(ask())
+    assert "Nothing new to ask Of scripted. All of it was asked before, or waits in one of the runs of corpus" in words
+    assert "Nothing has been sent yet" not in words and "Send 0 calls" not in words
+
+
 def test_nothing_starts_that_was_not_counted(corpus: Corpus) -> None:
     page = begin()
     assert said(page) == ["See first what it would cost."] and not Run.objects.exists()

@@ -57,6 +57,17 @@ def test_heading_of_each_state(client: Client, study: Study, state: str, words: 
     assert words in lines_of(client.get(page_of("run", run.pk)))
 
 
+@pytest.mark.parametrize("state", ["paused", "stopped", "cancelled"])
+def test_numbers_go_on_until_the_last_call_has_come_back(client: Client, study: Study, state: str) -> None:
+    run = make_running(study, state=state)
+    parts = [page_of(name, run.pk) for name in ("run-part", "calls-part")]
+    assert "data-live" in text_of(client.get(page_of("run", run.pk)))
+    assert [client.get(part).status_code for part in parts] == [200, 200]
+    answer(run.completions.get(status="leased"))
+    assert [client.get(part).status_code for part in parts] == [286, 286]
+    assert "data-live" not in text_of(client.get(page_of("run", run.pk)))
+
+
 def test_waiting_for_the_provider_is_said(client: Client, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     at = timezone.now().replace(hour=14, minute=2, second=10)
     monkeypatch.setattr("analysis.runs.lanes.runs.waiting_until", lambda name: at.timestamp())

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_doubted_attributes_get_a_reason_then_a_category_and_a_revision() -> None:
     make_fake()
     study = judged("attribute", "quality", {"item-0": "nny", "item-1": "myy", "item-2": "yyy"})
-    with pytest.raises(CommandError, match="nothing is left to ask"):
-        ask(study, "category")  # needs reasons first
+    with pytest.raises(CommandError, match="nothing is left to ask of .*: category is about answers to reason"):
+        ask(study, "category")
     assert ask(study, "reason")["read"] == 2
     assert ask(study, "category")["read"] == 2 and ask(study, "refine")["read"] == 2
     assert ask(study, "reason")["planned"] == 2
@@ -39,6 +39,8 @@ def test_responses_have_two_arms_and_mentions_are_asked_of_one() -> None:
     study = judged("relevance", "relevance", {"item-0": "yyn", "item-1": "nny", "item-2": "yyy"})
     relevant = AnnotationItem.objects.filter(study=study, key__in=["item-0", "item-2"])
     pairs = len({row.payload["prompt"] for row in relevant})
+    with pytest.raises(CommandError, match="nothing is left to ask of .*: mentions is about answers to respond"):
+        ask(study, "mentions")
     assert ask(study, "respond")["read"] == 2 * pairs
     known = {row.payload["arm"]: set() for row in Task.objects.all()}
     for row in Task.objects.all():

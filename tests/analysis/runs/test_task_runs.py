@@ -86,6 +86,19 @@ def test_dry_run_costs_what_the_run_costs_at_most_and_keeps_nothing() -> None:
     assert report["estimate"]["usd"] == told["usd"]
 
 
+def test_calls_planned_before_are_named_with_their_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    make_fake(price_in=2_000, price_out=8_000)
+    corpus = corpus_of("I live in Leeds.")
+    _, estimate = plan_conversations(EXTRACT, corpus, "scripted", "test", limit=3)
+    capsys.readouterr()
+    assert extract(corpus, "scripted", "--dry-run")["calls"] == 1
+    said = "3 calls planned before will be sent too: about $"
+    assert f"{said}{estimate['usd']:.2f}." in capsys.readouterr().err
+    assert extract(corpus)["planned"] == 4 and said in capsys.readouterr().err
+    extract(corpus)
+    assert "planned before" not in capsys.readouterr().err
+
+
 def test_the_same_command_asks_only_what_came_since() -> None:
     make_fake()
     corpus = corpus_of("I live in Leeds.")

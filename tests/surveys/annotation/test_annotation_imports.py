@@ -230,6 +230,14 @@ def test_rows_that_contradict_each_other_are_named(file: Path, rows: list[str], 
     assert faults_of(write(file, *rows)) == faults
 
 
+def test_question_named_on_one_line_and_left_out_on_another_is_the_same(file: Path) -> None:
+    header, twice = f"{HEADER},question", "line 3: a labels item-0 twice; first on line 2"
+    study = make_annotation_study(items=1)
+    rows = ["item-0,a,yes,", "item-0,a,no,relevance"]
+    assert faults_of(write(file, *rows, header=header), study.slug) == [twice.replace("twice", "on relevance twice")]
+    assert faults_of(write(file, "item-0,a,1,label", "item-0,a,2,", header=header)) == [twice]
+
+
 def test_row_that_says_other_things_about_item_or_rater_is_named(file: Path) -> None:
     header = f"{HEADER},cluster,is_model"
     rows = ["t1,a,1,user-a,", "t1,b,1,user-b,", "t2,a,1,,true"]
