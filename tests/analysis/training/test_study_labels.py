@@ -172,6 +172,7 @@ def test_an_owner_starts_a_training_on_the_labels_of_people(monkeypatch: pytest.
     assert "Train on this study" not in lines_of(as_account("researcher").get(here))
     assert as_account("researcher").post(here, form).status_code == 403
     owner = as_account("owner")
+    assert 'value="reward"' not in owner.get(here).content.decode()
     for wrong in ({"name": "a b"}, {"task": "reward"}):  # an invalid name, and a task that does not fit this study
         page = owner.post(here, form | wrong)
         assert page.status_code == 422 and "Please look at this again." in lines_of(page)
