@@ -24,6 +24,8 @@ class PrivatePagesMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = cut_short(request) or self.get_response(request)
+        if response.status_code == 404 and request.resolver_match is None:  # Django's lists all addresses if DEBUG
+            response = page_not_found(request, Http404())
         if request.path.startswith(PRIVATE):
             for name, value in NOT_KEPT.items():
                 response.headers.setdefault(name, value)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Case, F, Q, Value, When
 
-from analysis.agreement.agreements import rows_for
+from analysis.agreement.agreements import fingerprint, rows_for
+from analysis.agreement.annotations import Measuring
 from analysis.agreement.documents import document_of
 from analysis.agreement.figures import AGREEMENT_FIGURES, RATING_FIGURES, draw_figure
 from analysis.agreement.follow_ups.mention_rule import read_mentions
@@ -122,8 +123,13 @@ WITHOUT_TEXTS = (
 class LabelBundle(StudyBundle):
     """A bundle of labels; its report is that of `agreement STUDY --json`, on all labels that count."""
 
-    def contents(self, progress: Progress | None = None) -> Iterator[File]:
-        found = rows_for(self.study)
+    def stamp(self) -> str:
+        return fingerprint(Measuring(self.study))
+
+    def compute(self, progress: Progress | None) -> Row:
+        return rows_for(self.study)
+
+    def files_of(self, found: Row) -> Iterator[File]:
         yield "README.md", whole(readme(self.study, found, self.texts))
         yield from study_files(self.study)
         made = list(tables_of(self.study, self.texts))

@@ -311,7 +311,8 @@ class Reporting:
 
     def kept(self, name: str) -> MetricValue:
         def compute() -> Any:
-            return tidy(PARTS[name].compute(self.data))
+            with uncollected():
+                return tidy(PARTS[name].compute(self.data))
 
         return keep_part(self.study, f"{name}:{self.view}", self.fingerprint, compute, self.beside)
 

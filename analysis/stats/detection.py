@@ -19,6 +19,8 @@ from analysis.stats.intervals import (
     Ints,
     clustered_share,
     redrawn_interval,
+    share_difference,
+    share_interval,
     why_no_interval,
 )
 from analysis.stats.resampling import bootstrap_weights, generator
@@ -207,7 +209,7 @@ def _weights(groups: int) -> Floats:
 def measure_scores(cases: Cases, scored: Scored, names: Sequence[str]) -> dict[str, Estimate]:
     """Every measure with its 95 % interval: groups are drawn with replacement, each with all its cases.
 
-    A share of 0 or 1, which is the same in every draw, gets Wilson's interval over groups.
+    A share or AUROC of 0 or 1, which is the same in every draw, gets Wilson's interval over groups.
     """
     if not cases.n:
         return {name: Estimate(None, 0, None, WHY[name]) for name in names}
@@ -215,12 +217,21 @@ def measure_scores(cases: Cases, scored: Scored, names: Sequence[str]) -> dict[s
     found = {}
     for name, measure in measures_of(cases, scored, names).items():
         value = float(measure(np.ones((cases.n_groups, 1)))[0])
-        least = -1.0 if name == "spearman" else 0.0
-        ends = redrawn_interval(measure(weights), value, cases.n_groups, least, 1.0) if value == value else None
-        if ends is None and cases.n_groups >= FEWEST_UNITS and name in SHARES and value in (0.0, 1.0):
-            ends = _ends_of_all(cases, scored, name, value)
+        ends = _ends(cases, scored, name, value, measure(weights))
         found[name] = _estimate(value, cases, ends, WHY[name])
     return found
+
+
+def _ends(cases: Cases, scored: Scored, name: str, value: float, draws: Floats) -> Interval | None:
+    if value != value:
+        return None
+    ends = redrawn_interval(draws, value, cases.n_groups, -1.0 if name == "spearman" else 0.0, 1.0)
+    if ends or cases.n_groups < FEWEST_UNITS or value not in (0.0, 1.0):
+        return ends
+    if name == "auroc":  # as many pairs as the rarer kind of case has groups
+        n = min(int(np.count_nonzero(_counts(cases, of))) for of in (cases.truth, ~cases.truth))
+        return share_interval(int(value) * n, n)
+    return _ends_of_all(cases, scored, name, value) if name in SHARES else None
 
 
 def _ends_of_all(cases: Cases, scored: Scored, name: str, value: float) -> Interval | None:
@@ -237,18 +248,31 @@ def _estimate(value: float, cases: Cases, ends: Interval | None, why: str) -> Es
 
 
 def compare_scores(cases: Cases, one: Scored, other: Scored, names: Mapping[str, str]) -> dict[str, Estimate]:
-    """One minus the other on the same draws of groups; `names` maps each measure of `one` to that of `other`."""
+    """One minus the other on the same draws of groups; `names` maps each measure of `one` to that of `other`.
+
+    If no draw changes the difference, as beside a baseline without any spread, its interval is from those of both.
+    """
     if not cases.n:
         return {name: Estimate(None, 0, None, WHY[name]) for name in names}
     weights, ones = _weights(cases.n_groups), np.ones((cases.n_groups, 1))
     mine, theirs = measures_of(cases, one, list(names)), measures_of(cases, other, list(names.values()))
     found = {}
     for name, its in names.items():
-        value = float(mine[name](ones)[0] - theirs[its](ones)[0])
-        draws = mine[name](weights) - theirs[its](weights)
-        ends = redrawn_interval(draws, value, cases.n_groups) if value == value else None
+        values = float(mine[name](ones)[0]), float(theirs[its](ones)[0])
+        drawn = mine[name](weights), theirs[its](weights)
+        value = values[0] - values[1]
+        ends = redrawn_interval(drawn[0] - drawn[1], value, cases.n_groups) if value == value else None
+        if ends is None and value and cases.n_groups >= FEWEST_UNITS and name in (*SHARES, "auroc"):
+            first, second = map(_ends_or_itself, (cases,) * 2, (one, other), (name, its), values, drawn)
+            ends = share_difference(values[0], first, values[1], second)
         found[name] = _estimate(value, cases, ends, WHY[name])
     return found
+
+
+def _ends_or_itself(cases: Cases, scored: Scored, name: str, value: float, draws: Floats) -> Interval | None:
+    """The ends; the value twice if it cannot be another, as the AUROC of equal scores."""
+    is_fixed = 0 < value < 1 and np.allclose(draws, value)
+    return (value, value) if is_fixed else _ends(cases, scored, name, value, draws)
 
 
 def says(difference: Estimate) -> str:

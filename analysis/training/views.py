@@ -45,6 +45,8 @@ from analysis.training.examples import TrainingError
 from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.jobs import train_next
 from analysis.training.own_users import say_gain
+from analysis.training.study_labels import SOURCES
+from surveys.models import Study
 from surveys.studies import audit
 from surveys.studies.access import Role
 from surveys.studies.pages import FORM, may, page_of, show, show_live, study_page
@@ -81,7 +83,8 @@ def find_to_change(request: HttpRequest, name: str) -> TrainedModel:
 @study_page(Role.RESEARCHER, FORM)
 def models(request: HttpRequest) -> HttpResponse:
     """List the models; an owner of the study lets another one learn from its labels."""
-    form = TrainingForm(request.POST or None)
+    form, choices = TrainingForm(request.POST or None), tasks_of(request.study)
+    form.fields["task"].choices = choices
     if request.method == "POST":
         if not may(request, Role.OWNER):
             raise PermissionDenied("Owners of a study start trainings.")
@@ -91,9 +94,14 @@ def models(request: HttpRequest) -> HttpResponse:
     rows = page_of(request, all_models, ON_PAGE)
     found = [(row, figure_of(row)) for row in rows]
     page = {"rows": rows, "models": found, "answer": say_models(all_models)}
-    labelled = request.study.current and request.study.current.document.get("annotation")
-    page["form"] = form if labelled else None  # otherwise there is nothing to learn from
+    page["form"] = form if choices else None  # otherwise there is nothing to learn from
     return show(request, "training/models.html", HERE, 422 if form.errors else 200, **page)
+
+
+def tasks_of(study: Study) -> list[tuple[str, str]]:
+    """The tasks that learn from items of the kind that the study's annotators label."""
+    work = study.current and study.current.document.get("annotation") or {}
+    return [choice for choice in TrainingTask.choices if SOURCES[choice[0]][0] == work.get("kind")]
 
 
 class TrainingForm(forms.Form):
@@ -104,7 +112,7 @@ class TrainingForm(forms.Form):
         help_text="Letters, digits, - and _.",
         error_messages={"invalid": "Use up to 50 letters, digits, - and _."},
     )
-    task = forms.ChoiceField(choices=TrainingTask.choices)
+    task = forms.ChoiceField()
     tier = forms.ChoiceField(label="Kind", choices=TrainedModel.Tier.choices)
 
 

@@ -1,7 +1,7 @@
 """Deciding: what the board proposes, or the promise is short of, goes into the ledger, with who decided it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 from django.utils import timezone
@@ -162,7 +162,7 @@ def carry_out(study: Study, action: str, rows: list[Pair], actor: str) -> None:
         again = {"state": Paid.DECIDED, "decided_by": actor, "decided_at": timezone.now(), "settled_at": None}
         Payment.objects.filter(pk__in=ids, state=Paid.DROPPED).update(**again if action == "again" else waived)
     elif action == "book":
-        amounts = [Amount(each.id, each.bonus - booked(each), "paid on Prolific, taken over") for each in found]
+        amounts = [replace(each, reason="paid on Prolific, taken over") for each in amounts_of(rows)]
         record(found, amounts, Kind.BONUS, actor, is_paid=True)
     else:
         record(found, amounts_of(rows), action, actor)

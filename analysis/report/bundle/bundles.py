@@ -3,12 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from django.db import connection, transaction
 from django.utils import timezone
 
 from analysis.answers.readings import read_new
@@ -36,7 +38,7 @@ from analysis.report.pairs.sides import check_pair, read_side, usual_pair
 from analysis.report.parts import FIGURES
 from analysis.report.planned.part import rows_of, say_verdict
 from analysis.report.planned.verdicts import say_difference
-from analysis.report.reports import Progress, ReportError, check_definition, report
+from analysis.report.reports import Progress, ReportError, check_definition, report, stamp_of
 from surveys.models import ChatbotContext, Participant, Study
 from surveys.studies.lifecycle import withdrawals
 
@@ -224,6 +226,17 @@ def table_of(figure: Figure) -> Chunks:
     return FORMATS["csv"].chunks(columns, rows)
 
 
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Let all statements inside see the database as the first of them does."""
+    is_first = not connection.in_atomic_block
+    with transaction.atomic():
+        if is_first:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield
+
+
 @dataclass
 class StudyBundle:
     """A bundle whose export is checked and noted. `texts` adds texts pasted and replied, verbatim; `compare` are the
@@ -240,9 +253,24 @@ class StudyBundle:
         return f"{self.study.slug}-bundle.zip"
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
-        """Yield the bundle's files; read new answers first."""
-        read_new(self.study, anew=False)
-        found = report(self.study, Filters(compare=self.compare), progress=progress)
+        """Yield the bundle's files; read new answers first. Report and data agree, unless more come each time."""
+        for is_last in (False, False, True):
+            read_new(self.study, anew=False)
+            before = self.stamp()
+            found = self.compute(progress)
+            with snapshot():
+                if is_last or self.stamp() == before:
+                    yield from self.files_of(found)
+                    return
+
+    def stamp(self) -> Any:
+        """What the report is computed from, in short."""
+        return stamp_of(self.study)
+
+    def compute(self, progress: Progress | None) -> Row:
+        return report(self.study, Filters(compare=self.compare), progress=progress)
+
+    def files_of(self, found: Row) -> Iterator[File]:
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:

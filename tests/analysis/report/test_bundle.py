@@ -362,6 +362,24 @@ def test_who_withdraws_while_a_bundle_is_made_is_not_in_it(
     assert all_agree(recompute(tmp_path).stdout)
 
 
+def test_answers_that_come_while_a_bundle_is_made_are_in_its_data_and_its_report_or_in_neither(
+    study: Study, no_figures: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computing, came = bundles.report, iter(range(1))
+
+    def tell_amid(*arguments: Any, **settings: Any) -> dict[str, Any]:
+        found = computing(*arguments, **settings)
+        for _ in came:
+            tell(study, ["Oolong"], "A", chatbot="gemini")
+        return found
+
+    monkeypatch.setattr(bundles, "report", tell_amid)
+    unpack(study, tmp_path)
+    people = {row["participant"] for row in read_csv(tmp_path, "answers")}
+    assert json.loads((tmp_path / "report.json").read_text())["answers"]["people"] == len(people) == 5
+    assert all_agree(recompute(tmp_path).stdout)
+
+
 def test_half_a_bundle_is_never_left_behind(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def break_off(*arguments: Any) -> Iterator[tuple[str, Iterator[bytes]]]:
         yield "README.md", iter([b"half"])

@@ -15,10 +15,11 @@ from django.db import connection
 
 from analysis.models import MetricValue
 from analysis.report import reports, tasks
+from analysis.report.bundle.bundles import snapshot
 from analysis.report.filters import Filters
 from analysis.report.reports import APART, Reporting, keep_part, report
 from tests.analysis.report.report_samples import make_teas
-from tests.factories import make_study
+from tests.factories import make_participant, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -124,3 +125,20 @@ def test_a_second_process_takes_parts_of_a_large_report_and_changes_nothing(
     assert together | {"generated_at": ""} == alone | {"generated_at": ""}
     with pytest.raises(ChildProcessError):  # it has ended and nothing of it is left
         os.waitpid(seconds[0], os.WNOHANG)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_comes_while_a_bundle_is_written_is_not_in_it() -> None:
+    study = make_study()
+
+    def come() -> None:
+        with closing(connection):
+            make_participant(study)
+
+    with snapshot():
+        assert not study.participants.exists()
+        beside = threading.Thread(target=come)
+        beside.start()
+        beside.join()
+        assert not study.participants.exists()
+    assert study.participants.exists()

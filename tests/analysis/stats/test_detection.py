@@ -95,6 +95,19 @@ def test_a_share_of_all_still_has_a_width() -> None:
     assert accuracy.value == 1 and accuracy.ci is not None and accuracy.ci[0] < 0.9
 
 
+def test_scores_without_a_mistake_beat_equal_ones_and_not_each_other() -> None:
+    cases, equal = make_cases([1, 0] * 20), Scored(np.zeros(40), 0.5)
+    perfect, other = (Scored(np.array([high, 0.1] * 20), 0.5) for high in (0.9, 0.8))
+    own = measure_scores(cases, perfect, ["auroc"])["auroc"]
+    assert own.ci == pytest.approx((0.839, 1), abs=0.001)  # Wilson's of 20 of 20
+    found = compare_scores(cases, perfect, equal, {"auroc": "auroc"})["auroc"]
+    assert (found.value, says(found)) == (0.5, "yes") and found.ci == pytest.approx((0.339, 0.5), abs=0.001)
+    assert says(compare_scores(cases, equal, perfect, {"auroc": "auroc"})["auroc"]) == "no"
+    assert compare_scores(cases, perfect, other, {"auroc": "auroc"})["auroc"].ci is None
+    few = make_cases([1, 0] * 20, groups=[0, 1] * 20)
+    assert compare_scores(few, perfect, equal, {"auroc": "auroc"})["auroc"].ci is None
+
+
 def test_intervals_are_over_groups() -> None:
     """Copies of a case in its own group say nothing new: the interval is that of the groups alone."""
     rng = np.random.default_rng(1)

@@ -73,6 +73,18 @@ def test_labels_become_examples_with_shares_of_votes_and_who_gave_them() -> None
     assert len(study_pairs(study, "relevance")) == 16
 
 
+def test_an_item_on_which_people_are_split_evenly_is_no_example() -> None:
+    study = labelled_study(8)
+    told = next(each for each in study_examples(study, "relevance") if each.label in (1 / 3, 2 / 3))
+    item, person = AnnotationItem.objects.get(study=study, key=told.key), make_annotator(study, origin="imported")
+    said = {"relevance": "yes" if told.label < 0.5 else "no"}
+    Annotation.objects.create(
+        item=item, participant=person, version=study.current, revision=1, key=uuid4(), labels=said
+    )
+    assert told.key not in {each.key for each in study_examples(study, "relevance")}
+    assert [each.label for each in study_pairs(study, "relevance") if each.key == told.key] == [0.5]
+
+
 @pytest.mark.slow
 def test_a_model_labels_nothing_that_it_learned_from_and_beats_a_judge_who_says_yes_too_often() -> None:
     study = labelled_study()
@@ -171,6 +183,7 @@ def test_an_owner_starts_a_training_on_the_labels_of_people(monkeypatch: pytest.
     assert "Train on this study" not in lines_of(as_account("researcher").get(here))
     assert as_account("researcher").post(here, form).status_code == 403
     owner = as_account("owner")
+    assert 'value="reward"' not in owner.get(here).content.decode()
     for wrong in ({"name": "a b"}, {"task": "reward"}):  # an invalid name, and a task that does not fit this study
         page = owner.post(here, form | wrong)
         assert page.status_code == 422 and "Please look at this again." in lines_of(page)

@@ -358,8 +358,9 @@ def test_progress_is_shown_from_consent_on(client: Client, step: str, number: in
 def test_damaged_link_leads_to_a_page_that_says_what_to_do(debug: bool, settings) -> None:
     settings.DEBUG = debug  # as in the demo
     make_study()
-    page = Client().get("/s/teas/brokenlink~xyz/questions/")
-    assert page.status_code == 404 and "There is nothing at this address" in page.content.decode()
+    for path in ("/s/teas/brokenlink~xyz/questions/", "/nowhere/", "/console/teas/nowhere/"):
+        page = Client().get(path)
+        assert page.status_code == 404 and "There is nothing at this address" in page.content.decode()
 
 
 @pytest.mark.parametrize(

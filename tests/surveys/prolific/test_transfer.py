@@ -21,6 +21,7 @@ from surveys.prolific.decisions import (
     decide_amounts,
     decide_listed,
     listed,
+    propose,
     rows_of,
 )
 from surveys.prolific.mock.books import Books
@@ -189,6 +190,11 @@ def test_bonus_goes_only_where_prolific_shows_what_the_ledger_has(
     assert row_of(read_board(study), names[0]).meaning == "bonus-unbooked"
     decide_all(study, "bonus-unbooked")
     assert (ledger_total(study), books.total(), read_board(study).open) == (300, 300, [])
+    books.submissions[names[1]].bonuses.append(70)  # beside the one that the ledger has
+    pay_and_read_back(study, prolific)
+    assert [(each.meaning, each.cents) for each in propose(read_board(study))] == [("bonus-unbooked", 70)]
+    decide_all(study, "bonus-unbooked")
+    assert (ledger_total(study), books.total(), read_board(study).open) == (370, 370, [])
 
 
 @pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT"])
