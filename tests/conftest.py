@@ -20,10 +20,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from fieldstudy.embedded import servers
 from tests import skips
-from tests.lasting import migrated_template
+from tests.lasting import filled_tables, migrated_template
 
-# What the migrations write stays, so that it need not be made again after each test.
-KEPT_TABLES = {"django_content_type", "auth_permission"}
 PATIENCE = 30  # seconds: the first page of a server that has just started, on a computer that has much to do
 expect.set_options(timeout=PATIENCE * 1000)
 # No deadline for examples, since the computer may be busy; what must be quick is measured separately.
@@ -108,7 +106,7 @@ def quick_emptying() -> Iterator[None]:
 
 
 def empty_tables() -> None:
-    tables = sorted({*connection.introspection.django_table_names()} - KEPT_TABLES)
+    tables = filled_tables()
     with transaction.atomic(), connection.cursor() as cursor:
         # Waits for pending writes, as truncating does, so that none of this test's come afterwards.
         cursor.execute(f"LOCK TABLE {', '.join(tables)} IN EXCLUSIVE MODE")

@@ -45,6 +45,50 @@ def lasting_world(make: Callable[[], Any], compute: Callable[[Any], Any] = lambd
     return world
 
 
+def copied_world(make: Callable[[], Any]) -> Any:
+    """A fixture: what `make` makes of an empty database, whose rows the module's further tests find copied.
+
+    For tests with transactions of their own too, where rows cannot last.
+    """
+    kept: dict[str, Any] = {}
+
+    @pytest.fixture(name=make.__name__)
+    def world(db: None) -> Any:
+        if kept:
+            write_rows(kept["rows"])
+        else:
+            assert read_rows() == {}, f"{make.__name__} is made first"
+            made = make()
+            kept.update(manager=type(made)._default_manager, pk=made.pk, rows=read_rows())
+        return kept["manager"].get(pk=kept["pk"])
+
+    return world
+
+
+def filled_tables() -> list[str]:
+    """All tables but those that the migrations fill, which stay so that they need not be filled after each test."""
+    return sorted({*connection.introspection.django_table_names()} - {"django_content_type", "auth_permission"})
+
+
+def read_rows() -> dict[str, bytes]:
+    """The rows of each table that has some, as PostgreSQL copies them."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in filled_tables():
+            with cursor.copy(f"COPY {table} TO STDOUT") as copy:
+                found[table] = b"".join(copy)
+    return {table: rows for table, rows in found.items() if rows}
+
+
+def write_rows(tables: dict[str, bytes]) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")  # in any order
+        for table, rows in tables.items():
+            with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+                copy.write(rows)
+        cursor.execute("SET LOCAL session_replication_role = origin")
+
+
 def migrated_template(*until: str) -> str:
     """The name of a database to copy, with all migrations or those up to (app, name).
 

@@ -3,11 +3,15 @@
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 from celery import Celery, beat
@@ -16,6 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage.handler import StorageHandler
 
 from fieldstudy import settings
+from fieldstudy.apps import check_links
 from fieldstudy.embedded.servers import ROOT, URL_NAMES, assume_own_computer, attach
 from fieldstudy.pooled import PooledConnection
 
@@ -60,8 +65,17 @@ def run_with(environment: dict[str, str], *arguments: str) -> subprocess.Complet
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
-def read_settings(**environment: str) -> subprocess.CompletedProcess[str]:
-    return run_with(environment, "-c", "from fieldstudy.settings import *; print(SECURE_PROXY_SSL_HEADER, DEBUG)")
+def read_settings(**environment: str) -> dict[str, Any]:
+    """The settings of a process that has this environment alone."""
+    with mock.patch.dict(os.environ, environment, clear=True):
+        return runpy.run_path(settings.__file__)
+
+
+def refuse_settings(**environment: str) -> str:
+    """What such a process shows before it ends."""
+    with pytest.raises(ImproperlyConfigured) as refused:
+        read_settings(**environment)
+    return "".join(traceback.format_exception(refused.value))
 
 
 SAFE = {
@@ -81,8 +95,8 @@ def test_settings_are_listed_completely() -> None:
 
 
 def test_complete_production_settings_are_accepted() -> None:
-    done = read_settings(**SAFE)
-    assert done.stdout == "('HTTP_X_FORWARDED_PROTO', 'https') False\n", done.stderr
+    read = read_settings(**SAFE)
+    assert read["SECURE_PROXY_SSL_HEADER"] == ("HTTP_X_FORWARDED_PROTO", "https") and read["DEBUG"] is False
 
 
 LACKING = "Not safe to start with DEBUG=false: set "
@@ -126,8 +140,8 @@ def without(name: str) -> dict[str, str]:
 def test_production_without_a_needed_setting_or_with_an_unsafe_one_is_refused(
     environment: dict[str, str], words: str
 ) -> None:
-    done = read_settings(**environment)
-    assert done.returncode == 1 and words in done.stderr and "s3cret" not in done.stderr
+    shown = refuse_settings(**environment)
+    assert words in shown and "s3cret" not in shown
 
 
 @pytest.mark.parametrize(
@@ -139,15 +153,22 @@ def test_production_without_a_needed_setting_or_with_an_unsafe_one_is_refused(
         ({"DEBUG": "true"}, False),
     ],
 )
-def test_links_that_lead_to_no_name_of_ours_are_warned_of(site: dict[str, str], warns: bool) -> None:
-    done = run_with({**SAFE, **site}, "manage.py", "check")
-    assert done.returncode == 0, done.stderr
-    assert ("lead to a name that is not in ALLOWED_HOSTS" in done.stderr) == warns
+def test_links_that_lead_to_no_name_of_ours_are_warned_of(
+    site: dict[str, str], warns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = read_settings(**SAFE | site)
+    for name in ("DEBUG", "SITE_URL", "ALLOWED_HOSTS"):
+        monkeypatch.setattr(f"django.conf.settings.{name}", read[name])
+    assert bool(check_links()) == warns
+
+
+def test_complete_production_settings_pass_the_checks_with_a_warning_of_the_links() -> None:
+    done = run_with(SAFE, "manage.py", "check")
+    assert done.returncode == 0 and "lead to a name that is not in ALLOWED_HOSTS" in done.stderr, done.stderr
 
 
 def test_production_is_what_happens_when_nothing_is_said() -> None:
-    done = read_settings(**without("DEBUG"))
-    assert done.stdout.endswith(" False\n"), done.stderr
+    assert read_settings(**without("DEBUG"))["DEBUG"] is False
 
 
 @pytest.mark.parametrize("module", ["fieldstudy.wsgi", "fieldstudy.asgi"])
@@ -172,8 +193,8 @@ def test_commands_are_for_ones_own_computer_only_where_no_service_is_named(
 
 
 def test_hosts_and_levels_are_written_in_several_ways() -> None:
-    done = read_settings(**SAFE | {"ALLOWED_HOSTS": ".example.org, [::1],127.0.0.1,localhost,a_b", "LOG_LEVEL": "info"})
-    assert done.returncode == 0, done.stderr
+    hosts = ".example.org, [::1],127.0.0.1,localhost,a_b"
+    assert read_settings(**SAFE | {"ALLOWED_HOSTS": hosts, "LOG_LEVEL": "info"})["LOG_LEVEL"] == "INFO"
 
 
 def test_secret_is_read_from_the_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,16 +248,14 @@ def test_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_number_that_means_nothing_is_refused(name: str, value: str, least: int) -> None:
-    done = read_settings(**SAFE | {name: value})
-    assert f"{name}={value!r} is not a whole number from {least} on." in done.stderr
+    assert f"{name}={value!r} is not a whole number from {least} on." in refuse_settings(**SAFE | {name: value})
 
 
 @pytest.mark.parametrize("name", ["LOG_LEVEL", "SITE_URL", "PROLIFIC_API", "EMAIL_FROM", "EMAIL_PORT", "DEBUG"])
 def test_setting_without_a_value_has_its_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "")
     assert settings.env(name, "default") == "default"
-    done = read_settings(**SAFE | {name: ""})
-    assert done.returncode == 0 and done.stdout.endswith(" False\n"), done.stderr
+    assert read_settings(**SAFE | {name: ""})["DEBUG"] is False
 
 
 def test_services_are_not_started_where_debug_has_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,8 +268,8 @@ def test_services_are_not_started_where_debug_has_no_value(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("path", ["missing", "."])
 def test_secret_whose_file_cannot_be_read_is_named(path: str, tmp_path: Path) -> None:
-    done = read_settings(**without("SECRET_KEY") | {"SECRET_KEY_FILE": str(tmp_path / path)})
-    assert f"SECRET_KEY_FILE='{tmp_path / path}' cannot be read" in done.stderr
+    shown = refuse_settings(**without("SECRET_KEY") | {"SECRET_KEY_FILE": str(tmp_path / path)})
+    assert f"SECRET_KEY_FILE='{tmp_path / path}' cannot be read" in shown
 
 
 @pytest.mark.parametrize(
@@ -264,10 +283,10 @@ def test_key_set_without_keys_is_refused(content: str | None, reason: str, tmp_p
     path = tmp_path / "keys.json"
     if content is not None:
         path.write_text(content)
-    done = read_settings(**SAFE | {"PROLIFIC_KEY_SET": str(path)})
-    assert done.returncode == 1 and f"PROLIFIC_KEY_SET='{path}' cannot be read: {reason}" in done.stderr
+    environment = SAFE | {"PROLIFIC_KEY_SET": str(path)}
+    assert f"PROLIFIC_KEY_SET='{path}' cannot be read: {reason}" in refuse_settings(**environment)
     path.write_text('{"keys": [{"kid": "one"}]}')
-    assert read_settings(**SAFE | {"PROLIFIC_KEY_SET": str(path)}).returncode == 0
+    assert read_settings(**environment)["PROLIFIC_KEY_SET"] == str(path)
 
 
 def test_database_address_is_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:

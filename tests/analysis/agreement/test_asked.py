@@ -17,6 +17,7 @@ from tests.analysis.agreement.annotation_samples import annotate_all, number_of
 from tests.analysis.people.people_samples import ask, command, judge_items
 from tests.analysis.runs.servers import make_fake
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items
+from tests.lasting import copied_world
 from tests.surveys.console.console_pages import log_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,6 +30,7 @@ NAMED = {
 MODEL = "scripted category-1 (simulated)"
 
 
+@copied_world
 def categorised() -> Study:
     """Six attributes of two users: four of the first, two of the second."""
     make_fake()
@@ -43,8 +45,8 @@ def categorised() -> Study:
     return study
 
 
-def test_shares_of_a_models_categories_stand_with_their_n_over_users() -> None:
-    study = categorised()
+def test_shares_of_a_models_categories_stand_with_their_n_over_users(categorised: Study) -> None:
+    study = categorised
     found = agreement_of(study)["questions"][0]["categories"]
     assert (found["doubted"], found["reasons"]) == (5, [{"model": "scripted reason-1 (simulated)", "n": 5}])
     (row,) = found["models"]
@@ -74,17 +76,17 @@ def test_shares_of_a_models_categories_stand_with_their_n_over_users() -> None:
     assert (after["shares"]["other"]["value"], after["n"]) == (pytest.approx(4 / 5), 5)
 
 
-def test_doubts_of_simulated_people_are_left_out_with_their_labels() -> None:
+def test_doubts_of_simulated_people_are_left_out_with_their_labels(categorised: Study) -> None:
     """The third person doubts one attribute; the two others, who doubt four more, are made up."""
-    study = categorised()
+    study = categorised
     made_up = study.participants.order_by("pk").values_list("pk", flat=True)[:2]
     Participant.objects.filter(pk__in=[*made_up]).update(origin="simulated")
     found = agreement_of(study, LabelChoice(simulated=False), draws=20)["questions"][0]
     assert (found["labels"], found["categories"]["doubted"]) == (6, 1)
 
 
-def test_models_that_named_mistakes_are_raters_beside_annotators() -> None:
-    study, into = categorised(), make_annotation_study(kind="error", slug="errors")
+def test_models_that_named_mistakes_are_raters_beside_annotators(categorised: Study) -> None:
+    study, into = categorised, make_annotation_study(kind="error", slug="errors")
     report = command("push_rejected", study.slug, "errors", "--rule", "majority")
     assert (report["items"], report["categories"]) == (4, 4)
     assert command("push_rejected", study.slug, "errors", "--rule", "doubt")["categories"] == 1

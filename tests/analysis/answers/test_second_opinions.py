@@ -15,11 +15,12 @@ from analysis.models import Answer, SecondOpinion
 from surveys.models import Study
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import make_participant, make_response, make_study
+from tests.lasting import copied_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
+@copied_world
 def study() -> Study:
     study = make_study(places=20)
     for prompt, text in (("water", "Either A or B."), ("teas", "Hm."), ("water", "B")):

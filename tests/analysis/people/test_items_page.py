@@ -1,6 +1,5 @@
 """Items of a stage: the line of stages, items counted first and added once, by those who may act in both studies."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from tests.analysis.people.people_samples import as_program, ask, command
 from tests.analysis.people.test_relevant import make_judged
 from tests.analysis.runs.servers import make_fake
 from tests.factories import make_account, make_annotation_study, make_study
+from tests.lasting import copied_world
 from tests.roles import as_account
 from tests.surveys.participation.threads import at_once
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 RELEVANT = {"source": "pairs"}
 
 
-@pytest.fixture
-def into() -> Iterator[Study]:
+@copied_world
+def into() -> Study:
     """The stage after `pairs`, whose responses exist; `ada` is a researcher in both, `bob` in this one only."""
     make_fake()
     study = make_judged(next="answers")
@@ -31,7 +31,7 @@ def into() -> Iterator[Study]:
     ada, bob = make_account("ada", study, "researcher"), make_account("bob", into, "researcher")
     Membership.objects.create(study=into, user=ada, role="researcher")
     Membership.objects.create(study=study, user=bob, role="viewer")
-    yield into
+    return into
 
 
 def post(who: str, slug: str, name: str, **data: Any) -> Any:

@@ -17,6 +17,7 @@ from tests.analysis.people.people_samples import command, make_person, people
 from tests.analysis.runs.baseline_factories import make_corpus, use_letters
 from tests.analysis.runs.servers import make_fake
 from tests.factories import annotate, make_annotation_study, make_annotator, make_study
+from tests.lasting import copied_world
 from tests.surveys.participation.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,10 +25,14 @@ USERS = ("ann", "bob", "cleo", "dan", "eve", "fay")
 MAIL = "ann@example.org"
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Study:
-    """Six users: two attributes of each share a word with every prompt except the last, with which only one does."""
+@pytest.fixture(autouse=True)
+def letters(monkeypatch: pytest.MonkeyPatch) -> None:
     use_letters(monkeypatch)
+
+
+@copied_world
+def asked() -> Study:
+    """Six users: two attributes of each share a word with every prompt except the last, with which only one does."""
     make_fake()
     study, corpus = make_study(), make_corpus()
     first, *_, last = texts_of(study)

@@ -17,15 +17,20 @@ from tests.analysis.people.test_pairs import merge_nothing
 from tests.analysis.runs.baseline_factories import make_corpus, use_letters
 from tests.analysis.runs.servers import make_fake
 from tests.factories import make_annotation_study
+from tests.lasting import copied_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 USERS = ("ann", "bob", "cleo", "dan")
 
 
-@pytest.fixture
-def corpus(monkeypatch: pytest.MonkeyPatch) -> Corpus:
-    """Four people with five attributes each, one of which has no evidence."""
+@pytest.fixture(autouse=True)
+def letters(monkeypatch: pytest.MonkeyPatch) -> None:
     use_letters(monkeypatch)
+
+
+@copied_world
+def corpus() -> Corpus:
+    """Four people with five attributes each, one of which has no evidence."""
     corpus = make_corpus()
     for key in USERS:
         make_person(key, [[f"Hello from {key}."]], corpus)

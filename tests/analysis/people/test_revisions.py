@@ -17,6 +17,7 @@ from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import ask, command, judge_items, judged
 from tests.analysis.runs.servers import make_fake
 from tests.factories import make_annotation_study
+from tests.lasting import copied_world
 from tests.surveys.console.console_pages import log_in
 from tests.surveys.participation.threads import at_once
 
@@ -27,7 +28,7 @@ SAID = {"item-0": "nny", "item-1": "nmn", "item-2": "yym", "item-3": "yyy"}
 AFTER = {"item-0": "yyy", "item-1": "yyn"}
 
 
-@pytest.fixture
+@copied_world
 def study() -> Study:
     """Two of the three doubted attributes were revised; the third was withdrawn."""
     make_fake()

@@ -15,6 +15,7 @@ from tests.analysis.people.people_samples import as_program, ask, command, judge
 from tests.analysis.runs.baseline_factories import use_letters
 from tests.analysis.runs.servers import make_fake
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, tasks_of
+from tests.lasting import copied_world
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,7 +33,7 @@ def label(study: Study, said: dict[str, str], question: str, rater: str = VERIFI
 # --- a verifier chooses what is revised
 
 
-@pytest.fixture
+@copied_world
 def profiles() -> Study:
     """People doubt the first attribute; the verifier flags the second and the third, which no person labelled."""
     make_fake()
@@ -121,7 +122,7 @@ def test_people_shows_what_a_verifier_flags_with_its_version(monkeypatch: pytest
 SAID = {"item-0": "yyy", "item-1": "nnn", "item-2": "yyn"}
 
 
-@pytest.fixture
+@copied_world
 def pairs() -> Study:
     make_fake()
     study = make_annotation_study(kind="relevance", slug="pairs")

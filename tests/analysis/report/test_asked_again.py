@@ -25,6 +25,7 @@ from surveys.studies.lifecycle import definition_of
 from tests.analysis.report.report_samples import listed, make_model_run, reply
 from tests.analysis.runs.baseline_factories import make_endpoint
 from tests.factories import make_participant, make_response, make_study
+from tests.lasting import copied_world
 from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,7 @@ OF_ASKINGS = ("about", "person_or_dice", "arms", "positions")  # about what is a
 FIRST = {"teas", "water", "cakes", "pots"}
 
 
-@pytest.fixture
+@copied_world
 def study() -> Study:
     """Six people who were each asked everything once, and a run."""
     definition = make_asking_definition()

@@ -24,13 +24,19 @@ from tests.analysis.report.field_benchmark_world import make_sums_in_field
 from tests.analysis.report.report_samples import NOTHING, listed, make_model_run, make_teas, reply, tell
 from tests.analysis.runs.baseline_factories import make_call, make_run
 from tests.factories import make_study
+from tests.lasting import copied_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 
 
-def test_overview_says_so_when_too_few_have_answered() -> None:
-    client = log_in(make_teas(), "viewer")
+@copied_world
+def teas() -> Study:
+    return make_teas()
+
+
+def test_overview_says_so_when_too_few_have_answered(teas: Study) -> None:
+    client = log_in(teas, "viewer")
     assert heading(client.get(address())) == "Fewer than 20 people have answered a prompt: too few to compare."
     half = {"source": FIELD, "prompt": "teas", "n": 10, "units": 10}
     assert too_few([half | {"model": model} for model in ("chatgpt", "gemini")]) == (
@@ -38,8 +44,8 @@ def test_overview_says_so_when_too_few_have_answered() -> None:
     )
 
 
-def test_a_page_about_other_prompts_than_people_answered_says_which() -> None:
-    client = log_in(make_teas(), "viewer")
+def test_a_page_about_other_prompts_than_people_answered_says_which(teas: Study) -> None:
+    client = log_in(teas, "viewer")
     to_choices = heading(client.get(address("choices", "prompt=teas")))
     assert to_choices == "No answers of people to questions with options are counted: there is nothing to compare."
     for name in ("items", "heterogeneity"):
@@ -211,8 +217,8 @@ def test_of_too_few_people_a_page_says_so_and_nothing_else(people: int) -> None:
         assert all(row[-1].split()[0] == "–" for row in table(client.get(address(page)), name))
 
 
-def test_pages_say_how_many_answers_wait_and_lead_to_them() -> None:
-    study = make_teas()
+def test_pages_say_how_many_answers_wait_and_lead_to_them(teas: Study) -> None:
+    study = teas
     Answer.objects.filter(response__isnull=False).update(doubt="short")
     Answer.objects.filter(response=None).update(doubt="")
     client = log_in(study, "viewer")

@@ -22,6 +22,7 @@ from surveys.studies import lifecycle
 from surveys.studies.files.schema import Exclusion
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_definition, make_participant, make_response, make_study
+from tests.lasting import copied_world
 from tests.surveys.studies.files.sample_study import read_german
 
 pytestmark = pytest.mark.django_db
@@ -33,8 +34,8 @@ def teas_of(study: Study, **filters: Any) -> set[str]:
     return {item["name"] for row in rows if row["source"] == "field" for item in row["top_items"]} - {"Chai"}
 
 
-@pytest.fixture
-def study(db: None) -> Study:
+@copied_world
+def study() -> Study:
     """People who each name a tea of their own."""
     study = make_study(places=20)
     own = {"memory": "on", "plan": "free", "model_shown": "GPT-4o", "personalisation": "off", "device": "computer"}

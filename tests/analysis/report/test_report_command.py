@@ -17,8 +17,14 @@ from analysis.report.reports import report
 from surveys.models import Study
 from tests.analysis.report.report_samples import make_teas, tell
 from tests.factories import make_study
+from tests.lasting import copied_world
 
 pytestmark = pytest.mark.django_db
+
+
+@copied_world
+def study() -> Study:
+    return make_teas()
 
 
 def run(*arguments: Any, **options: Any) -> str:
@@ -28,10 +34,9 @@ def run(*arguments: Any, **options: Any) -> str:
 
 
 def test_text_says_what_the_numbers_rest_on_aligns_them_and_names_what_is_made_up(
-    monkeypatch: pytest.MonkeyPatch,
+    study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    study = make_teas()
     text = run()
     lines = text.splitlines()
     assert lines[0].startswith("Teas · teas, version 1 (")
@@ -52,15 +57,13 @@ def test_text_says_what_the_numbers_rest_on_aligns_them_and_names_what_is_made_u
     assert "Simulated, not real: 12 completions of gpt-4o-mini." in run(parts=["about"])
 
 
-def test_new_answers_are_read_first(capsys: pytest.CaptureFixture[str]) -> None:
-    study = make_teas()
+def test_new_answers_are_read_first(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     tell(study, ["Matcha", "Chai"])
     assert "10 answers of 5 people" in run(parts=["heterogeneity"])
     assert "[1/2] about\n[2/2] heterogeneity\n" in capsys.readouterr().err
 
 
-def test_filters_are_those_of_the_pages_and_json_is_one_object() -> None:
-    make_teas()
+def test_filters_are_those_of_the_pages_and_json_is_one_object(study: Study) -> None:
     whole = json.loads(run("--filter", "chatbot=gemini", "--filter", "excluded=with", json=True, parts=["choices"]))
     assert whole["filters"]["query"] == "chatbot=gemini&excluded=with"
     assert whole["choices"] == []
@@ -93,16 +96,14 @@ def test_other_bad_input_is_one_line() -> None:
         call_command("report", "teas", draws=5)
 
 
-def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    make_teas()
+def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(study: Study, tmp_path: Path) -> None:
     place = tmp_path / "nowhere" / "report.html"
     with pytest.raises(CommandError, match=r"nowhere/report.html: cannot be written: No such file or directory"):
         run(html=place, parts=["costs"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_html_is_one_file_with_figures_and_pdf_the_same_for_the_same_report(tmp_path: Path) -> None:
-    study = make_teas()
+def test_html_is_one_file_with_figures_and_pdf_the_same_for_the_same_report(study: Study, tmp_path: Path) -> None:
     assert run(html=tmp_path / "report.html", pdf=tmp_path / "report.pdf") == ""
     page = (tmp_path / "report.html").read_text()
     assert page.lower().startswith("<!doctype html>")

@@ -23,6 +23,7 @@ from tests.analysis.people.people_samples import make_person, people, talk
 from tests.analysis.runs.baseline_factories import make_corpus, use_letters
 from tests.analysis.runs.servers import make_fake
 from tests.factories import make_study
+from tests.lasting import copied_world
 from tests.roles import RANK, as_account, make_roles
 from tests.surveys.console.console_pages import lines_of, said
 
@@ -30,24 +31,24 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MAIL = "ann@example.org"
 
 
-@pytest.fixture
-def study(monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A study with accounts; a worker's planning is done at once, and lanes wait to be run."""
-    study = make_study("draft")
-    make_roles(study)
-    monkeypatch.setattr(asking_views.ask_step, "delay", lambda *given: tasks.ask_step(*given))
-    monkeypatch.setattr(tasks, "enqueue_lanes", lambda *given: 1)
-    return study
-
-
-@pytest.fixture
-def corpus(study: Study) -> Corpus:
+@copied_world
+def corpus() -> Corpus:
+    """A corpus, and a study with accounts."""
+    make_roles(make_study("draft"))
     corpus = make_corpus()
     make_person("ann", [*talk("ann", 3), [f"I live in Leeds. Write to {MAIL}, my address."]], corpus)
     make_person("rare", talk("rare", 1), corpus)
     make_fake(price_in=1, price_out=2)
     people("corpus", "filter", "--without-assistant-use")
     return corpus
+
+
+@pytest.fixture(autouse=True)
+def study(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """The study; a worker's planning is done at once, and lanes wait to be run."""
+    monkeypatch.setattr(asking_views.ask_step, "delay", lambda *given: tasks.ask_step(*given))
+    monkeypatch.setattr(tasks, "enqueue_lanes", lambda *given: 1)
+    return Study.objects.get(slug="teas")
 
 
 def address(task: str = "extract") -> str:

@@ -19,13 +19,14 @@ from surveys.studies.files.definitions import parse_study
 from surveys.studies.lifecycle import StudyError
 from surveys.studies.second_person import SecondPersonError, ask, confirm, decline
 from tests.factories import PROLIFIC_STUDY, definition_of, make_account, make_definition, make_participant, make_study
+from tests.lasting import copied_world
 from tests.roles import as_account
 from tests.surveys.studies.files.sample_study import SAMPLES
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@copied_world
 def study() -> Study:
     definition = make_definition(places=9, second_person=("launch", "pay"), prolific_study_ids=(PROLIFIC_STUDY,))
     study = make_study("draft", definition)

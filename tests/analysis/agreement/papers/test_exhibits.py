@@ -13,6 +13,7 @@ from surveys.models import AnnotationItem, Study
 from surveys.studies.labels import record_judgement
 from tests.analysis.people.people_samples import command, judged
 from tests.factories import annotate, make_account, make_annotation_study, make_annotator, make_items
+from tests.lasting import copied_world
 from tests.roles import as_account
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,7 +23,7 @@ JUDGE = {"item-0": "yes", "item-1": "no", "item-2": "yes", "item-3": "no"}
 TRAINED = {"item-1": "no", "item-2": "no", "item-3": "yes"}
 
 
-@pytest.fixture
+@copied_world
 def quality() -> Study:
     study = judged("attribute", "quality", SAID, corpus="real")
     for rater, labels in (("mini same-1", JUDGE), ("trained mine 1a2b3c4d", TRAINED)):

@@ -156,7 +156,8 @@ def rank(matrix: np.ndarray, questions: np.ndarray, number: int, at_once: int) -
 
 def sort_all(matrix: np.ndarray, questions: np.ndarray, number: int) -> list[list[str]]:
     exact = questions.astype("float64") @ matrix.astype("float64").T
-    return [[names_of(matrix)[at].decode() for at in np.lexsort((np.arange(len(row)), -row))[:number]] for row in exact]
+    names = names_of(matrix)
+    return [[names[at].decode() for at in np.lexsort((np.arange(len(row)), -row))[:number]] for row in exact]
 
 
 @pytest.mark.parametrize("at_once", [300, 100, 17, 1])

@@ -2,6 +2,7 @@
 
 import random
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +77,20 @@ def test_a_study_that_is_there_becomes_a_file_that_says_the_same(path: Path) -> 
     assert parse_study(to_file(definition).encode()) == definition
 
 
-def touched(number: int, said: tuple[str, ...]) -> tuple[str, str, FormField]:
-    """A shipped file, the section of one of its fields, and the field, drawn by number."""
+@cache
+def written_in(path: Path) -> tuple[str, list[list[FormField]]]:
+    """A shipped file, and by section those of its fields that are typed or chosen from."""
+    text = path.read_text(encoding="utf-8")
+    sections = [fields_of(text, section) for section in sections_for(writing.read(text))]
+    return text, [[each for each in fields if each.kind not in ("groups", "set", "tick")] for fields in sections]
+
+
+def touched(number: int) -> tuple[str, FormField]:
+    """A shipped file and one of its fields, drawn by number."""
     draw = random.Random(number)
-    text = draw.choice(FILES).read_text(encoding="utf-8")
-    section = draw.choice(sections_for(writing.read(text)))
-    fields = [each for each in fields_of(text, section) if each.kind not in ("groups", "set", "tick")]
-    return (text, section.name, draw.choice(fields)) if fields else touched(number + 1000, said)
+    text, sections = written_in(draw.choice(FILES))
+    fields = draw.choice(sections)
+    return (text, draw.choice(fields)) if fields else touched(number + 1000)
 
 
 def others(text: str, each: FormField) -> list[str]:
@@ -103,7 +111,7 @@ def values_of(each: FormField, said: str) -> Any:
 @pytest.mark.parametrize("said", [WORDS, BAD], ids=["valid", "faults"])
 def test_a_change_is_read_back_and_leaves_all_other_lines(said: tuple[str, ...]) -> None:
     for number in range(200):
-        text, section, each = touched(number, said)
+        text, each = touched(number)
         typed = random.Random(number).choice(each.choices or said if said is WORDS else said)
         changed = writing.change(text, each.table, each.change(QueryDict(mutable=True) | {each.place: typed}))
         raw = writing.read(changed)
