@@ -16,11 +16,10 @@ from analysis.endpoints.owners.sharing import lend
 from analysis.models import Run
 from analysis.models.conditions import CONDITIONS, SETTINGS, STORED, ConditionError, RunSetting, drawn_from
 from analysis.runs.asking.kinds import TaskKind
-from analysis.runs.asking.plans import OPEN
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneInterrupted
-from analysis.runs.lanes.runs import RunError, failures, progress, resume, run_inline, start
+from analysis.runs.lanes.runs import UNFINISHED, RunError, failures, progress, resume, run_inline, start
 from analysis.runs.pages.actions import read_budget
 from analysis.runs.pages.words import say_estimate
 from analysis.runs.recipes.fitting import TokenizerError
@@ -130,7 +129,7 @@ def carry_out(options: Options, version: StudyVersion | None = None, **more: Any
 
 def tell_waiting(run: Run, new: int) -> None:
     """Say what is sent besides the `new` calls, which alone are in the estimate."""
-    left = run.completions.filter(status__in=OPEN).count()
+    left = run.completions.filter(status__in=UNFINISHED).count()
     if left > new:
         cost = (cost_so_far(run) - run.spent) * (left - new) / left
         actions.say(f"{plural(left - new, 'call')} planned before will be sent too: about {dollars(cost)}.")

@@ -32,7 +32,7 @@ from analysis.runs.asking.kinds import NewTask, TaskKind
 from analysis.runs.asking.registry import JUDGE, TASKS, VERSIONS, find_kind, kind_of, longest_reply
 from analysis.runs.asking.replies import read_again
 from analysis.runs.asking.stages import candidate_tasks
-from analysis.runs.lanes.runs import RunError, resume
+from analysis.runs.lanes.runs import UNFINISHED, RunError, resume
 from analysis.runs.recipes.fitting import TokenizerError, counter_for
 from analysis.runs.recipes.messages import hash_messages
 from analysis.runs.recipes.plans import (
@@ -106,7 +106,7 @@ def plan_tasks(
         if again and dry_run:
             read_again(same_runs(plan))
         run = find_or_create(plan, actor, again)
-        room = None if limit is None else max(0, limit - run.completions.filter(status__in=OPEN).count())
+        room = None if limit is None else max(0, limit - run.completions.filter(status__in=UNFINISHED).count())
         asked = write_tasks(run, kind, wanted, again, room, keep=not dry_run)
         if not asked["calls"] and not run.completions.exists():
             raise RunPlanError(say_nothing_left(run, again))
@@ -117,9 +117,6 @@ def plan_tasks(
         else:
             keep_plan(run, 1, estimate, budget)
     return run, estimate
-
-
-OPEN = (Status.PENDING, Status.LEASED)
 
 
 def write_tasks(
@@ -167,7 +164,7 @@ def same_runs(asked: Run | Plan) -> QuerySet[Run]:
 
 
 CANCELLED = Q(run__state=Run.State.CANCELLED)
-WAITING = Q(completions__status__in=OPEN) & ~CANCELLED
+WAITING = Q(completions__status__in=UNFINISHED) & ~CANCELLED
 ANSWERED = Q(values__isnull=False) | Q(read_at__isnull=True, completions__status=Status.DONE)
 
 
@@ -194,7 +191,7 @@ def answers_first(study: Study, first: str) -> bool:
 def say_nothing_left(run: Run, again: bool) -> str:
     judge = rater_of(run) if run.condition == Run.Condition.JUDGE else ""
     waiting = Task.objects.filter(~CANCELLED, run__in=same_runs(run), read_at__isnull=True)
-    waiting = waiting.filter(completions__status__in=[*OPEN, Status.DONE]).order_by("run")
+    waiting = waiting.filter(completions__status__in=[*UNFINISHED, Status.DONE]).order_by("run")
     if planned := waiting.values_list("run", flat=True).first():
         left = f"What is left for {judge}" if judge else "What is left"
         return f"{left} is already planned: continue with `manage.py run {planned} resume --inline`."

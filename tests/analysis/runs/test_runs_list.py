@@ -11,7 +11,7 @@ from analysis.models import Completion, Run
 from analysis.runs.lanes.runs import stand
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import make_corpus, make_endpoint, make_run
-from tests.analysis.runs.run_samples import make_done, make_running, page_of
+from tests.analysis.runs.run_samples import answer, make_done, make_running, page_of
 from tests.factories import make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
@@ -229,6 +229,7 @@ def test_calls_are_shown_as_they_are_answered(client: Client, study: Study) -> N
     assert part.context["rows"][0].done_at >= newest.done_at
     in_order = client.get(page_of("calls-part", run.pk), {"order": "sent"}).context["rows"]
     assert [row.position for row in in_order] == sorted(row.position for row in in_order)
+    answer(run.completions.get(status="leased"))
     Run.objects.filter(pk=run.pk).update(state="done")
     over = client.get(page_of("calls-part", run.pk))
     assert over.status_code == 286

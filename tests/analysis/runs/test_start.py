@@ -14,7 +14,7 @@ try:
     execute_from_command_line(command)
 except Exception as error:
     print(type(error).__name__)
-print(*sorted({"openai", "pandas", "scipy.stats", "sklearn", "analysis.report.urls"} & set(sys.modules)))
+print(*sorted({"openai", "pandas", "scipy.stats", "sklearn", "analysis.report.pages.views"} & set(sys.modules)))
 """
 
 
