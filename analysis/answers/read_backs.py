@@ -16,7 +16,8 @@ from analysis.answers.aliases import alias_map
 from analysis.answers.compared import families_of, spellings_of
 from analysis.answers.kept import hash_of, keep, side_stamps
 from analysis.answers.readings import UNREAD, open_completions, open_responses
-from analysis.answers.reviews import ReadingSample, answers_of, draw, reading_errors, redraw, superseded
+from analysis.answers.reviews import answers_of, superseded
+from analysis.answers.samples import ReadingSample, draw, reading_errors, redraw
 from analysis.models import AliasDecision, Answer, MetricValue
 from analysis.stats.intervals import share_interval
 from analysis.stats.item_measures import measure

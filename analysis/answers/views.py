@@ -16,19 +16,16 @@ from analysis.answers.read_backs import kept_accuracy
 from analysis.answers.readings import find_changes, outdated, read_answers, read_new, unread
 from analysis.answers.reviews import (
     LETTERS,
-    SAMPLE,
-    SEED,
     ReviewError,
     answers_of,
     asked_of,
-    between,
     decide,
     last_decision,
-    sample_of,
     text_of,
     undo_last,
     waiting,
 )
+from analysis.answers.samples import SAMPLE, SEED, between, sample_of
 from analysis.models import Answer
 from analysis.models.conditions import LABELS
 from surveys.models import Prompt, ReadBack, Study, asked_of_all

@@ -7,7 +7,8 @@ import numpy as np
 
 from analysis.answers.read_backs import kept_accuracy
 from analysis.answers.readings import outdated
-from analysis.answers.reviews import answers_of, say_errors, waiting
+from analysis.answers.reviews import answers_of, waiting
+from analysis.answers.samples import say_errors
 from analysis.report.columns import Part
 from analysis.report.samples import Data, Row, Source, is_made_up, source_of
 from surveys.models import Participant

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from analysis.answers.reviews import answers_of, decide, draw, reading_errors, sample_of, say_errors, undo_last
+from analysis.answers.reviews import answers_of, decide, undo_last
+from analysis.answers.samples import draw, reading_errors, sample_of, say_errors
 from analysis.models import Answer
 from analysis.stats.intervals import share_interval
 from surveys.models import Study
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     """Six completions and a field answer without a doubt, one completion in doubt; at most four drawn per source."""
-    monkeypatch.setattr("analysis.answers.reviews.SAMPLE", 4)
+    monkeypatch.setattr("analysis.answers.samples.SAMPLE", 4)
     study = make_study(places=10)
     run = make_run("offline", study)
     for at, reply in enumerate((*[LIST] * 6, "1. Assam")):

@@ -14,7 +14,8 @@ from django.utils import timezone
 from analysis.answers.aliases import accept
 from analysis.answers.read_backs import KEPT, LAST, ResponseSpan, accuracy_rows, add_span, kept_accuracy
 from analysis.answers.readings import open_responses, read_new, store, unread
-from analysis.answers.reviews import answers_of, decide, draw, reading_errors, undo_last
+from analysis.answers.reviews import answers_of, decide, undo_last
+from analysis.answers.samples import draw, reading_errors
 from analysis.models import Answer, Completion, MetricValue
 from surveys.models import Participant, Prompt, ReadBack, Response, Study
 from surveys.participation.pasting.read_back import ReadReply, mark_of
@@ -28,7 +29,7 @@ FIVE = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
-    monkeypatch.setattr("analysis.answers.reviews.SAMPLE", 4)
+    monkeypatch.setattr("analysis.answers.samples.SAMPLE", 4)
     return make_study(places=40)
 
 
