@@ -311,8 +311,7 @@ class Reporting:
 
     def kept(self, name: str) -> MetricValue:
         def compute() -> Any:
-            with uncollected():
-                return tidy(PARTS[name].compute(self.data))
+            return tidy(PARTS[name].compute(self.data))
 
         return keep_part(self.study, f"{name}:{self.view}", self.fingerprint, compute, self.beside)
 
@@ -413,7 +412,8 @@ def compute_parts(
         progress(len(views), len(views), "")
 
 
-APART = ("blend", "taken", "costs", "latency", "cells", "contexts")  # a third of the work, much of it theirs alone
+# Nearly half of the work, much of it theirs alone.
+APART = ("blend", "taken", "costs", "latency", "cells", "contexts", "choices", "precision", "flow", "sensitivity")
 MANY = 20_000  # answers
 
 
