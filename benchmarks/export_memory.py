@@ -7,12 +7,12 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import psycopg
 
+from benchmarks.server import folder_of_services
 from fieldstudy.embedded import servers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,16 +49,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     rows = parser.parse_args().rows
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["FIELDSTUDY_VAR"] = folder
+    with folder_of_services() as folder:
         servers.attach()
         manage("migrate")
         for slug, count in (("few", FEW), ("many", rows)):
-            fill(Path(folder), slug, count)
+            fill(folder, slug, count)
         print("| format | rows | seconds | peak memory | file |\n| --- | ---: | ---: | ---: | ---: |")
         for kind in ("csv", "jsonl", "parquet", "sav"):
             for slug, count in (("few", FEW), ("many", rows)):
-                print(measure(Path(folder), slug, kind, count), flush=True)
+                print(measure(folder, slug, kind, count), flush=True)
 
 
 def manage(*arguments: str | Path) -> None:

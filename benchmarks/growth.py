@@ -15,7 +15,6 @@ import random
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ import django
 import numpy as np
 from django.core.management import call_command
 
+from benchmarks.server import folder_of_services
 from fieldstudy.embedded import servers
 
 # The sizes of each work, and their unit.
@@ -74,9 +74,8 @@ def tell(found: Found) -> str:
 
 
 def measure(work: str, size: int) -> Found:
-    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
-        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
+    with folder_of_services():
+        os.environ |= {"FIELDSTUDY_FSYNC": "off", "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
         servers.attach()
         os.environ |= PRODUCTION
         django.setup()

@@ -20,7 +20,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -33,6 +32,7 @@ from typing import Any, NamedTuple
 import django
 from django.core.management import call_command
 
+from benchmarks.server import folder_of_services
 from fieldstudy.embedded import servers
 
 FOLDERS = ("fieldstudy", "surveys", "analysis")
@@ -52,9 +52,8 @@ def main() -> None:
     parser.add_argument("--threads", action="store_true", help="what other threads do for the request too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
-        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
+    with folder_of_services():
+        os.environ |= {"FIELDSTUDY_FSYNC": "off", "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
         servers.attach()
         django.setup()
         call_command("migrate", verbosity=0)

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import resource
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +20,7 @@ import django
 import numpy as np
 from django.core.management import call_command
 
+from benchmarks.server import folder_of_services
 from fieldstudy.embedded import servers
 
 SENTENCES, DIMENSIONS, TURNS = 1_000, 384, 6
@@ -56,8 +56,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=5_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["FIELDSTUDY_VAR"] = folder
+    with folder_of_services():
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
         servers.attach()
         django.setup()

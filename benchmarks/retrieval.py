@@ -7,10 +7,8 @@ the same vectors, already in memory.
 import argparse
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import django
 import numpy as np
@@ -18,7 +16,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from benchmarks.goals import ROWS, Goal
-from benchmarks.server import copy_tables
+from benchmarks.server import copy_tables, folder_of_services
 from fieldstudy.embedded import servers
 
 MOST = 4.5  # times the product alone; why: retrieval.md
@@ -60,10 +58,9 @@ def goals(quick: bool) -> list[Goal]:
 
 def measure(options: argparse.Namespace) -> float:
     """Return how many times as long retrieval takes as the product alone."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"FIELDSTUDY_VAR": folder, "FIELDSTUDY_FSYNC": "off"}
-        os.environ["DJANGO_SETTINGS_MODULE"] = "fieldstudy.settings"
-        copy_tables(Path(folder))
+    with folder_of_services() as folder:
+        os.environ |= {"FIELDSTUDY_FSYNC": "off", "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
+        copy_tables(folder)
         servers.attach()
         django.setup()
         call_command("migrate", verbosity=0)

@@ -34,17 +34,27 @@ AS_IN_PRODUCTION = {
 
 
 @contextmanager
-def database_of_its_own() -> Iterator[Path]:
-    """Set up the platform as in production, for this process and its children, with temporary services of its own."""
+def folder_of_services() -> Iterator[Path]:
+    """Make a temporary folder for PostgreSQL and Valkey, which have ended before it is removed."""
     with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
         os.environ["FIELDSTUDY_VAR"] = folder
-        copy_tables(Path(folder))
+        try:
+            yield Path(folder)
+        finally:
+            servers.release_services(os.getpid())
+
+
+@contextmanager
+def database_of_its_own() -> Iterator[Path]:
+    """Set up the platform as in production, for this process and its children, with temporary services of its own."""
+    with folder_of_services() as folder:
+        copy_tables(folder)
         servers.attach()
         os.environ |= AS_IN_PRODUCTION | {"STATIC_ROOT": f"{folder}/static"}
         django.setup()
         call_command("migrate", verbosity=0)
         try:
-            yield Path(folder)
+            yield folder
         finally:
             connection.close()
 

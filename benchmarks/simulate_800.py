@@ -2,14 +2,16 @@
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+from benchmarks.server import database_cpu, folder_of_services, running_server  # noqa: E402
+from fieldstudy.embedded import servers  # noqa: E402
+
 # Fewer places than people: cells fill up, some people are turned away, and late ones find their places taken.
 LAUNCH = """
 from dataclasses import replace
@@ -29,15 +31,11 @@ def main() -> None:
     parser.add_argument("--places", type=int, default=60, help="in each of the eight cells (60)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
-        os.environ.setdefault("FIELDSTUDY_VAR", folder)
+    with folder_of_services():
         sys.exit(play(options))
 
 
 def play(options: argparse.Namespace) -> int:
-    from benchmarks.server import database_cpu, running_server
-    from fieldstudy.embedded import servers
-
     servers.attach()
     var = servers.var_folder()
     manage("migrate", "--verbosity", "0")

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.goals import ROWS, Goal  # noqa: E402
+from benchmarks.server import copy_tables, database_cpu, folder_of_services, running_server  # noqa: E402
 
 # With DEBUG, Django would record and time each statement.
 PRODUCTION = {
@@ -44,8 +44,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="how often all answers of new people are sent (2)")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
-        os.environ.setdefault("FIELDSTUDY_VAR", folder)
+    with folder_of_services():
         report = measure(options.threads, options.rounds, PEOPLE)
     print(json.dumps(report) if options.json else describe(report))
     sys.exit(0 if all(goal.met for goal in goals_of(report)) else 1)
@@ -54,7 +53,6 @@ def main() -> None:
 def measure(threads: int, rounds: int, people: int) -> dict:
     import django
 
-    from benchmarks.server import copy_tables
     from fieldstudy.embedded import schema, servers
 
     copy_tables(servers.var_folder())
@@ -64,7 +62,6 @@ def measure(threads: int, rounds: int, people: int) -> dict:
     schema.apply_pending_migrations()
 
     from benchmarks import field
-    from benchmarks.server import running_server
 
     study, var = field.make_study(), servers.var_folder()
     with running_server("benchmarks.wsgi:front", var / "log" / "benchmark.log", threads) as server:
@@ -106,8 +103,6 @@ def take_turns(
 
 
 def run(server, var: Path, kind: str, people: list[list[tuple[str, str]]], at_once: int) -> dict:
-    from benchmarks.server import database_cpu
-
     job = json.dumps({"port": server.port, "people": people, "at_once": at_once})
     web, database = server.cpu(), database_cpu(var)
     done = subprocess.run(
@@ -168,8 +163,7 @@ def goals_of(report: dict) -> list[Goal]:
 
 
 def goals(quick: bool) -> list[Goal]:
-    with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
-        os.environ.setdefault("FIELDSTUDY_VAR", folder)
+    with folder_of_services():
         report = measure(8, *((1, 32) if quick else (2, PEOPLE)))
     print(describe(report))
     if errors := [error for row in report["rows"] for error in row["errors"]]:
