@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
+from django.template.loader import render_to_string
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
@@ -29,7 +30,7 @@ STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def member_page(view: View) -> View:
-    """Decorate a page for everybody with an account, which says what it refuses and what it does not find."""
+    """Decorate a page for everybody with an account, which says what it refuses, lacks, or only takes from a form."""
 
     @wraps(view)
     def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:
@@ -37,11 +38,14 @@ def member_page(view: View) -> View:
         if not request.user.is_authenticated:
             return ask_to_log_in(request)
         try:
-            return view(request, *args, **names)
+            answer = view(request, *args, **names)
         except PermissionDenied as refusal:
             return render(request, "console/refused.html", {"why": str(refusal)}, status=403)
         except Http404:
             return render(request, "console/missing.html", status=404)
+        if request.method == "GET" and answer.status_code == 405:
+            answer.write(render_to_string("console/only_sent.html", request=request))
+        return answer
 
     return page
 

@@ -30,7 +30,7 @@ class Command(StudyAction):
     faults = (PeopleError, RaterError)
     words = (
         "{to}: {items:item} with {slots:slot} of {relevant:relevant attribute} in {pairs:pair}, "
-        "{already_there:,} already there; {without_responses:,} lack a response"
+        "{already_there:,} already there; {without_responses:,} without a response"
     )
 
     def carry_out(self, study: Study, options: Options) -> Report:

@@ -292,7 +292,7 @@ def order_asking(
 
     `settings` has `endpoint`, and may have `budget` (dollars as text), `limit`, `batch`, `again`, `dry_run`, and for
     candidates `texts`, a list of prompts, one a line, or `prompts`, the study that has them. The step's report is the
-    estimate with `run` and `dry_run`.
+    estimate with `run`, `dry_run` and `planned_before`, the calls that wait in a run to be continued.
     """
     dry_run = bool(settings.get("dry_run"))
     with step_of(corpus, name, dict(settings), actor) as step:
@@ -302,7 +302,9 @@ def order_asking(
                 check_endpoint(endpoint, kind.temperature)
             planned, estimate = _plan(corpus, name, settings, actor, step.show, account)
             run = None if dry_run else _begin(planned, account, study)
-        step.report = estimate | {"run": run and run.pk, "dry_run": dry_run}
+        waits = dry_run and planned.state != Run.State.RUNNING  # a running one sends them without this step
+        before = planned.completions.filter(status__in=UNFINISHED).count() if waits else 0
+        step.report = estimate | {"run": run and run.pk, "dry_run": dry_run, "planned_before": before}
     return run
 
 

@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connections, transaction
-from django.db.models import Case, Count, F, Max, QuerySet, Value, When
+from django.db.models import Case, Count, F, Max, Q, QuerySet, Value, When
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from analysis.endpoints.limits import waiting_until
@@ -150,8 +151,9 @@ def work_beside(run_id: int, bounds: Bounds, over: threading.Event) -> None:
 
 # --- looking
 
-# A lane leases calls before it sends them: only what was sent is in flight, the rest still waits.
-STANDING = Case(When(status=Status.LEASED, sent_at=None, then=Value(Status.PENDING.value)), default=F("status"))
+# A lane leases calls before it sends them: only what was sent is in flight, the rest waits, as what a dead lane had.
+SENT = Q(status=Status.LEASED, sent_at__isnull=False, lease_until__gte=Now())
+STANDING = Case(When(~SENT, status=Status.LEASED, then=Value(Status.PENDING.value)), default=F("status"))
 
 
 @dataclass(frozen=True)
@@ -201,8 +203,8 @@ def stand(runs: Sequence[Run], rated: Sequence[Run] | None = None) -> list[RunPr
 
 
 def count_calls(runs: Sequence[Run]) -> Counter[tuple[int, str]]:
-    """Count calls by run and standing, at one moment and by an index alone. Leased calls not sent yet, as read from
-    their rows, are pending.
+    """Count calls by run and standing, at one moment and by an index alone. Leased calls that are not in flight, as
+    read from their rows, are pending.
     """
     calls = Completion.objects.filter(run__in=runs).order_by()
     found: Counter[tuple[int, str]] = Counter()
@@ -210,7 +212,7 @@ def count_calls(runs: Sequence[Run]) -> Counter[tuple[int, str]]:
         found[run, status] = count
     leased = {run: count for (run, status), count in found.items() if status == Status.LEASED}
     if leased:
-        sent_calls = calls.filter(run__in=leased, status=Status.LEASED, sent_at__isnull=False)
+        sent_calls = calls.filter(SENT, run__in=leased)
         sent: dict[int, int] = dict(sent_calls.values_list("run").annotate(count=Count("*")))
         for run, count in leased.items():
             found[run, Status.LEASED] = min(sent.get(run, 0), count)

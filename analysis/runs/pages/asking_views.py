@@ -173,6 +173,7 @@ def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
         "estimate": planned,
         "mark": mark_of(step["row"]) if step and planned else "",
         "estimate_words": say_estimate(planned) if planned else "",
+        "calls": planned["calls"] + planned.get("planned_before", 0) if planned else 0,
         "conditions": say_conditions(step["row"].settings) if step and planned else "",
     }
 

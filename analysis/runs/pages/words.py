@@ -64,7 +64,7 @@ def say_runs(runs: Sequence[Run], standings: Sequence[RunProgress]) -> str:
         said = f"One of {number} is running: {running[0].run.title}, {say_left(running)}"
     else:
         said = f"{len(running)} of {number} are running, {say_left(running)}"
-    waits = f"; {stopped} stopped and waiting for you" if stopped else ""
+    waits = f"; {stopped} stopped and waiting for a decision" if stopped else ""
     return f"{said}{waits}."
 
 

@@ -1,7 +1,7 @@
 """Reading files to import: columns are declared, rows read one by one and never held as a whole, faults have lines."""
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,6 +24,7 @@ from surveys.reading.nesting import (
     say_fault,
 )
 from surveys.studies.access import make_pseudonym
+from surveys.studies.wording import join_words
 
 MOST_FAULTS = 50
 LONGEST_LINE = 4 * LONGEST_TEXT
@@ -346,7 +347,7 @@ class TableReader:
         for line, raw in rows:
             before = self.faults.count
             if missing := [name for name, column in self.columns.items() if column.needed and name not in raw]:
-                self.faults.add(line, f"{', '.join(missing)} is missing")
+                self.faults.add(line, say_missing(missing))
                 continue
             values = {name: self._read(line, column, raw.get(name)) for name, column in self.columns.items()}
             others = {
@@ -373,7 +374,7 @@ class TableReader:
         if missing := [name for name, column in self.columns.items() if column.needed and name not in header]:
             separated = len(header) != 1
             hint = "" if separated else "; the columns must be separated by commas"
-            self.faults.add(1, f"the column {', '.join(missing)} is missing{hint}")
+            self.faults.add(1, f"the {'column' if len(missing) == 1 else 'columns'} {say_missing(missing)}{hint}")
             if not separated:
                 return False
         elif not any(header):
@@ -454,3 +455,7 @@ def imported_participant(study: Study, name: str, moment: datetime, **more: Any)
         finished_at=moment,
         **more,
     )
+
+
+def say_missing(names: Sequence[str]) -> str:
+    return f"{join_words(names)} {'is' if len(names) == 1 else 'are'} missing"

@@ -124,6 +124,20 @@ def test_count_of_what_was_asked_before_says_so(corpus: Corpus, answered: bool) 
     assert "Nothing has been sent yet" not in words and "Send 0 calls" not in words
 
 
+@pytest.mark.parametrize(("state", "sends"), [("paused", 4), ("running", 2)])
+def test_calls_planned_before_are_named_and_counted_if_starting_sends_them(
+    corpus: Corpus, state: str, sends: int
+) -> None:
+    ask(limit="2")
+    begin()
+    Run.objects.update(state=state)
+    words = lines_of(ask())
+    assert f"Send {sends} calls" in words and ("With 2 more, planned before" in words) is (sends == 4)
+    begin()
+    run = Run.objects.get()
+    assert (run.state, run.completions.count()) == ("running", 4)
+
+
 def test_nothing_starts_that_was_not_counted(corpus: Corpus) -> None:
     page = begin()
     assert said(page) == ["See first what it would cost."] and not Run.objects.exists()

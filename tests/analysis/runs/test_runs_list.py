@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from analysis.models import Completion, Run
 from analysis.runs.lanes.runs import stand
@@ -123,7 +125,7 @@ def test_runs_are_grouped_and_filtered_by_state(client: Client, study: Study) ->
     assert listed(client, group="condition") == [last.pk, first.pk, profile.pk]
     assert listed(client, state="stopped", group="model") == [last.pk]
     assert listed(client, state="nonsense", group="nonsense") == [last.pk, profile.pk, first.pk]
-    assert "3 runs, none is running; 1 stopped and waiting for you." in lines_of(page)
+    assert "3 runs, none is running; 1 stopped and waiting for a decision." in lines_of(page)
 
 
 def test_heading_says_how_many_calls_failed_whatever_the_list_shows(client: Client, study: Study) -> None:
@@ -144,9 +146,12 @@ def test_part_that_was_asked_for_has_the_heading_and_gives_the_page_its_address(
     assert (by_clock.status_code, by_clock.has_header("HX-Replace-Url")) == (286, False)
 
 
-def test_calls_that_are_leased_and_not_sent_still_wait(client: Client, study: Study) -> None:
+@pytest.mark.parametrize("held", [{"sent_at": None}, {"lease_until": timezone.now()}])
+def test_calls_that_are_not_sent_or_whose_lane_is_dead_still_wait(
+    client: Client, study: Study, held: dict[str, Any]
+) -> None:
     run = make_running(study)
-    Completion.objects.filter(run=run, status="leased").update(sent_at=None)
+    Completion.objects.filter(run=run, status="leased").update(**held)
     assert "3 of 6 · 1 failed · 5 s to go · 0.4 calls/s $" in lines_of(client.get(page_of("runs")))
     page = client.get(page_of("run", run.pk), {"status": "pending"})
     assert "In flight 0" in lines_of(page) and len(page.context["rows"]) == 2

@@ -161,9 +161,9 @@ def test_line_of_a_row_after_texts_of_many_lines(study: Study, file: Path) -> No
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "line 1: the column participant, chatbot, prompt, text is missing"),
+        (b"", "line 1: the columns participant, chatbot, prompt and text are missing"),
         (b"participant,chatbot,text\n", "line 1: the column prompt is missing"),
-        (b"participant;chatbot;prompt;text\n", "prompt, text is missing; the columns must be separated by commas"),
+        (b"participant;chatbot;prompt;text\n", "prompt and text are missing; the columns must be separated by commas"),
         (b"participant,chatbot,prompt,text,text\n", "line 1: the column 'text' occurs more than once"),
         (
             b"participant,chatbot,prompt,text,\n",
