@@ -22,7 +22,7 @@ reverse("survey:prompt", args=["teas", "token", 1]), reverse("console:studies")
 try:
     resolve("/s/teas/token/nowhere/")
 except Resolver404:
-    print(sorted({"pandas", "scipy", "altair", "openai", "sklearn", "pyarrow"} & set(sys.modules)))
+    print(sorted({"numpy", "rapidfuzz", "pandas", "scipy", "altair", "openai", "sklearn", "pyarrow"} & set(sys.modules)))
 reverse("compare:bundle", args=["teas"]), resolve("/api/v1/studies/")
 print("scipy" in sys.modules)
 """
