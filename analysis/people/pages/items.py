@@ -222,7 +222,8 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
             words = say_report(report, " would be added" if report["items"] else "")
             return show_items(request, asked=way._replace(report=report, words=words))
         messages.success(request, f"{into.slug}: {say_report(report)}.")
-    return redirect("people:items", request.study.slug)
+        return redirect("people:items", request.study.slug)
+    return show_items(request, status=422, asked=way)
 
 
 ITEMS = "console/<slug:slug>/items/"

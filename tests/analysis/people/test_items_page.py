@@ -1,5 +1,6 @@
 """Items of a stage: the line of stages, items counted first and added once, by those who may act in both studies."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.urls import reverse
 
 from surveys.annotation.stages import stages_of
 from surveys.models import AuditEvent, Membership, Study
+from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import as_program, ask, command
 from tests.analysis.people.test_relevant import make_judged
 from tests.analysis.runs.servers import make_fake
@@ -131,3 +133,16 @@ def test_api_counts_and_adds(into: Study) -> None:
     wrong = ada.post("/api/v1/studies/pairs/push/people/", {"source": "none"}, content_type="application/json")
     assert wrong.status_code == 400
     assert as_program("bob").post(url, RELEVANT, content_type="application/json").status_code == 403
+
+
+def test_refused_count_or_push_keeps_what_was_typed_and_says_why(into: Study) -> None:
+    typed = RELEVANT | {"items": "7", "people": "3", "seed": "5", "pilot": "on"}
+    close(into, "tests")
+    for slug, more in (("answers", {"count": "yes"}), ("answers", {}), ("pairs", {"into": "answers"})):
+        page = post("ada", slug, "relevant", **typed, **more)
+        assert page.status_code == 422 and "answers is closed for good: nobody new can label more" in page.text
+        assert all(f'name="{name}" value="{typed[name]}"' in page.text for name in ("items", "people", "seed"))
+        assert re.search(r'name="pilot"[^>]* checked', page.text)
+    assert not into.annotation_items.exists()
+    with pytest.raises(CommandError, match="answers is closed for good"):
+        command("push_relevant", "pairs")
