@@ -77,7 +77,7 @@ def require_kind(study: Study, kind: str) -> None:
 def require_open(study: Study) -> None:
     """Raise PeopleError if the study is closed, since nobody new would come to label more items."""
     if study.state == Study.State.CLOSED:
-        raise PeopleError(f"{study.slug} is closed for good: nobody new can label more items. Choose another study.")
+        raise PeopleError(f"{study.slug} is closed for good: nobody new can label more items. Push them into another.")
 
 
 def report_of(corpus: Corpus, name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tests.analysis.runs.servers import make_fake
 from tests.factories import make_account, make_annotation_study, make_study
 from tests.lasting import copied_world
 from tests.roles import as_account
+from tests.surveys.console.console_pages import lines_of
 from tests.surveys.participation.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -146,3 +147,17 @@ def test_refused_count_or_push_keeps_what_was_typed_and_says_why(into: Study) ->
     assert not into.annotation_items.exists()
     with pytest.raises(CommandError, match="answers is closed for good"):
         command("push_relevant", "pairs")
+
+
+def test_page_says_what_its_items_are_and_where_they_come_from() -> None:
+    for kind, *says in (
+        ("attribute", "Merged attributes of its sampled users.", "None yet. Bring one under Corpora"),
+        ("relevance", "Attributes that a model proposed for pairs of prompt and user.", "None yet. Bring one"),
+        ("preference", "What most people call relevant in the stage before,", "None yet. Make a study"),
+        ("error", "Rejected attributes are brought by push_rejected"),
+    ):
+        make_account(kind, make_annotation_study(kind=kind, slug=kind), "researcher")
+        shown = lines_of(as_account(kind).get(reverse("people:items", args=[kind])))
+        assert all(part in shown for part in says), shown
+    refused = post("preference", "preference", "relevant", items="7")
+    assert refused.status_code == 422 and 'name="items" value="7"' in refused.text

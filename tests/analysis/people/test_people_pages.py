@@ -184,7 +184,7 @@ def test_items_go_only_into_studies_of_attributes_in_which_one_may_act(study: St
     close(mine, "tests")
     corpus.shared_with.add(mine)
     (why,) = said(begin(as_account("researcher"), "push", study="mine", seed="0"))
-    assert why == "mine is closed for good: nobody new can label more items. Choose another study."
+    assert why == "mine is closed for good: nobody new can label more items. Push them into another."
     assert not CorpusStep.objects.filter(name="push").exists()
 
 

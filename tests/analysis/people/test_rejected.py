@@ -114,5 +114,5 @@ def test_what_came_from_elsewhere_is_refused_with_what_to_do(judged: Study) -> N
 
 def test_closed_study_takes_no_more(judged: Study) -> None:
     close(make_errors(), "tests")
-    with pytest.raises(CommandError, match="errors is closed for good: nobody new can label more items. Choose"):
+    with pytest.raises(CommandError, match="errors is closed for good: nobody new can label more items. Push them"):
         call_command("push_rejected", "facts", "errors")
