@@ -79,7 +79,7 @@ class PushItemsForm(forms.Form):
         left_out += [] if way.source is Corpus and kind == "relevance" else ["by", "users", "least"]
         for name in left_out:
             del self.fields[name]
-        for name in ("items", "people"):
+        for name in ("by", "items", "people"):
             if name in self.fields:
                 self.fields[name].optional = True
 
