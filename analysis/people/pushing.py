@@ -21,7 +21,7 @@ from analysis.people.stages.portions import (
     known_keys,
     shown_rows,
 )
-from analysis.people.steps import ACTOR, NAMES, PeopleError, report_of, require_merged
+from analysis.people.steps import ACTOR, NAMES, PeopleError, report_of, require_merged, require_open
 from surveys.annotation.items import push_items, work_of
 from surveys.models import Study
 from surveys.reading.privacy import remove_personal
@@ -211,6 +211,7 @@ def push_attributes(
     counted. Raises PeopleError, ImportFault.
     """
     portion.check()
+    require_open(study)
     require_merged(corpus)
     _, kind = work_of(study)
     if kind.name != KIND:

@@ -39,6 +39,8 @@ def require_step(account: Any, study: Study, corpus: Corpus, settings: Mapping[s
         require_use(account, study, corpus, endpoint)
         for other in Study.objects.filter(slug__in=[settings[key] for key in ("study", "prompts") if key in settings]):
             require_other(account, corpus, other, is_target="study" in settings)
+            if "study" in settings:
+                require_open(other)
 
 
 def require_other(account: Any, corpus: Corpus, other: Study, *, is_target: bool) -> None:
@@ -70,6 +72,12 @@ def require_kind(study: Study, kind: str) -> None:
     work = definition_of(study.current_id).annotation if study.current_id else None
     if work is None or work.kind != kind:
         raise PeopleError(f"{study.slug} is not a study of annotators with the kind `{kind}`.")
+
+
+def require_open(study: Study) -> None:
+    """Raise PeopleError if the study is closed, since nobody new would come to label more items."""
+    if study.state == Study.State.CLOSED:
+        raise PeopleError(f"{study.slug} is closed for good: nobody new can label more items. Push them into another.")
 
 
 def report_of(corpus: Corpus, name: str) -> dict[str, Any]:

@@ -42,6 +42,10 @@ LEFT = {
     "beyond": "more than asked for",
     "in_other_part": "in the other part of the study",
 }
+NO_SOURCE: dict[type, str] = {
+    Corpus: "None yet. Bring one under Corpora, or have one shared with this study.",
+    Study: "None yet. Make a study of relevance, or be made a researcher in one.",
+}
 
 
 class PushItemsForm(forms.Form):
@@ -64,15 +68,18 @@ class PushItemsForm(forms.Form):
 
     def __init__(self, data: Any, way: Push, kind: str, user: Any, into: Study, **given: Any) -> None:
         super().__init__(data, **given)
+        self.says = way.kinds[kind]
         if way.source:
             self.fields["source"].label = "Corpus" if way.source is Corpus else "Stage before"
             self.fields["source"].choices = [(name, name) for name in sources_of(way, user, into)]
+            if not self.fields["source"].choices:
+                self.fields["source"].help_text = NO_SOURCE[way.source]
         left_out = [] if way.source else ["source"]
         left_out += [] if way.has_pilot else ["pilot", "items", "people", "seed"]
         left_out += [] if way.source is Corpus and kind == "relevance" else ["by", "users", "least"]
         for name in left_out:
             del self.fields[name]
-        for name in ("items", "people"):
+        for name in ("by", "items", "people"):
             if name in self.fields:
                 self.fields[name].optional = True
 
@@ -116,7 +123,7 @@ def order_of(user: Any, study: Study, name: str, data: Any) -> tuple[PushItemsFo
         raise Http404
     form = PushItemsForm(data, PUSHES[name], kind, user, study, auto_id=f"{name}-%s")
     source: Corpus | Study | None = None
-    if PUSHES[name].source is Study:
+    if PUSHES[name].source is Study and ("source" in data or form.fields["source"].choices):
         source = study_for(user, str(data.get("source", "")), Role.RESEARCHER)
     if not form.is_valid():
         return form, None
@@ -222,7 +229,8 @@ def push(request: HttpRequest, name: str) -> HttpResponse:
             words = say_report(report, " would be added" if report["items"] else "")
             return show_items(request, asked=way._replace(report=report, words=words))
         messages.success(request, f"{into.slug}: {say_report(report)}.")
-    return redirect("people:items", request.study.slug)
+        return redirect("people:items", request.study.slug)
+    return show_items(request, status=422, asked=way)
 
 
 ITEMS = "console/<slug:slug>/items/"

@@ -17,7 +17,7 @@ from analysis.people.sensitive import mark_sensitive
 from analysis.people.stages.portions import Portion, shown_rows
 from analysis.people.stages.relevant import FROM as RELEVANCE_KIND
 from analysis.people.stages.relevant import RELEVANCE, attribute_in
-from analysis.people.steps import ACTOR, require_kind
+from analysis.people.steps import ACTOR, PeopleError, require_kind, require_open
 from surveys.annotation.items import GENERATOR, REJECTED_BY, Pushed, push_items
 from surveys.models import AnnotationItem, Study
 from surveys.reading.privacy import remove_personal
@@ -47,6 +47,7 @@ def push_rejected(
     """
     require_kind(study, KIND)
     require_kind(into, INTO)
+    require_open(into)
     keys = find_rejected(study, rule, pilot, revised=revised)
     return push_items(
         into, make_items(study, into, keys, rule, pilot), actor, pilot=pilot, subject=f"rejected in {study.slug}"
@@ -77,6 +78,10 @@ def find_doubts(study: Study, rule: str, models: Iterable[ModelRater]) -> dict[s
 def make_items(study: Study, into: Study, keys: set[str], rule: str, pilot: bool) -> Iterator[dict[str, Any]]:
     """Yield what was shown, nothing about who said what: later labels or another rule leave the items as they are."""
     there = AnnotationItem.objects.filter(study=into, pilot=pilot, key__in=keys)
+    if taken := sorted(there.exclude(source=study.slug).values_list("key", flat=True)):
+        more = f" and {len(taken) - 1:,} more" if len(taken) > 1 else ""
+        held = f"{into.slug} already has {taken[0]}{more} of these attributes from elsewhere, and items never change"
+        raise PeopleError(f"{held}. Push what people rejected in {study.slug} into another study.")
     tags = dict(there.values_list("key", "tags"))
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=keys).select_related("history")
     for item in rows.order_by("position").iterator(chunk_size=200):

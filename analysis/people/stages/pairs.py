@@ -10,7 +10,7 @@ from analysis.models import Attribute, Corpus, CorpusUser, Run, Task
 from analysis.people.corpora.records import short_hash
 from analysis.people.pushing import cluster_of, push_attributes, studied_users, tags_of
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, known_keys, shown_rows
-from analysis.people.steps import ACTOR, PeopleError
+from analysis.people.steps import ACTOR, PeopleError, require_open
 from surveys.annotation.items import push_items, work_of
 from surveys.models import AnnotationItem, Study
 from surveys.reading.privacy import remove_personal
@@ -197,6 +197,7 @@ def push_people(
     if settings.users < 1 or settings.least < 1:
         raise PeopleError("A prompt takes 1 user or more, and a pair 1 candidate or more.")
     portion.check()
+    require_open(study)
     pushing = PairItems(study, corpus, pilot, settings, find_author(corpus, settings), portion)
     done = push_items(study, pushing.items(), actor, pilot=pilot, subject=f"pairs of {corpus.name}")
     counted = ("asked", "unread", "not_studied", "gone", "few", "not_drawn", "beyond", "pairs", "personal")

@@ -30,11 +30,10 @@ class PushOrder:
 
 @dataclass(frozen=True)
 class Push:
-    """One way: title, description, the kinds of items it makes, the type of their source, and the rule itself."""
+    """One way: title, what it brings by the kind of items, the type of their source, and the rule itself."""
 
     title: str
-    says: str
-    kinds: tuple[str, ...]
+    kinds: dict[str, str]
     source: type | None
     carry_out: Callable[[PushOrder], dict[str, Any]]
     has_pilot: bool = True
@@ -43,8 +42,10 @@ class Push:
 PUSHES: dict[str, Push] = {
     "people": Push(
         "From a corpus",
-        "Merged attributes of its sampled users, or pairs of prompt and attribute that a model proposed.",
-        ("attribute", "relevance"),
+        {
+            "attribute": "Merged attributes of its sampled users.",
+            "relevance": "Attributes that a model proposed for pairs of prompt and user.",
+        },
         Corpus,
         lambda order: push_people(
             order.source, order.study, order.actor, pilot=order.pilot, settings=order.pairs, portion=order.portion
@@ -52,16 +53,17 @@ PUSHES: dict[str, Push] = {
     ),
     "refined": Push(
         "Revised attributes",
-        "What models made of attributes that people doubted, to be judged once more.",
-        ("attribute",),
+        {"attribute": "What models made of attributes that were doubted, to be judged once more."},
         None,
         lambda order: push_refined(order.study, order.actor),
         has_pilot=False,
     ),
     "relevant": Push(
         "From the stage before",
-        "What most people call relevant there, beside a generic and a personalised response of each model.",
-        ("preference",),
+        {
+            "preference": "What most people call relevant in the stage before, beside a generic and a personalised "
+            "response of each model."
+        },
         Study,
         lambda order: push_relevant(order.source, order.study, order.actor, pilot=order.pilot, portion=order.portion),
     ),

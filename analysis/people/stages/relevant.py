@@ -10,7 +10,7 @@ from django.db.models import F
 from analysis.models import Attribute, Endpoint, Task
 from analysis.people.corpora.records import short_hash
 from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
-from analysis.people.steps import ACTOR, PeopleError, require_kind
+from analysis.people.steps import ACTOR, PeopleError, require_kind, require_open
 from surveys.annotation.items import GENERATOR, RELEVANT_BY, push_items
 from surveys.annotation.stages import next_of
 from surveys.models import AnnotationItem, Study
@@ -240,6 +240,7 @@ def push_relevant(
     """
     require_kind(study, FROM)
     require_kind(into, INTO)
+    require_open(into)
     portion.check()
     pushing = PreferenceItems(study, into, pilot, by, portion)
     subject = f"relevant in {study.slug}" + (f" by {by.name} {by.version}".rstrip() if by else "")

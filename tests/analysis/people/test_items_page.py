@@ -1,5 +1,6 @@
 """Items of a stage: the line of stages, items counted first and added once, by those who may act in both studies."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,12 +10,14 @@ from django.urls import reverse
 
 from surveys.annotation.stages import stages_of
 from surveys.models import AuditEvent, Membership, Study
+from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import as_program, ask, command
 from tests.analysis.people.test_relevant import make_judged
 from tests.analysis.runs.servers import make_fake
 from tests.factories import make_account, make_annotation_study, make_study
 from tests.lasting import copied_world
 from tests.roles import as_account
+from tests.surveys.console.console_pages import lines_of
 from tests.surveys.participation.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -131,3 +134,30 @@ def test_api_counts_and_adds(into: Study) -> None:
     wrong = ada.post("/api/v1/studies/pairs/push/people/", {"source": "none"}, content_type="application/json")
     assert wrong.status_code == 400
     assert as_program("bob").post(url, RELEVANT, content_type="application/json").status_code == 403
+
+
+def test_refused_count_or_push_keeps_what_was_typed_and_says_why(into: Study) -> None:
+    typed = RELEVANT | {"items": "7", "people": "3", "seed": "5", "pilot": "on"}
+    close(into, "tests")
+    for slug, more in (("answers", {"count": "yes"}), ("answers", {}), ("pairs", {"into": "answers"})):
+        page = post("ada", slug, "relevant", **typed, **more)
+        assert page.status_code == 422 and "answers is closed for good: nobody new can label more" in page.text
+        assert all(f'name="{name}" value="{typed[name]}"' in page.text for name in ("items", "people", "seed"))
+        assert re.search(r'name="pilot"[^>]* checked', page.text)
+    assert not into.annotation_items.exists()
+    with pytest.raises(CommandError, match="answers is closed for good"):
+        command("push_relevant", "pairs")
+
+
+def test_page_says_what_its_items_are_and_where_they_come_from() -> None:
+    for kind, *says in (
+        ("attribute", "Merged attributes of its sampled users.", "None yet. Bring one under Corpora"),
+        ("relevance", "Attributes that a model proposed for pairs of prompt and user.", "None yet. Bring one"),
+        ("preference", "What most people call relevant in the stage before,", "None yet. Make a study"),
+        ("error", "Rejected attributes are brought by push_rejected"),
+    ):
+        make_account(kind, make_annotation_study(kind=kind, slug=kind), "researcher")
+        shown = lines_of(as_account(kind).get(reverse("people:items", args=[kind])))
+        assert all(part in shown for part in says), shown
+    refused = post("preference", "preference", "relevant", items="7")
+    assert refused.status_code == 422 and 'name="items" value="7"' in refused.text

@@ -13,6 +13,7 @@ from analysis.people.pushing import cluster_of
 from analysis.people.stages.pairs import name_prompt, push_people
 from analysis.people.stages.portions import Portion
 from surveys.models import AnnotationItem, Slot, Study
+from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import command, make_person, people
 from tests.analysis.runs.baseline_factories import make_corpus, use_letters
 from tests.analysis.runs.servers import make_fake
@@ -158,3 +159,10 @@ def test_person_is_erased_from_pairs_too(asked: Study) -> None:
     report: dict[str, Any] = command("erase_user", "corpus", "ann")
     assert report["items"] > 0 and not AnnotationItem.objects.filter(cluster=cluster_of("ann")).exists()
     assert not Task.objects.filter(user__key="ann").exists()
+
+
+def test_closed_study_takes_no_pairs_and_no_attributes(asked: Study) -> None:
+    for study in (make_pairs(), make_annotation_study(kind="attribute", slug="profiles")):
+        close(study, "tests")
+        with pytest.raises(CommandError, match=f"{study.slug} is closed for good"):
+            people("corpus", "push", "--study", study.slug)

@@ -24,6 +24,7 @@ from analysis.people.pages.forms import settings_of, studies_for_items
 from analysis.people.pages.views import draw_funnel
 from analysis.people.steps import is_busy, note_failure, note_waiting, step_of
 from surveys.models import AnnotationItem, AuditEvent, Membership, Study
+from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import as_program, make_person, people, talk
 from tests.analysis.runs.baseline_factories import make_conversation, make_corpus, make_endpoint, shared, use_letters
 from tests.factories import make_account, make_annotation_study, make_study
@@ -180,6 +181,10 @@ def test_items_go_only_into_studies_of_attributes_in_which_one_may_act(study: St
         Membership.objects.create(study=Study.objects.get(slug=slug), user=researcher, role=role)
     assert list(studies_for_items(researcher)) == [mine]
     assert "Select a valid choice" in said(begin(as_account("researcher"), "push", study="facts"))[0]
+    close(mine, "tests")
+    corpus.shared_with.add(mine)
+    (why,) = said(begin(as_account("researcher"), "push", study="mine", seed="0"))
+    assert why == "mine is closed for good: nobody new can label more items. Push them into another."
     assert not CorpusStep.objects.filter(name="push").exists()
 
 

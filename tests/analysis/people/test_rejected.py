@@ -11,6 +11,7 @@ from analysis.runs.asking.judges import SHOWN
 from surveys.models import AnnotationItem, Study
 from surveys.studies.files.kinds import KINDS
 from surveys.studies.labels import record_judgement
+from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import judge_items
 from tests.factories import make_annotation_study, make_items
 from tests.lasting import lasting_world
@@ -98,3 +99,20 @@ def test_command_says_what_is_wrong(judged: Study, given: tuple[str, str], says:
 
 def test_judges_are_shown_every_kind() -> None:
     assert set(SHOWN) == set(KINDS)
+
+
+def test_what_came_from_elsewhere_is_refused_with_what_to_do(judged: Study) -> None:
+    make_items(make_errors(), 2, corpus="real")
+    with pytest.raises(CommandError) as refused:
+        call_command("push_rejected", "facts", "errors", rule="doubt")
+    assert str(refused.value) == (
+        "errors already has item-0 and 1 more of these attributes from elsewhere, and items never change. "
+        "Push what people rejected in facts into another study."
+    )
+    assert AnnotationItem.objects.filter(study__slug="errors").count() == 2
+
+
+def test_closed_study_takes_no_more(judged: Study) -> None:
+    close(make_errors(), "tests")
+    with pytest.raises(CommandError, match="errors is closed for good: nobody new can label more items. Push them"):
+        call_command("push_rejected", "facts", "errors")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import LabelChoice, read_choice
@@ -14,10 +15,12 @@ from analysis.people.stages.judged import push_refined
 from analysis.training.study_labels import study_examples
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.labels import record_judgement
+from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import ask, command, judge_items, judged
 from tests.analysis.runs.servers import make_fake
-from tests.factories import make_annotation_study
+from tests.factories import make_account, make_annotation_study
 from tests.lasting import copied_world
+from tests.roles import as_account
 from tests.surveys.console.console_pages import log_in
 from tests.surveys.participation.threads import at_once
 
@@ -168,3 +171,13 @@ def test_a_revision_is_refined_once_more_and_then_only_when_asked(study: Study) 
 
 def labelled(key: str) -> bool:
     return Annotation.objects.filter(item__key=key).exists()
+
+
+def test_closed_study_takes_revisions_for_judges_and_says_so(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    close(study, "tests")
+    make_account("ada", study, "researcher")
+    says = "closed: judges can label its revisions, but nobody new comes to do so."
+    assert says in as_account("ada").get(reverse("people:items", args=[study.slug])).text
+    call_command("push_refined", study.slug)
+    assert f"{study.slug} is {says}" in capsys.readouterr().err
+    assert command("judge", study.slug, "--endpoint", "scripted")["labelled"] == 6  # two of them revisions
