@@ -22,7 +22,8 @@ reverse("survey:prompt", args=["teas", "token", 1]), reverse("console:studies")
 try:
     resolve("/s/teas/token/nowhere/")
 except Resolver404:
-    print(sorted({"numpy", "rapidfuzz", "pandas", "scipy", "altair", "openai", "sklearn", "pyarrow"} & set(sys.modules)))
+    for_researchers = {"numpy", "rapidfuzz", "pandas", "scipy", "altair", "openai", "sklearn", "pyarrow"}
+    print(sorted(for_researchers & set(sys.modules)))
 reverse("compare:bundle", args=["teas"]), resolve("/api/v1/studies/")
 print("scipy" in sys.modules)
 """

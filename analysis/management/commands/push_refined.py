@@ -3,7 +3,7 @@
 from analysis.people.stages.judged import push_refined
 from analysis.people.steps import PeopleError
 from surveys.models import Study
-from surveys.studies.imports.actions import Options, Report, StudyAction, pushing, say
+from surveys.studies.imports.actions import Options, Report, StudyAction, pushing, say_closed
 
 
 class Command(StudyAction):
@@ -18,7 +18,6 @@ class Command(StudyAction):
     )
 
     def carry_out(self, study: Study, options: Options) -> Report:
-        if study.state == Study.State.CLOSED:
-            say(f"{study.slug} is closed: judges can label its revisions, but nobody new comes to do so.")
+        say_closed(study, "its revisions")
         with pushing(study):
             return push_refined(study)

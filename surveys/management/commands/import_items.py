@@ -4,7 +4,7 @@ from pathlib import Path
 
 from surveys.annotation.items import import_items
 from surveys.models import Study
-from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, reading
+from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, reading, say_closed
 
 
 class Command(StudyAction):
@@ -17,6 +17,7 @@ class Command(StudyAction):
     words = "{study}: {items:item} with {slots:slot}, {skipped} already there"
 
     def carry_out(self, study: Study, options: Options) -> Report:
+        say_closed(study, "these items")
         with reading(options["file"]):
             done = import_items(study, options["file"], ACTOR, pilot=options["pilot"])
         return {"study": study.slug, "pilot": options["pilot"], **vars(done)}

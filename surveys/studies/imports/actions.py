@@ -176,6 +176,12 @@ def say(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
+def say_closed(study: Study, added: str) -> None:
+    """Say of a closed study that only models will label what is `added` to it."""
+    if study.state == Study.State.CLOSED:
+        say(f"{study.slug} is closed: judges can label {added}, but nobody new comes to do so.")
+
+
 class ProgressLine:
     """A line that says when a long command will be done. `what` is what it counts, such as "conversations"."""
 

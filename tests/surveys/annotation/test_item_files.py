@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from surveys.annotation.items import import_items
 from surveys.models import AnnotationItem, AuditEvent, History, Study
@@ -160,6 +161,16 @@ def test_command_says_what_is_wrong_and_where(study: Study, tmp_path: Path) -> N
         call_command("import_items", study.slug, tmp_path / "none.jsonl")
     with pytest.raises(CommandError, match="There is no study none. Studies: teas"):
         call_command("import_items", "none", tmp_path / "items.jsonl")
+
+
+def test_command_says_that_a_closed_study_gets_items_for_models_alone(study: Study, tmp_path: Path, capsys) -> None:
+    path = write_lines(tmp_path / "items.jsonl", item_of(1))
+    call_command("import_items", study.slug, path)
+    assert "closed" not in capsys.readouterr().err
+    Study.objects.update(state="closed", launched_at=timezone.now(), closed_at=timezone.now())
+    call_command("import_items", study.slug, path)
+    says = f"{study.slug} is closed: judges can label these items, but nobody new comes to do so."
+    assert says in capsys.readouterr().err
 
 
 def test_command_refuses_a_study_without_annotators(tmp_path: Path) -> None:
