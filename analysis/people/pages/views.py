@@ -46,6 +46,7 @@ from surveys.studies.pages import address_without_page, as_file, page_of, saying
 from surveys.studies.wording import dollars, plural
 
 HERE = "corpora"
+NOTHING: Mapping[str, StepForm] = {}
 USERS_ON_PAGE, CONVERSATIONS_ON_PAGE, MOST_RUNS = 25, 10, 10
 
 
@@ -55,7 +56,11 @@ def find_corpus(request: HttpRequest, name: str) -> Corpus:
 
 @study_page(Role.RESEARCHER, require_safe)
 def corpus(request: HttpRequest, name: str) -> HttpResponse:
-    found = find_corpus(request, name)
+    return show_corpus(request, find_corpus(request, name))
+
+
+def show_corpus(request: HttpRequest, found: Corpus, refused: Mapping[str, StepForm] = NOTHING) -> HttpResponse:
+    """Show the page; a step's form that was `refused` keeps what was typed."""
     rows = page_of(request, reads.sampled_users(found), USERS_ON_PAGE)
     top = reads.top_attributes(rows)
     now = progress_page(request, found)
@@ -65,6 +70,7 @@ def corpus(request: HttpRequest, name: str) -> HttpResponse:
         request,
         "people/corpus.html",
         HERE,
+        422 if refused else 200,
         rows=rows,
         people=[(user, top.get(user.pk, [])) for user in rows],
         sampled=found.users.filter(place__isnull=False).count(),
@@ -72,7 +78,7 @@ def corpus(request: HttpRequest, name: str) -> HttpResponse:
         answer=say_corpus(found, report),
         funnel=wide,
         drawings=[mark_safe(render(figure, "svg").decode()) for figure in (wide, narrow)] if report else [],
-        forms=[(NAMES(step), form_of(found, step, request)) for step in FORMS],
+        forms=[(NAMES(step), refused.get(step) or form_of(found, step, request)) for step in FORMS],
         may_push=studies_to_push(request.user, found).exists(),
         distances=reads.distances(now["steps"]),
         verifiers=reads.verifiers(found, studies_for_items(request.user)),
@@ -143,16 +149,17 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
     if "usual" in given:
         last = form_of(found, step, request)
         given = {name: last.get_initial_for_field(field, name) for name, field in last.fields.items()}
-    form = FORMS[step](given, user=request.user, study=request.study, corpus=found)
+    form = FORMS[step](given, auto_id=f"{step}-%s", user=request.user, study=request.study, corpus=found)
     if form.is_valid():
         with saying(request, PeopleError):
             order_step(found, step, form.cleaned_data, request.user, request.study)
             messages.success(request, f"{NAMES(step).label} begins as soon as a worker is free.")
+            return redirect("people:corpus", request.study.slug, name)
     else:
         faults = [f"{form.fields[at].label or at}: {error}" for at in form.fields for error in form.errors.get(at, ())]
         faults += form.non_field_errors()
         messages.error(request, " ".join(faults))
-    return redirect("people:corpus", request.study.slug, name)
+    return show_corpus(request, found, {step: form})
 
 
 def order_step(
