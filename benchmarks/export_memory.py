@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.server import folder_of_services
+from benchmarks.server import services_folder
 from fieldstudy.embedded import servers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     rows = parser.parse_args().rows
-    with folder_of_services() as folder:
+    with services_folder() as folder:
         servers.attach()
         manage("migrate")
         for slug, count in (("few", FEW), ("many", rows)):

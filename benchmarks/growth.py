@@ -24,7 +24,7 @@ import django
 import numpy as np
 from django.core.management import call_command
 
-from benchmarks.server import folder_of_services
+from benchmarks.server import services_folder
 from fieldstudy.embedded import servers
 
 # The sizes of each work, and their unit.
@@ -74,7 +74,7 @@ def tell(found: Found) -> str:
 
 
 def measure(work: str, size: int) -> Found:
-    with folder_of_services():
+    with services_folder():
         os.environ |= {"FIELDSTUDY_FSYNC": "off", "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
         servers.attach()
         os.environ |= PRODUCTION

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import django
 from django.core.management import call_command
 
-from benchmarks.server import folder_of_services
+from benchmarks.server import services_folder
 from fieldstudy.embedded import servers
 
 FOLDERS = ("fieldstudy", "surveys", "analysis")
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--threads", action="store_true", help="what other threads do for the request too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with folder_of_services():
+    with services_folder():
         os.environ |= {"FIELDSTUDY_FSYNC": "off", "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
         servers.attach()
         django.setup()

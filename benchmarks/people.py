@@ -20,7 +20,7 @@ import django
 import numpy as np
 from django.core.management import call_command
 
-from benchmarks.server import folder_of_services
+from benchmarks.server import services_folder
 from fieldstudy.embedded import servers
 
 SENTENCES, DIMENSIONS, TURNS = 1_000, 384, 6
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=5_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with folder_of_services():
+    with services_folder():
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "fieldstudy.settings")
         servers.attach()
         django.setup()

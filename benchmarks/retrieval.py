@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from benchmarks.goals import ROWS, Goal
-from benchmarks.server import copy_tables, folder_of_services
+from benchmarks.server import copy_tables, services_folder
 from fieldstudy.embedded import servers
 
 MOST = 4.5  # times the product alone; why: retrieval.md
@@ -58,7 +58,7 @@ def goals(quick: bool) -> list[Goal]:
 
 def measure(options: argparse.Namespace) -> float:
     """Return how many times as long retrieval takes as the product alone."""
-    with folder_of_services() as folder:
+    with services_folder() as folder:
         os.environ |= {"FIELDSTUDY_FSYNC": "off", "DJANGO_SETTINGS_MODULE": "fieldstudy.settings"}
         copy_tables(folder)
         servers.attach()

@@ -34,7 +34,7 @@ AS_IN_PRODUCTION = {
 
 
 @contextmanager
-def folder_of_services() -> Iterator[Path]:
+def services_folder() -> Iterator[Path]:
     """Make a temporary folder for PostgreSQL and Valkey, which have ended before it is removed."""
     with tempfile.TemporaryDirectory(prefix="fieldstudy-benchmark-") as folder:
         os.environ["FIELDSTUDY_VAR"] = folder
@@ -47,7 +47,7 @@ def folder_of_services() -> Iterator[Path]:
 @contextmanager
 def database_of_its_own() -> Iterator[Path]:
     """Set up the platform as in production, for this process and its children, with temporary services of its own."""
-    with folder_of_services() as folder:
+    with services_folder() as folder:
         copy_tables(folder)
         servers.attach()
         os.environ |= AS_IN_PRODUCTION | {"STATIC_ROOT": f"{folder}/static"}

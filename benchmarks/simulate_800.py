@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.server import database_cpu, folder_of_services, running_server  # noqa: E402
+from benchmarks.server import database_cpu, running_server, services_folder  # noqa: E402
 from fieldstudy.embedded import servers  # noqa: E402
 
 # Fewer places than people: cells fill up, some people are turned away, and late ones find their places taken.
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--places", type=int, default=60, help="in each of the eight cells (60)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    with folder_of_services():
+    with services_folder():
         sys.exit(play(options))
 
 

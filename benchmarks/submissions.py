@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.goals import ROWS, Goal  # noqa: E402
-from benchmarks.server import copy_tables, database_cpu, folder_of_services, running_server  # noqa: E402
+from benchmarks.server import copy_tables, database_cpu, running_server, services_folder  # noqa: E402
 
 # With DEBUG, Django would record and time each statement.
 PRODUCTION = {
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="how often all answers of new people are sent (2)")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with folder_of_services():
+    with services_folder():
         report = measure(options.threads, options.rounds, PEOPLE)
     print(json.dumps(report) if options.json else describe(report))
     sys.exit(0 if all(goal.met for goal in goals_of(report)) else 1)
@@ -163,7 +163,7 @@ def goals_of(report: dict) -> list[Goal]:
 
 
 def goals(quick: bool) -> list[Goal]:
-    with folder_of_services():
+    with services_folder():
         report = measure(8, *((1, 32) if quick else (2, PEOPLE)))
     print(describe(report))
     if errors := [error for row in report["rows"] for error in row["errors"]]:

@@ -14,9 +14,9 @@ from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from analysis.answers.alias_proposals import Proposal, SpellingCounts, count_spellings, propose
 from analysis.answers.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
 from analysis.answers.kept import answer_stamp, keep
-from analysis.answers.proposals import Proposal, SpellingCounts, count_spellings, propose
 from analysis.answers.views import standing
 from analysis.models import AliasDecision
 from surveys.models import Prompt, Study, asked_of_all

@@ -19,17 +19,17 @@ from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.replies import count_replies, read_replies, say_unreadable
 from analysis.runs.lanes import batches
 from analysis.runs.lanes.lanes import LaneInterrupted
-from analysis.runs.lanes.runs import UNFINISHED, RunError, failures, progress, resume, run_inline, start
+from analysis.runs.lanes.runs import RunError, failures, planned_before, progress, resume, run_inline, start
 from analysis.runs.pages.actions import read_budget
-from analysis.runs.pages.words import say_estimate
+from analysis.runs.pages.words import say_before, say_estimate
 from analysis.runs.recipes.fitting import TokenizerError
-from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, cost_so_far, plan_run, say_notes
+from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, plan_run, say_notes
 from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.models import Study, StudyVersion
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
-from surveys.studies.wording import RaisedAs, dollars, duration, fill, plural
+from surveys.studies.wording import RaisedAs, dollars, duration, fill
 
 ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
 IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker
@@ -129,10 +129,8 @@ def carry_out(options: Options, version: StudyVersion | None = None, **more: Any
 
 def tell_waiting(run: Run, new: int) -> None:
     """Say what is sent besides the `new` calls, which alone are in the estimate."""
-    left = run.completions.filter(status__in=UNFINISHED).count()
-    if left > new:
-        cost = (cost_so_far(run) - run.spent) * (left - new) / left
-        actions.say(f"{plural(left - new, 'call')} planned before will be sent too: about {dollars(cost)}.")
+    if words := say_before(*planned_before(run, new)):
+        actions.say(words)
 
 
 def say_plan(estimate: Report, note: str) -> str:

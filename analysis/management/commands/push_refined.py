@@ -18,6 +18,7 @@ class Command(StudyAction):
     )
 
     def carry_out(self, study: Study, options: Options) -> Report:
-        say_closed(study, "its revisions")
         with pushing(study):
-            return push_refined(study)
+            report = push_refined(study)
+        say_closed(study, report["items"], "its revisions")
+        return report

@@ -46,7 +46,6 @@ from surveys.studies.pages import address_without_page, as_file, page_of, saying
 from surveys.studies.wording import dollars, plural
 
 HERE = "corpora"
-NOTHING: Mapping[str, StepForm] = {}
 USERS_ON_PAGE, CONVERSATIONS_ON_PAGE, MOST_RUNS = 25, 10, 10
 
 
@@ -59,7 +58,7 @@ def corpus(request: HttpRequest, name: str) -> HttpResponse:
     return show_corpus(request, find_corpus(request, name))
 
 
-def show_corpus(request: HttpRequest, found: Corpus, refused: Mapping[str, StepForm] = NOTHING) -> HttpResponse:
+def show_corpus(request: HttpRequest, found: Corpus, **refused: StepForm) -> HttpResponse:
     """Show the page; a step's form that was `refused` keeps what was typed."""
     rows = page_of(request, reads.sampled_users(found), USERS_ON_PAGE)
     top = reads.top_attributes(rows)
@@ -159,7 +158,7 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
         faults = [f"{form.fields[at].label or at}: {error}" for at in form.fields for error in form.errors.get(at, ())]
         faults += form.non_field_errors()
         messages.error(request, " ".join(faults))
-    return show_corpus(request, found, {step: form})
+    return show_corpus(request, found, **{step: form})
 
 
 def order_step(

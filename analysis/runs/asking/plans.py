@@ -32,7 +32,7 @@ from analysis.runs.asking.kinds import NewTask, TaskKind
 from analysis.runs.asking.registry import JUDGE, TASKS, VERSIONS, find_kind, kind_of, longest_reply
 from analysis.runs.asking.replies import read_again
 from analysis.runs.asking.stages import candidate_tasks
-from analysis.runs.lanes.runs import UNFINISHED, RunError, resume
+from analysis.runs.lanes.runs import UNFINISHED, RunError, planned_before, resume
 from analysis.runs.recipes.fitting import TokenizerError, counter_for
 from analysis.runs.recipes.messages import hash_messages
 from analysis.runs.recipes.plans import (
@@ -292,7 +292,7 @@ def order_asking(
 
     `settings` has `endpoint`, and may have `budget` (dollars as text), `limit`, `batch`, `again`, `dry_run`, and for
     candidates `texts`, a list of prompts, one a line, or `prompts`, the study that has them. The step's report is the
-    estimate with `run`, `dry_run` and `planned_before`, the calls that wait in a run to be continued.
+    estimate with `run`, `dry_run` and `before`, the calls planned before that would be sent too, and their dollars.
     """
     dry_run = bool(settings.get("dry_run"))
     with step_of(corpus, name, dict(settings), actor) as step:
@@ -303,8 +303,8 @@ def order_asking(
             planned, estimate = _plan(corpus, name, settings, actor, step.show, account)
             run = None if dry_run else _begin(planned, account, study)
         waits = dry_run and planned.state != Run.State.RUNNING  # a running one sends them without this step
-        before = planned.completions.filter(status__in=UNFINISHED).count() if waits else 0
-        step.report = estimate | {"run": run and run.pk, "dry_run": dry_run, "planned_before": before}
+        before = planned_before(planned, 0) if waits else (0, 0)
+        step.report = estimate | {"run": run and run.pk, "dry_run": dry_run, "before": before}
     return run
 
 

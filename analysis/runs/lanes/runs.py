@@ -22,7 +22,7 @@ from analysis.models import Completion, Run, Schedule
 from analysis.models.conditions import ConditionError, drawn_from
 from analysis.runs.lanes.calls import expire_leases
 from analysis.runs.lanes.lanes import Bounds, run_lane
-from analysis.runs.recipes.plans import RunPlanError, plan_of, plan_run
+from analysis.runs.recipes.plans import RunPlanError, cost_so_far, plan_of, plan_run
 
 log = logging.getLogger(__name__)
 
@@ -274,6 +274,13 @@ def served(run: Run) -> list[dict[str, Any]]:
     rows = run.completions.filter(status=Status.DONE).order_by().values("fingerprint", model=F("model_served"))
     found = rows.annotate(completions=Count("id")).order_by("-completions", "model", "fingerprint")
     return list(found.values("model", "fingerprint", "completions"))
+
+
+def planned_before(run: Run, new: int) -> tuple[int, float]:
+    """Count the calls that a run would send besides the `new` ones, and what they will cost, in dollars."""
+    left = run.completions.filter(status__in=UNFINISHED).count()
+    before = left - new
+    return before, float(cost_so_far(run) - run.spent) * before / max(left, 1)
 
 
 def failures(run: Run) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from analysis.runs.asking.plans import ORDERED
 from analysis.runs.asking.registry import TASKS
 from analysis.runs.pages.new_run import budget_field, endpoint_field, usual_endpoint
 from analysis.runs.pages.reads import ANSWERS, any_answers
-from analysis.runs.pages.words import say_estimate
+from analysis.runs.pages.words import say_before, say_estimate
 from analysis.runs.tasks import ask_step
 from surveys.models import Prompt, Study
 from surveys.studies.access import Role, studies_of
@@ -160,6 +160,7 @@ def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
     steps = steps_of(found)
     step = steps.get(task)
     planned = step["row"].report if step and is_planned(step["row"]) else {}
+    before = planned.get("before", (0, 0))
     runs = asking_runs(found, request.user, request.study)
     unasked = CorpusStanding(found, steps, runs).unasked.get(NAMES(task))
     return {
@@ -173,7 +174,8 @@ def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
         "estimate": planned,
         "mark": mark_of(step["row"]) if step and planned else "",
         "estimate_words": say_estimate(planned) if planned else "",
-        "calls": planned["calls"] + planned.get("planned_before", 0) if planned else 0,
+        "before_words": say_before(*before),
+        "calls": planned.get("calls", 0) + before[0],
         "conditions": say_conditions(step["row"].settings) if step and planned else "",
     }
 

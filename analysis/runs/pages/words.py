@@ -103,6 +103,11 @@ def say_estimate(estimate: dict[str, Any]) -> str:
     )
 
 
+def say_before(calls: int, usd: float) -> str:
+    """What is sent besides the calls of an estimate; empty if nothing is."""
+    return f"{plural(calls, 'call')} planned before will be sent too: about {dollars(usd)}." if calls > 0 else ""
+
+
 def bar_of(counts: Mapping[str, Any]) -> dict[str, int]:
     """Start and width of each part of a bar."""
     whole = max(counts["calls"], 1)

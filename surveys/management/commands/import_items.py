@@ -17,9 +17,9 @@ class Command(StudyAction):
     words = "{study}: {items:item} with {slots:slot}, {skipped} already there"
 
     def carry_out(self, study: Study, options: Options) -> Report:
-        say_closed(study, "these items")
         with reading(options["file"]):
             done = import_items(study, options["file"], ACTOR, pilot=options["pilot"])
+        say_closed(study, done.items, "these items")
         return {"study": study.slug, "pilot": options["pilot"], **vars(done)}
 
     def tell(self, report: Report, options: Options) -> str:

@@ -176,10 +176,10 @@ def say(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-def say_closed(study: Study, added: str) -> None:
-    """Say of a closed study that only models will label what is `added` to it."""
-    if study.state == Study.State.CLOSED:
-        say(f"{study.slug} is closed: judges can label {added}, but nobody new comes to do so.")
+def say_closed(study: Study, added: int, what: str) -> None:
+    """Say of a closed study that only models will label what was added to it."""
+    if added and study.state == Study.State.CLOSED:
+        say(f"{study.slug} is closed: judges can label {what}, but nobody new comes to do so.")
 
 
 class ProgressLine:

@@ -7,8 +7,8 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from analysis.answers import aliases
+from analysis.answers.alias_proposals import compare, propose, propose_for, strip_marks
 from analysis.answers.aliases import AliasError, accept, alias_map, alias_version, reject, split, undo
-from analysis.answers.proposals import compare, propose, propose_for, strip_marks
 from analysis.answers.readings import read_new
 from analysis.models import Alias, AliasDecision
 from surveys.models import AuditEvent, Study

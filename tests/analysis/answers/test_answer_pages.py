@@ -8,10 +8,10 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.answers import readings, views
+from analysis.answers.alias_proposals import count_spellings
 from analysis.answers.alias_views import spelling_counts
 from analysis.answers.aliases import accept, alias_map
 from analysis.answers.kept import answer_stamp
-from analysis.answers.proposals import count_spellings
 from analysis.answers.reviews import decide, undo
 from analysis.models import AliasDecision, Answer, AnswerDecision, SecondOpinion
 from surveys.models import Study

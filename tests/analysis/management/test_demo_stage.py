@@ -10,7 +10,7 @@ from statistics import mean
 import pytest
 from django.core.management import call_command
 
-from analysis.answers.proposals import propose
+from analysis.answers.alias_proposals import propose
 from analysis.answers.readings import read_new
 from analysis.endpoints.providers.calls import Settings
 from analysis.endpoints.providers.scripted import lifelike_reply, lifelike_wait

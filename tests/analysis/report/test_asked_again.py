@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from analysis.answers.alias_proposals import count_spellings
 from analysis.answers.compared import families_of, load_prompts
-from analysis.answers.proposals import count_spellings
 from analysis.answers.read_backs import kept_accuracy
 from analysis.answers.readings import read_new, unread
 from analysis.answers.reviews import answers_of

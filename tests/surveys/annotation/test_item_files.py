@@ -169,6 +169,8 @@ def test_command_says_that_a_closed_study_gets_items_for_models_alone(study: Stu
     assert "closed" not in capsys.readouterr().err
     Study.objects.update(state="closed", launched_at=timezone.now(), closed_at=timezone.now())
     call_command("import_items", study.slug, path)
+    assert "closed" not in capsys.readouterr().err  # it was there already
+    call_command("import_items", study.slug, write_lines(tmp_path / "more.jsonl", item_of(2)))
     says = f"{study.slug} is closed: judges can label these items, but nobody new comes to do so."
     assert says in capsys.readouterr().err
 
