@@ -38,7 +38,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
     prompt = prompt if prompt in prompts else ""
     words = request.GET.get("q", "").strip().casefold()[:100]
     stamp = answer_stamp(request.study)
-    counts = spelling_counts(request.study, stamp)
+    now, counts = standing(request.study, stamp), spelling_counts(request.study, stamp)
     counts = {prompt: counts.get(prompt, {})} if prompt else counts
     proposals = propose(request.study, counts)
     decisions = AliasDecision.objects.filter(study=request.study).select_related("undone_by").order_by("-number")
@@ -56,7 +56,8 @@ def spellings(request: HttpRequest) -> HttpResponse:
         found=find_spellings(counts, words, prompts) if words else [],
         accepted=accepted_spellings(request.study, prompt, prompts),
         version=alias_version(request.study),
-        unread=standing(request.study, stamp)["unread"],
+        unread=now["unread"],
+        read=now["counts"]["count"],
         decisions=[(made, prompts.get(made.prompt, made.prompt)) for made in decisions[:MOST_DECISIONS]],
     )
 

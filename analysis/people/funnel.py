@@ -215,7 +215,8 @@ def settings_of_filter(corpus: Corpus) -> FilterSettings:
     """The settings of the last filter. Raises PeopleError if users were not filtered to the end."""
     row = corpus.steps.filter(name=NAMES.FILTER, state=CorpusStep.State.DONE).first()
     if row is None:
-        raise PeopleError(f"The users of {corpus.name} were not filtered to the end: people {corpus.name} filter.")
+        filters = f"Corpora → {corpus.name} → Filter, or manage.py people {corpus.name} filter"
+        raise PeopleError(f"The users of {corpus.name} were not filtered to the end. Filter them: {filters}.")
     return FilterSettings(**row.settings)
 
 

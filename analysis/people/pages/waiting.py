@@ -105,6 +105,7 @@ class CorpusStanding:
         self.whole_funnel = self.is_done(NAMES.FILTER)
         self.told = corpus.conversations.exclude(user="").exists()
         self.use_not_asked = say_use_not_asked(corpus) if self.whole_funnel else ""
+        self.not_yet: dict[str, str] = {}  # why some tasks cannot be asked about any conversation yet
         self.unasked = {task: self._unasked(task) for task in ASKED_OF_CONVERSATIONS}
         self.stale = {name: why for name in NAMES.values if (why := self._stale(name))}
 
@@ -128,7 +129,8 @@ class CorpusStanding:
         try:
             rows = conversations_to_ask(self.corpus, task).exclude(pk__in=kept)
             number = rows.count()
-        except PeopleError:  # the funnel must first say who is asked about
+        except PeopleError as fault:  # the funnel must first say who is asked about
+            self.not_yet[task] = str(fault)
             return 0
         return number if number > FEW else sum(map(_has_words, rows.values_list("messages", flat=True)))
 

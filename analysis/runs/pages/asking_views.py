@@ -162,13 +162,15 @@ def plan_page(request: HttpRequest, found: Corpus, task: str) -> dict[str, Any]:
     planned = step["row"].report if step and is_planned(step["row"]) else {}
     before = planned.get("before", (0, 0))
     runs = asking_runs(found, request.user, request.study)
-    unasked = CorpusStanding(found, steps, runs).unasked.get(NAMES(task))
+    standing = CorpusStanding(found, steps, runs)
+    not_yet, unasked = standing.not_yet.get(NAMES(task), ""), standing.unasked.get(NAMES(task))
     return {
         "corpus": found,
         "task": task,
         "title": NAMES(task).label,
         "what": f"{WHAT[NAMES(task)]} {AS_WRITTEN}",
-        "unasked": "" if unasked is None else plural(unasked, "conversation"),
+        "not_yet": not_yet,
+        "unasked": "" if unasked is None or not_yet else plural(unasked, "conversation"),
         "step": step,
         "live": step is not None and step["state"] in OPEN,
         "estimate": planned,

@@ -248,6 +248,15 @@ def give_two_spellings(study: Study) -> None:
     give(study, "teas", LIST.replace("Earl Grey", "Earl-Grey").replace("Assam", "Matcha"))
 
 
+def test_spellings_are_not_called_decided_before_texts_are_read(study: Study, client: Client) -> None:
+    none_yet, none_left = "No similar spellings are found yet.", "No similar spellings are left to decide about."
+    assert none_yet in lines_of(client.get(address("spellings")))
+    give(study, "teas", LIST)
+    assert none_left in lines_of(client.get(address("spellings")))
+    make_response(make_participant(study), "teas", text=LIST, keep=True)
+    assert none_yet in lines_of(client.get(address("spellings")))
+
+
 def test_a_proposal_is_accepted_and_undone(study: Study, client: Client) -> None:
     give_two_spellings(study)
     page = client.get(address("spellings"))

@@ -100,6 +100,13 @@ def test_cost_is_shown_before_anything_is_planned_or_sent(corpus: Corpus) -> Non
     assert step.report["dry_run"] and step.report["run"] is None and step.report["usd"] > 0
 
 
+def test_what_nobody_can_be_asked_yet_is_said_instead_of_a_count(corpus: Corpus) -> None:
+    CorpusStep.objects.all().delete()
+    words = lines_of(as_account("researcher").get(address()))
+    assert "Extraction: nothing can be asked yet The users of corpus were not filtered to the end." in words
+    assert "not asked about yet" not in words
+
+
 def test_what_was_counted_is_what_starts(study: Study, corpus: Corpus) -> None:
     ask(limit="2", budget="0.5")
     page = begin()
