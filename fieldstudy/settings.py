@@ -300,6 +300,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 # make browsers send `Origin: null` with our own forms, which the CSRF check refuses.
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "surveys.studies.pages.refuse_form"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"

@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import redirect_to_login
+from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import Q, QuerySet
@@ -74,10 +77,48 @@ def study_page(least: Role = Role.VIEWER, only: Callable[[View], View] | None = 
 
 
 def ask_to_log_in(request: HttpRequest) -> HttpResponse:
+    """Lead to the log-in and back; a form that was sent waits in its page (`Unsent`), and can be sent afterwards."""
     if request.headers.get("HX-Request"):
         # A part of a page must not become a log-in form: the browser is sent there as a whole.
-        return HttpResponse(headers={"HX-Redirect": resolve_url("console:login")})
-    return redirect_to_login(request.get_full_path() if request.method == "GET" else resolve_url("console:studies"))
+        here = urlsplit(request.headers.get("HX-Current-URL", "")).path
+        return HttpResponse(headers={"HX-Redirect": redirect_to_login(here or resolve_url("console:studies")).url})
+    if request.method == "POST":
+        page = {"form": AuthenticationForm(request), "next": resolve_url("console:studies"), "was_sent": True}
+        return render(request, "console/login.html", page | {UNSENT: sealed(request)}, status=401)
+    return redirect_to_login(request.get_full_path())
+
+
+UNSENT = "unsent"  # the field of the log-in form, and the salt of its signature
+Fields = list[tuple[str, list[str]]]
+
+
+def sealed(request: HttpRequest) -> str:
+    """The form that somebody without an account's session sent, signed; empty if it has files or passwords."""
+    fields = fields_of(request)
+    if request.FILES or any("password" in name for name, _ in fields):
+        return ""
+    return signing.dumps((request.get_full_path(), fields), salt=UNSENT, compress=True)
+
+
+def fields_of(request: HttpRequest) -> Fields:
+    return [(name, values) for name, values in request.POST.lists() if name != "csrfmiddlewaretoken"]
+
+
+def offer_unsent(request: HttpRequest, path: str, fields: Fields, why: str, status: int = 200) -> HttpResponse:
+    """Show the page whose button sends a form that was not taken."""
+    return render(request, "console/unsent.html", {"path": path, "fields": fields, "why": why}, status=status)
+
+
+def refuse_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form without a valid CSRF token: one from a page of ours that is older than the log-in can be sent."""
+    use_english(request)
+    is_ours = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
+    if not is_ours or request.FILES:
+        return render(request, "console/refused_form.html", status=403)
+    if not request.user.is_authenticated:
+        return ask_to_log_in(request)
+    why = "You have logged in since this page was opened."
+    return offer_unsent(request, request.get_full_path(), fields_of(request), why, status=403)
 
 
 @contextmanager

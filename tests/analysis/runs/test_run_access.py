@@ -59,7 +59,11 @@ def test_viewers_are_offered_no_buttons_that_act(run: Run) -> None:
 def test_part_of_a_page_sends_a_logged_out_browser_to_the_log_in(run: Run) -> None:
     for name in ("run-part", "runs-part", "estimate"):
         response = Client().get(address_of(name, run), headers={"HX-Request": "true"})
-        assert (response.status_code, response["HX-Redirect"], response.content) == (200, "/console/login/", b"")
+        assert (response.status_code, response["HX-Redirect"], response.content) == (
+            200,
+            "/console/login/?next=/console/",
+            b"",
+        )
 
 
 def test_run_of_another_study_is_not_found_here_by_anybody(run: Run, study: Study) -> None:

@@ -84,7 +84,7 @@ def test_viewers_are_offered_no_buttons_that_act(person: Participant) -> None:
 
 def test_part_of_a_page_sends_a_logged_out_browser_to_the_log_in(person: Participant) -> None:
     response = Client().get(address_of("monitor-part", person), headers={"HX-Request": "true"})
-    assert (response.status_code, response["HX-Redirect"]) == (200, "/console/login/")
+    assert (response.status_code, response["HX-Redirect"]) == (200, "/console/login/?next=/console/")
     assert response.content == b""
 
 
