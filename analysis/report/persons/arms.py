@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
@@ -15,6 +14,7 @@ from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.persons.askings import (
     USUAL,
+    Floats,
     again,
     compare_answers,
     counted,
@@ -39,15 +39,14 @@ from surveys.studies.wording import decimal, number, plural
 
 TOP = 5
 NOBODY = np.empty(0)
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class PromptStates:
     """One prompt's answers in the usual state and in another one, with their numbers (`values`)."""
 
     states: States
-    values: Mapping[str, Values]
+    values: Mapping[str, Floats]
     people: int  # asked in the other state
     unreached: int
     unread: int
@@ -77,8 +76,8 @@ def compute(data: Data) -> list[Row]:
 
 
 def state_rows(data: Data, field: Source, arm: str, prompts: Sequence[str]) -> list[Row]:
-    told = {prompt: tell(data, field, prompt, arm) for prompt in prompts}
-    asked = [prompt for prompt, one in told.items() if one.people]
+    answers = {prompt: answers_in_states(data, field, prompt, arm) for prompt in prompts}
+    asked = [prompt for prompt, one in answers.items() if one.people]
     places = [[prompt] for prompt in asked] + [asked] * (len(asked) > 1)
     return [
         {
@@ -88,23 +87,25 @@ def state_rows(data: Data, field: Source, arm: str, prompts: Sequence[str]) -> l
             **field.key,
             "chatbot": field.chatbot,
             **cells_of(
-                [told[prompt] for prompt in some], generator_for(data, "arms", field, "|".join(some), arm), data.draws
+                [answers[prompt] for prompt in some],
+                generator_for(data, "arms", field, "|".join(some), arm),
+                data.draws,
             ),
         }
         for some in places
     ]
 
 
-def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
+def answers_in_states(data: Data, field: Source, prompt: str, arm: str) -> PromptStates:
     usual, other = (rows_in_state(data, field, prompt, state) for state in (USUAL, arm))
     rows = np.concatenate([usual, other])
     of, is_other = data.frames.field.who[rows], np.arange(len(rows)) >= len(usual)
     found = compare_answers(data, field, prompt, rows)
     every = States(np.zeros((0, 0), np.float32), of, is_other)
-    # People asked in this state, whether or not they could reach it.
+    # All people asked in this state, even those who could not reach it.
     slugs = [asking.slug for asking in again(data, prompt, arm)]
     asked = np.concatenate([np.empty(0, np.int64), *(data.rows_of(field, slug) for slug in slugs)])
-    return Told(
+    return PromptStates(
         States(found.unlike, found.of, is_other[found.rows]),
         values_of(data, prompt, rows, usual),
         len(np.unique(data.frames.field.who[asked])),
@@ -114,8 +115,8 @@ def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
     )
 
 
-def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Values]:
-    """Each answer's numbers; of lists also the share of items among the TOP most frequent in the usual state."""
+def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Floats]:
+    """Each answer's numbers; for lists also the share of items among the TOP most frequent in the usual state."""
     found = counted(data, prompt, rows)
     if prompt in data.choices:
         return found
@@ -125,26 +126,26 @@ def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Val
     return {"top5_share": top / found["items"], **found}
 
 
-def cells_of(told: Sequence[Told], rng: np.random.Generator, draws: int) -> Row:
-    far = [one.states.distance() for one in told]
-    beyond = change_of([one.states.beyond_dice() for one in told], rng, draws, 1.0, FEW_THRICE)
+def cells_of(prompts: Sequence[PromptStates], rng: np.random.Generator, draws: int) -> Row:
+    far = [one.states.distance() for one in prompts]
+    beyond = change_of([one.states.beyond_dice() for one in prompts], rng, draws, 1.0, FEW_THRICE)
     people = np.unique(np.concatenate([who for who, _ in far]))
     known = [(np.searchsorted(people, who), values) for who, values in far if len(who)]
     mean = mean_over([mean_of(who, values, len(people)) for who, values in known]) if known else None
     return {
         "unit": "person",
         "units": len(people),
-        "asked": max(one.people for one in told),
-        "unreached": sum(one.unreached for one in told),
-        "unread": sum(one.unread for one in told),
+        "asked": max(one.people for one in prompts),
+        "unreached": sum(one.unreached for one in prompts),
+        "unread": sum(one.unread for one in prompts),
         **estimate_cells("distance", estimate(mean, 0.0)),
         "thrice": beyond.mean.units,
         **estimate_cells("effect", beyond.mean),
         **tested(beyond),
         "changes": {
-            name: change_cells(change_of([one.changes(name) for one in told if name in one.values], rng, draws))
+            name: change_cells(change_of([one.changes(name) for one in prompts if name in one.values], rng, draws))
             for name in CHANGES
-            if any(not np.isnan(one.values.get(name, NOBODY)).all() for one in told)
+            if any(not np.isnan(one.values.get(name, NOBODY)).all() for one in prompts)
         },
     }
 
