@@ -1,5 +1,6 @@
 """Figures: a Vega-Lite spec with its words and its table; and the layout of panels beside and below each other."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -196,9 +197,5 @@ def empty_figure(
 
 def wrap(sentence: str, width: int) -> list[str]:
     """Break a sentence between words into lines of at most `width` characters; a longer word stays whole."""
-    lines = [""]
-    for word in sentence.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
+    words = " ".join(sentence.split())  # also at thin and unbreakable spaces
+    return textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False) or [""]

@@ -88,12 +88,8 @@ def keep_children(element: ET.Element) -> None:
 def is_unseen(element: ET.Element) -> bool:
     if element.get("display") == "none":
         return True
-    painted = element.get("fill") or element.get("stroke")
-    return (
-        local_name(element) == "path"
-        and (not element.get("d") or element.get("class") == "background")
-        and (not painted or not element.get("d"))
-    )
+    is_unpainted = element.get("class") == "background" and not (element.get("fill") or element.get("stroke"))
+    return local_name(element) == "path" and (is_unpainted or not element.get("d"))
 
 
 def clean_element(element: ET.Element, name: str) -> None:
@@ -157,7 +153,7 @@ def for_print(svg: str, width: float, unit: str = "mm") -> str:
 KINDS: dict[str, Callable[[str], bytes]] = {
     "svg": lambda svg: svg.encode(),
     "png": lambda svg: vl_convert.svg_to_png(svg, scale=2),
-    "pdf": lambda svg: vl_convert.svg_to_pdf(svg),
+    "pdf": vl_convert.svg_to_pdf,
 }
 
 

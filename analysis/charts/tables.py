@@ -146,7 +146,7 @@ class Column:
     short: str = ""
     value: Made | None = None
     texts: Made | None = None
-    href: Callable[[Row], tuple[str, Any]] | None = None  # a page of another kind, as its name and number
+    run: Callable[[Row], int] | None = None  # the run to whose page it leads
     why: str | Callable[[Row], str] = ""
     chip: Callable[[Row], str] | None = None
     soft: Callable[[Row], str] | None = None

@@ -142,11 +142,8 @@ def why_not(design: Row) -> str:
     """Why a plan never simulates the study's own design; empty if it can."""
     if design["overlap"] < 2:
         return ": agreement needs two labels an item"
-    return (
-        ""
-        if FEWEST_ITEMS <= design["items"] <= MOST_ITEMS
-        else f": a plan is of {FEWEST_ITEMS} to {MOST_ITEMS:,} items"
-    )
+    is_simulated = FEWEST_ITEMS <= design["items"] <= MOST_ITEMS
+    return "" if is_simulated else f": a plan is of {FEWEST_ITEMS} to {MOST_ITEMS:,} items"
 
 
 def say_others(report: Row, measure: str) -> str:

@@ -146,9 +146,8 @@ def say_curve(curve: Row) -> str:
     """Say how many universes there are, and the shares with the planned sign and with a small p; without a verdict."""
     drawn = f"{curve['all']:,} of {curve['possible']:,} universes were drawn, with all that change one choice"
     whole = drawn if curve["all"] < curve["possible"] else plural(curve["all"], "universe")
-    parts = [f"{whole}; {curve['computed']:,} {'is' if curve['computed'] == 1 else 'are'} computed"]
-    if curve["computed"] == curve["all"]:
-        parts = [whole]
+    done = f"; {curve['computed']:,} {'is' if curve['computed'] == 1 else 'are'} computed"
+    parts = [whole + done * (curve["computed"] < curve["all"])]
     if curve["n"] < curve["computed"]:
         parts.append(f"{curve['n']:,} with an estimate")
     if curve["same_sign"] is not None:
@@ -156,12 +155,7 @@ def say_curve(curve: Row) -> str:
     if curve["significant"] is not None:
         share = f"{percent(curve['significant'])} of {curve['tested']:,}"
         parts.append(f"{share} a p of at most {curve['alpha']:g}, each taken alone")
-    return f"{join(parts)}."
-
-
-def join(parts: Sequence[str]) -> str:
-    found = ", ".join(parts)
-    return found[0].upper() + found[1:]
+    return f"{', '.join(parts)}."
 
 
 def describe(curve: Row) -> str:

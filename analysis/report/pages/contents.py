@@ -116,10 +116,11 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     places = Places(shown)
     report = shown.report
     found = findings(report, wanted.name)
+    linked = [finding_links(places, entry) for entry in found]
     sections = [section_of(places, section) for section in wanted.sections]
     opening = first_screen(places) if wanted is OVERVIEW else {}
     planned = planned_on_page(report) if wanted is OVERVIEW else None
-    used = list(opening.pop("used", ()))
+    used = ["jsd_excess", "jsd_bits"] * (wanted is OVERVIEW)
     used += [name for section in sections for table in section["tables"] for name in table.definitions]
     used += [name for finding in found for name in finding["definitions"]]
     picked = places.chosen_prompt if "prompt" in wanted.switches else ""
@@ -133,8 +134,8 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "explored": wanted.say(report) if planned else "",
         "planned": planned,
         **opening,
-        "found": [finding_links(places, entry) for entry in found],
-        "others": [finding_links(places, entry) for entry in found[1:]],
+        "found": linked,
+        "others": linked[1:],
         "tested": tested,
         "notices": notices,
         "more_notices": len(notices) - 1,
@@ -223,7 +224,6 @@ def first_screen(places: Places) -> dict[str, Any]:
     headline = find_headline(places.shown.report)
     far, *small = [figure_of(places, name) | about_figure(places, name) for name in OVERVIEW_FIGURES]
     found: dict[str, Any] = {"far": far, "small": small, "pair": pair_on_page(places, headline)}
-    found["used"] = ["jsd_excess", "jsd_bits"]
     if headline:
         rows = (("people", headline.people), ("calls", headline.row))
         behind = [(f"{row['n']:,} {whose}", places.texts(row)) for whose, row in rows]

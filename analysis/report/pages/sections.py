@@ -90,9 +90,6 @@ class Places:
     def compared(self, page: str, query: str) -> str:
         return address_of(self.shown.study, page, query)
 
-    def page(self, name: str) -> str:
-        return reverse(f"compare:{name}", args=[self.slug])
-
     def run(self, number: int) -> str:
         return reverse("baselines:run", args=[self.slug, number])
 
@@ -132,9 +129,8 @@ class Places:
             changes["href"] = self.texts(
                 row | asked, **{key: value for key, value in asked.items() if key not in ABOUT}
             )
-        if column.href:
-            page, number = column.href(row)
-            changes["href"] = getattr(self, page)(number)
+        if column.run:
+            changes["href"] = self.run(column.run(row))
         for name, found in (("chip", column.chip), ("soft", column.soft), ("key", column.key)):
             if found:
                 changes[name] = found(row)

@@ -45,17 +45,17 @@ def compute(data: Data) -> Row:
     options = [letters_of(a, b, prompt) for prompt in choices]
     varied = [varied_row(a, b, prompt, found) for prompt, found in compared.items()]
     correct_over_prompts(varied, *(difference_in("differences", name) for name in MEASURES))
-    tested = families(items, options, varied)
+    told = families(items, options, varied)
     return {
         **head,
-        "items": largest_first(items, tested.get(PAIR_ITEMS)),
-        "options": largest_first(options, tested.get(PAIR_OPTIONS)),
+        "items": largest_first(items, told.get(PAIR_ITEMS)),
+        "options": largest_first(options, told.get(PAIR_OPTIONS)),
         "varied": varied,
         "distance": distances_of(a, b, compared),
         "tails": {
             name: [list(gaps.tail) for _, gaps, *_ in found]
             for name, found in ((PAIR_ITEMS, items), (PAIR_OPTIONS, options))
-            if name in tested
+            if name in told
         },
         **reasons(why=None if asked else no_prompt(a, b)),
     }

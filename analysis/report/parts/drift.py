@@ -272,11 +272,9 @@ FIRST = Column(
     "first_date",
     "First",
     value=lambda row: f"{row['first_date']}, run {row['first']}",
-    href=lambda row: ("run", row["first"]),
+    run=lambda row: row["first"],
 )
-AGAIN = Column(
-    "date", "Again", value=lambda row: f"{row['date']}, run {row['again']}", href=lambda row: ("run", row["again"])
-)
+AGAIN = Column("date", "Again", value=lambda row: f"{row['date']}, run {row['again']}", run=lambda row: row["again"])
 CHANGE = Column(
     "effect",
     "Right: change in points",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
@@ -14,7 +15,6 @@ from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.persons.askings import (
     USUAL,
-    Floats,
     again,
     compare_answers,
     counted,
@@ -39,14 +39,15 @@ from surveys.studies.wording import decimal, number, plural
 
 TOP = 5
 NOBODY = np.empty(0)
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class PromptStates:
+class Told:
     """One prompt's answers in the usual state and in another one, with their numbers (`values`)."""
 
     states: States
-    values: Mapping[str, Floats]
+    values: Mapping[str, Values]
     people: int  # asked in the other state
     unreached: int
     unread: int
@@ -76,8 +77,8 @@ def compute(data: Data) -> list[Row]:
 
 
 def state_rows(data: Data, field: Source, arm: str, prompts: Sequence[str]) -> list[Row]:
-    answers = {prompt: answers_in_states(data, field, prompt, arm) for prompt in prompts}
-    asked = [prompt for prompt, one in answers.items() if one.people]
+    told = {prompt: tell(data, field, prompt, arm) for prompt in prompts}
+    asked = [prompt for prompt, one in told.items() if one.people]
     places = [[prompt] for prompt in asked] + [asked] * (len(asked) > 1)
     return [
         {
@@ -87,16 +88,14 @@ def state_rows(data: Data, field: Source, arm: str, prompts: Sequence[str]) -> l
             **field.key,
             "chatbot": field.chatbot,
             **cells_of(
-                [answers[prompt] for prompt in some],
-                generator_for(data, "arms", field, "|".join(some), arm),
-                data.draws,
+                [told[prompt] for prompt in some], generator_for(data, "arms", field, "|".join(some), arm), data.draws
             ),
         }
         for some in places
     ]
 
 
-def answers_in_states(data: Data, field: Source, prompt: str, arm: str) -> PromptStates:
+def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
     usual, other = (rows_in_state(data, field, prompt, state) for state in (USUAL, arm))
     rows = np.concatenate([usual, other])
     of, is_other = data.frames.field.who[rows], np.arange(len(rows)) >= len(usual)
@@ -105,7 +104,7 @@ def answers_in_states(data: Data, field: Source, prompt: str, arm: str) -> Promp
     # All people asked in this state, even those who could not reach it.
     slugs = [asking.slug for asking in again(data, prompt, arm)]
     asked = np.concatenate([np.empty(0, np.int64), *(data.rows_of(field, slug) for slug in slugs)])
-    return PromptStates(
+    return Told(
         States(found.unlike, found.of, is_other[found.rows]),
         values_of(data, prompt, rows, usual),
         len(np.unique(data.frames.field.who[asked])),
@@ -115,7 +114,7 @@ def answers_in_states(data: Data, field: Source, prompt: str, arm: str) -> Promp
     )
 
 
-def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Floats]:
+def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Values]:
     """Each answer's numbers; for lists also the share of items among the TOP most frequent in the usual state."""
     found = counted(data, prompt, rows)
     if prompt in data.choices:
@@ -126,26 +125,26 @@ def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Flo
     return {"top5_share": top / found["items"], **found}
 
 
-def cells_of(prompts: Sequence[PromptStates], rng: np.random.Generator, draws: int) -> Row:
-    far = [one.states.distance() for one in prompts]
-    beyond = change_of([one.states.beyond_dice() for one in prompts], rng, draws, 1.0, FEW_THRICE)
+def cells_of(told: Sequence[Told], rng: np.random.Generator, draws: int) -> Row:
+    far = [one.states.distance() for one in told]
+    beyond = change_of([one.states.beyond_dice() for one in told], rng, draws, 1.0, FEW_THRICE)
     people = np.unique(np.concatenate([who for who, _ in far]))
     known = [(np.searchsorted(people, who), values) for who, values in far if len(who)]
     mean = mean_over([mean_of(who, values, len(people)) for who, values in known]) if known else None
     return {
         "unit": "person",
         "units": len(people),
-        "asked": max(one.people for one in prompts),
-        "unreached": sum(one.unreached for one in prompts),
-        "unread": sum(one.unread for one in prompts),
+        "asked": max(one.people for one in told),
+        "unreached": sum(one.unreached for one in told),
+        "unread": sum(one.unread for one in told),
         **estimate_cells("distance", estimate(mean, 0.0)),
         "thrice": beyond.mean.units,
         **estimate_cells("effect", beyond.mean),
         **tested(beyond),
         "changes": {
-            name: change_cells(change_of([one.changes(name) for one in prompts if name in one.values], rng, draws))
+            name: change_cells(change_of([one.changes(name) for one in told if name in one.values], rng, draws))
             for name in CHANGES
-            if any(not np.isnan(one.values.get(name, NOBODY)).all() for one in prompts)
+            if any(not np.isnan(one.values.get(name, NOBODY)).all() for one in told)
         },
     }
 

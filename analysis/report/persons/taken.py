@@ -33,12 +33,12 @@ def prompt_rows(data: Data, prompt: str, known: Sequence[Characteristic]) -> lis
     if whole is None:
         return []
     levels = [numbered(values_of(data, one, whole.who)) for one in known]
-    varied = [(one, level) for one, level in zip(known, levels, strict=True) if len(np.unique(level[level >= 0])) > 1]
+    told = [(one, level) for one, level in zip(known, levels, strict=True) if len(np.unique(level[level >= 0])) > 1]
     rng = generator(data.seed, "permanova", prompt)
-    found = permanova(whole, [level for _, level in varied], rng, max(1, data.draws // 8))
+    found = permanova(whole, [level for _, level in told], rng, max(1, data.draws // 8))
     return [
         taken_row(data, prompt, one, taken, len(whole.who))
-        for (one, _), taken in zip(varied, found, strict=True)
+        for (one, _), taken in zip(told, found, strict=True)
         if taken
     ]
 
