@@ -1,4 +1,4 @@
-"""A plan beside others: the one frozen at the launch beside today's, and what was assumed beside what came."""
+"""Plans compared: the one frozen at the launch with today's, and assumptions with the answers that came."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime

@@ -411,7 +411,7 @@ def judge_look(
 
 
 def looks_row(judged: Judged, definition: Definition, people: int) -> dict[str, Any]:
-    """How often a study stops at each look, and with how many people on average."""
+    """The chance that a study stops at each look, and its mean number of people."""
     at = [round(share * people) for share in times_of(definition)]
     counts = np.bincount(judged.stops, minlength=len(at))
     return {

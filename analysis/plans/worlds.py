@@ -396,7 +396,7 @@ def moved(prompt: Prompted, truth: float, weight: float) -> float:
 
 
 def further(prompt: Prompted, at: float, weight: float) -> float:
-    """How much further than others from the crowd people are whose answers are drawn with `at`."""
+    """The mean distance from the crowd of people whose answers are drawn with `at`, minus that of its other people."""
     a, b = chances(prompt, at), chances(prompt, usual(prompt))
     most = 1 if prompt.options else prompt.named
     apart_a, between, apart_b = (1 - float(one @ other) / most for one, other in ((a, a), (a, b), (b, b)))

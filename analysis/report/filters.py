@@ -400,7 +400,7 @@ class Filters:
         others: dict[str, Any] = {name: () for name, entry in FILTERS.items() if not entry.is_of_field}
         return replace(self, **others)
 
-    # --- what they leave
+    # --- rows, sources and prompts left by them
 
     def mask_people(self, people: pd.DataFrame) -> Mask:
         return self._mask("people", people)

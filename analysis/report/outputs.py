@@ -38,7 +38,7 @@ def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[tuple[
 
 
 def make_table(spec: TableSpec, rows: list[Row]) -> Table:
-    """Make a table without its empty columns, with the reasons for what is undefined."""
+    """Make a table without its empty columns, with the reasons for undefined values."""
     table = spec.table(rows, Options())
     shown = [at for at in range(len(table.columns)) if any(row[at].line != NOTHING for row in table.rows)]
     undefined = [row[key] for row in rows for key in ("why", "why_references", "why_nearest") if row.get(key)]
@@ -270,7 +270,7 @@ def section_data(section: Section) -> dict[str, Any]:
 
 
 def height_of(svg: str) -> float:
-    """The drawing's height on the page in points: by its shape, and at most what a page has."""
+    """The drawing's height on the page in points: by its shape, at most HIGH."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     wide, high = (float(found[1]), float(found[2])) if found else (1.0, 1.0)
     return min(HIGH, WIDE * high / wide)

@@ -28,7 +28,7 @@ class RaterScenario:
     guessing: float
     common: float
     alike: float
-    source: str = ""  # of what is seen
+    source: str = ""  # of assumptions from a pilot
     anywhere: bool = False
     others: tuple[float, ...] = ()
 

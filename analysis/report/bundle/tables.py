@@ -181,7 +181,7 @@ def completions(study: Study) -> Rows:
         }
 
 
-# --- what was asked ----------------------------------------------------------
+# --- questions ---------------------------------------------------------------
 
 ITEMS = (text("benchmark", "its name"), text("item", "the question's id"), text("answer", "the right option"))
 

@@ -307,7 +307,7 @@ def claim_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def claim_explained(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claim an effect for what was drawn by lot, an association for all else."""
+    """Claim an effect of explanations drawn by lot, an association for all others."""
     for one in found:
         row, value = one.row, one.candidate.estimate
         way = f"{decimal(abs(value), 3)} {'further from' if value > 0 else 'nearer to'} everybody else’s"

@@ -170,7 +170,7 @@ def spoken_setting(setting: str) -> str:
 
 
 Made = TypeVar("Made")
-# --- figures: drawn once for what they show, kept in the cache, and written as files
+# --- figures: drawn once, cached, and written as files
 
 KEPT_SECONDS = 3600
 DRAWN = ("svg", "png", "pdf")
@@ -217,7 +217,7 @@ def key_in(places: Places, what: str) -> str:
 
 
 def draw_once(key: str, make: Callable[[], Made]) -> Made:
-    """Return what was made under this key within the hour, else make it."""
+    """Return the value cached under this key within the hour, else make it."""
     found: Made | None = cache.get(key)
     if found is None:
         found = make()

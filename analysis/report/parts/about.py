@@ -138,7 +138,7 @@ FLOW_OF = {"without": "main", "with": "all", "only": "pilot"}
 
 
 def flow(data: Data) -> Row:
-    """How many people arrived, and where they left."""
+    """The numbers of people who arrived, and who left at each stage."""
     return flow_counts(data.study, FLOW_OF[data.filters.pilot])
 
 

@@ -1,4 +1,4 @@
-"""What another state of the account does to people's answers: how far beyond the dice they move, and what changes."""
+"""Effects of another state of the account on people's answers: distances beyond the dice, and changes of numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

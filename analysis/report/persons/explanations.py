@@ -1,4 +1,4 @@
-"""What explains how far a person's answers are from everybody else's: a regression on all that is known of people."""
+"""Explanations of a person's distance from everybody else's answers: a regression on all that is known of people."""
 
 from collections.abc import Sequence
 from dataclasses import replace

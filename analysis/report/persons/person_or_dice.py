@@ -107,7 +107,7 @@ def side_cells(data: Data, source: Source, some: Sequence[Measured], assignments
 
 
 def split_cells(some: Sequence[Measured], calls: Sequence[Measured]) -> Row:
-    """What a field adds to stateless calls; nothing for other sources, or if a prompt has fewer than two calls."""
+    """The parts that a field adds to stateless calls; empty for other sources, or below two calls to a prompt."""
     if not calls or min(each.between.units for each in calls) < 2:
         return {}
     found = shares.split(some, calls)

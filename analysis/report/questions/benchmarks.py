@@ -56,7 +56,7 @@ def together_row(
     subjects: Mapping[int, str],
     scorers: Mapping[int, str],
 ) -> Row:
-    """What a row's runs give together: ranks, majorities, and reward models' choices."""
+    """Results of a row's runs together: ranks, majorities, and reward models' choices."""
     key = np.array([keys[item] for item in runs.questions], dtype=np.int8)
     lines = [line["accuracy"] for line in row["references"]]
     return {

@@ -212,7 +212,7 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """How often the field and offline are right, by prompt and model."""
+    """Write the shares of right answers in the field and offline, by prompt and model."""
     told = [
         row
         for row in rows
