@@ -239,7 +239,8 @@ def came_on_page(study: Study, plan: Row | None) -> Row | None:
         "pilot": found["pilot"],
         "names": NAMES,
         "answer": f"{plural(found['people'], 'person', 'people')} of {whose}: {excluded} of "
-        f"{plural(len(rows), 'assumption')} lie outside the interval of what came in some scenario.",
+        f"{plural(len(rows), 'assumption')} {'lies' if excluded == 1 else 'lie'} outside the interval of what came in "
+        "some scenario.",
         "rows": [shown(row) for row in rows],
     }
 

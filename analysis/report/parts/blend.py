@@ -70,9 +70,9 @@ class Blended:
 
 
 def gather(data: Data, group: Group) -> Blended:
-    """Choose among prompts that two sources share those with the most sources × prompts; sources in all settings.
+    """Choose, of all sets of prompts that two sources share, the one with the most sources × prompts.
 
-    All sides of a blend must answer the same prompts.
+    All sides of a blend must answer the same prompts. A source counts in all its settings.
     """
     sources = [source for source in data.sources if source.chatbot == group.chatbot]
     asked = [prompt for prompt in data.prompts if units_of(data, group.field, prompt) >= FEWEST_PEOPLE]
